@@ -1,0 +1,58 @@
+# What a developer does with Shoal. `make help` lists the targets.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The virtual environment is made without ensurepip: Debian keeps that in a package of its own.
+PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
+LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+
+.PHONY: help setup setup-dev servers demo test check bench format lock clean
+
+help: ## List the targets.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
+
+setup: $(VENV)/.ready ## Install Shoal and what it runs on into .venv.
+
+setup-dev: $(VENV)/.ready-dev ## The same, with what its developers need.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Shoal needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; say PYTHON=python3.11 make ...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv --without-pip $(VENV)
+
+$(VENV)/.ready: $(BIN)/python requirements.lock pyproject.toml
+	$(PIP) install --quiet --require-hashes -r requirements.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
+	$(PIP) install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+servers: ## Install ZooKeeper and PostgreSQL for the tests, if they are missing and apt-get may.
+	@tests/servers/install
+
+demo: setup ## Three masters, two workers, one killed half way: nothing lost, nothing twice.
+	@$(BIN)/shoal demo
+
+test: setup-dev servers ## Every test, against real servers of its own.
+	$(BIN)/python -m pytest $(ARGS)
+
+check: setup-dev ## Format, lint and types.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: setup-dev servers ## Measure, and write docs/performance.md.
+	$(BIN)/python -m bench $(ARGS)
+
+format: setup-dev ## Put the code into its format.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: ## Resolve the versions anew (needs uv: pip install uv).
+	$(LOCK) --upgrade --extra build pyproject.toml -o requirements.lock
+	$(LOCK) --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+
+clean: ## Remove what the other targets made.
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

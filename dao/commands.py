@@ -1,0 +1,167 @@
+"""`command`, `command_history`, `error_command`: what was asked, and what became of it.
+
+A command leaves its table only in the transaction that records its outcome. The slot merely divides the work; that
+each row goes to one master is decided here, by DELETE under FOR UPDATE SKIP LOCKED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.commands import CommandRow
+from model.ids import Epoch, WorkflowInstanceId
+from model.nodes import Slot
+
+_COLUMNS = """id, type, workflow_code::text, workflow_version::text, workflow_instance_id::text, params, priority,
+           failure_strategy, worker_group, created_at::text, created_by"""
+
+# MATERIALIZED, and picked apart from the DELETE: a LIMIT in a subquery that the planner may run once a row deletes more
+# than the limit. FOR UPDATE SKIP LOCKED: two masters may believe in one slot, each row goes to one of them.
+_CLAIM = text(f"""
+    WITH picked AS MATERIALIZED (
+        SELECT id FROM command                     -- index: command_claim
+        WHERE (id / :id_step) % :total = :current
+        ORDER BY priority_rank, id
+        LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    ), gone AS (
+        DELETE FROM command USING picked WHERE command.id = picked.id RETURNING command.*
+    )
+    SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
+""")  # noqa: S608 - the columns are a constant of this module
+
+_STEAL = text(f"""
+    WITH picked AS MATERIALIZED (
+        SELECT id FROM command                     -- index: command_age
+        WHERE created_at < now() - CAST(:age AS interval)
+        ORDER BY created_at
+        LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    ), gone AS (
+        DELETE FROM command USING picked WHERE command.id = picked.id RETURNING command.*
+    )
+    SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
+""")  # noqa: S608 - the columns are a constant of this module
+
+_WORK_WAITS = text("""
+    SELECT EXISTS (SELECT FROM command WHERE (id / :id_step) % :total = :current) AS mine,
+           EXISTS (SELECT FROM command WHERE created_at < now() - CAST(:age AS interval)) AS aged,
+           EXISTS (SELECT FROM task_event e JOIN workflow_instance i ON i.id = e.workflow_instance_id
+                   WHERE i.master_id = :master) AS events
+""")
+
+_RECORD = text("""
+    INSERT INTO command_history
+        (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at)
+    SELECT h.command_id, h.type, h.outcome, h.instance_id, :master, CAST(:current AS smallint),
+           CAST(:total AS smallint),
+           CASE WHEN isfinite(h.created_at) THEN h.created_at ELSE clock_timestamp() END
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:types AS text[]), CAST(:outcomes AS text[]), CAST(:instances AS bigint[]),
+                CAST(:created AS timestamptz[])) AS h (command_id, type, outcome, instance_id, created_at)
+""")
+
+_REFUSE = text("""
+    INSERT INTO error_command
+        (command_id, type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
+         worker_group, created_at, created_by, reason, master_id)
+    VALUES (:id, :type, CAST(:workflow_code AS bigint), CAST(:workflow_version AS integer),
+            CAST(:workflow_instance_id AS bigint), :params, :priority, :failure_strategy, :worker_group,
+            CAST(:created_at AS timestamptz), :created_by, :reason, :master)
+""")
+
+_ID_INCREMENT = text("""
+    SELECT seqincrement FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a command: the instance it made or moved, or the reason why it was refused."""
+
+    row: CommandRow
+    instance: WorkflowInstanceId | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingWork:
+    """What a look at the tables found for one master."""
+
+    mine: bool
+    aged: bool
+    events: bool
+
+
+async def claim(connection: AsyncConnection, slot: Slot, limit: int, id_step: int) -> list[CommandRow]:
+    """Take up to `limit` commands of a slot out of the table, most urgent first. The transaction must record them."""
+    values = {"current": slot.current, "total": slot.total, "limit": limit, "id_step": id_step}
+    return [CommandRow(*row) for row in (await connection.execute(_CLAIM, values)).all()]
+
+
+async def steal(connection: AsyncConnection, older_than: timedelta, limit: int) -> list[CommandRow]:
+    """Take up to `limit` commands of any residue that have waited too long, oldest first."""
+    return [CommandRow(*row) for row in (await connection.execute(_STEAL, {"age": older_than, "limit": limit})).all()]
+
+
+async def work_waits(
+    connection: AsyncConnection, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch
+) -> WaitingWork:
+    """Whether anything waits for this master: the one statement of an idle look. Without a slot nothing is `mine`."""
+    values = {
+        "current": slot.current if slot else -1,
+        "total": slot.total if slot else 1,
+        "age": older_than,
+        "id_step": id_step,
+        "master": master,
+    }
+    row = (await connection.execute(_WORK_WAITS, values)).one()
+    return WaitingWork(row.mine, row.aged, row.events)
+
+
+async def record(connection: AsyncConnection, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:
+    """Write what became of each command, in the transaction that took it."""
+    await connection.execute(
+        _RECORD,
+        {
+            "ids": [outcome.row.id for outcome in outcomes],
+            "types": [outcome.row.type[:100] for outcome in outcomes],
+            "outcomes": ["DONE" if outcome.reason is None else "ERROR" for outcome in outcomes],
+            "instances": [outcome.instance for outcome in outcomes],
+            "created": [outcome.row.created_at for outcome in outcomes],
+            "master": master,
+            "current": slot.current if slot else None,
+            "total": slot.total if slot else None,
+        },
+    )
+    refused = [outcome for outcome in outcomes if outcome.reason is not None]
+    if refused:
+        await connection.execute(_REFUSE, [_refusal(outcome, master) for outcome in refused])
+
+
+def _refusal(outcome: Outcome, master: Epoch) -> dict[str, object]:
+    row = outcome.row
+    return {
+        "id": row.id,
+        "type": row.type,
+        "workflow_code": row.workflow_code,
+        "workflow_version": row.workflow_version,
+        "workflow_instance_id": row.workflow_instance_id,
+        "params": row.params,
+        "priority": row.priority,
+        "failure_strategy": row.failure_strategy,
+        "worker_group": row.worker_group,
+        "created_at": row.created_at,
+        "created_by": row.created_by,
+        "reason": outcome.reason,
+        "master": master,
+    }
+
+
+async def id_increment(connection: AsyncConnection) -> int:
+    """The stride in which the database gives out command ids."""
+    return int((await connection.execute(_ID_INCREMENT)).scalar_one())

@@ -1,0 +1,168 @@
+"""Connections to PostgreSQL and the one way to write a transaction.
+
+Every connection carries Shoal's session settings (below): bounded waits, UTC, READ COMMITTED, which the re-check of
+locked rows relies on. `application_name` names the node, `shoal-master-17`, so that fencing can end its sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+from sqlalchemy import URL, make_url, text
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
+
+from dao.errors import translated, translating
+from model.errors import Refused, ShoalError, Unavailable, Unknown
+
+# 57014, 55P03 and 25P03 of these bound what a black-holed network, a stranger's lock or a stopped process can hold up;
+# together they stay below the registry's session time-out, so that a fence never waits for long.
+SESSION_SETTINGS: Mapping[str, str] = {
+    "statement_timeout": "15s",
+    "lock_timeout": "2s",
+    "idle_in_transaction_session_timeout": "3s",
+    "default_transaction_isolation": "read committed",
+    "timezone": "UTC",
+    "synchronous_commit": "on",
+    "plan_cache_mode": "force_custom_plan",
+}
+_KEEPALIVE: Mapping[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 8000,
+}
+
+
+def parse_url(url: str) -> URL:
+    """A database URL checked for its form. Raises `Refused` with the cure; the sentence never holds a password."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise Refused(
+            "the database URL cannot be read; write it as postgresql+psycopg://user:password@host:5432/name"
+        ) from None
+    if parsed.drivername not in ("postgresql+psycopg", "postgresql", "postgres"):
+        raise Refused(f"the database URL begins with {parsed.drivername}://, Shoal needs postgresql+psycopg://")
+    return parsed.set(drivername="postgresql+psycopg")
+
+
+def shown(url: str | URL) -> str:
+    """A URL for people: the password masked."""
+    return (url if isinstance(url, URL) else parse_url(url)).render_as_string(hide_password=True)
+
+
+def _options() -> str:
+    return " ".join(f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in SESSION_SETTINGS.items())
+
+
+async def connect(url: str, application_name: str) -> psycopg.AsyncConnection[tuple[Any, ...]]:
+    """A connection outside any pool, in autocommit: for LISTEN, beats and leases. Raises `Unavailable`."""
+    parsed = parse_url(url)
+    plain = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
+    try:
+        return await psycopg.AsyncConnection.connect(
+            plain, autocommit=True, application_name=application_name, options=_options(), **_KEEPALIVE
+        )
+    except (psycopg.Error, OSError) as error:
+        raise Unavailable(f"cannot reach the database {shown(parsed)}: {_first_line(error)}") from error
+
+
+class Database:
+    """A pool of connections to one PostgreSQL, as one node of the cluster sees it."""
+
+    def __init__(self, url: str, *, application_name: str, connections_max: int = 5) -> None:
+        parsed = parse_url(url)
+        self.url = url
+        self.shown = shown(parsed)
+        self.application_name = application_name
+        self._engine: AsyncEngine = create_async_engine(
+            parsed,
+            poolclass=AsyncAdaptedQueuePool,
+            pool_size=connections_max,
+            max_overflow=0,
+            pool_timeout=10,
+            connect_args={"application_name": application_name, "options": _options(), **_KEEPALIVE},
+        )
+
+    async def close(self) -> None:
+        """Close the pool; connections in use are closed when they are given back."""
+        await self._engine.dispose()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """A connection in autocommit, for single statements. Raises `Unavailable` or `BadData`."""
+        with translating():
+            async with self._engine.connect() as connection:
+                yield await connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[AsyncConnection]:
+        """One transaction, committed at the end of the block.
+
+        Raises:
+            Unavailable: a server or lock was in the way and nothing was written; the same again may work.
+            BadData: the database refused what it was given; nothing was written.
+            Unknown: the connection went while COMMIT was under way. Put up a barrier (`dao.nodes.barrier`), then
+                read again what became of it; never guess.
+        """
+        async with _pooled(self._engine) as connection:
+            try:
+                with translating():
+                    yield connection
+            except BaseException:
+                await _abandon(connection)
+                raise
+            try:
+                await connection.commit()
+            except BaseException as error:
+                await _abandon(connection)
+                outcome = translated(error) if isinstance(error, Exception) else None
+                # A server that answers COMMIT with an SQLSTATE has rolled back, unless it was going down itself.
+                if outcome is not None and _answered(error):
+                    raise outcome from error
+                if isinstance(error, Exception):
+                    raise Unknown(f"the connection to {self.shown} went while a transaction was committing") from error
+                raise
+
+
+@asynccontextmanager
+async def _pooled(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    with translating():
+        connection = await engine.connect()
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def _abandon(connection: AsyncConnection) -> None:
+    """Roll back if the connection lives; throw it away if it does not."""
+    try:
+        await connection.rollback()
+    except Exception:  # noqa: BLE001 - whatever it is, this connection is not used again
+        await connection.invalidate()
+
+
+def _answered(error: BaseException) -> bool:
+    cause = getattr(error, "orig", None) or error
+    state = getattr(cause, "sqlstate", None)
+    return state is not None and not state.startswith(("57P", "08"))
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+async def database_now(connection: AsyncConnection) -> str:
+    """The database's time, the only one that decides, in ISO form."""
+    return str((await connection.execute(text("SELECT clock_timestamp()::text"))).scalar_one())
+
+
+__all__ = ["SESSION_SETTINGS", "Database", "ShoalError", "connect", "database_now", "parse_url", "shown"]

@@ -1,0 +1,133 @@
+"""`workflow_definition` and `workflow_version`: what can be started."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.errors import NotFound, Refused
+from model.ids import WorkflowCode
+from model.workflow import ReleaseState, WorkflowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The head of a workflow: its name, its current version, whether it may be started."""
+
+    code: WorkflowCode
+    project: str
+    name: str
+    version: int
+    release_state: ReleaseState
+
+
+_HEADS = text("""
+    SELECT code, project, name, version, release_state FROM workflow_definition
+    WHERE code = ANY(CAST(:codes AS bigint[]))
+""")
+_BY_NAME = text("""
+    SELECT code, project, name, version, release_state FROM workflow_definition
+    WHERE project = :project AND name = :name
+""")
+_ALL = text(
+    "SELECT code, project, name, version, release_state FROM workflow_definition ORDER BY project, name LIMIT :limit"
+)
+# As text: nesting that PostgreSQL takes and Python's parser does not must fail one definition, not the whole fetch.
+_SPECS = text("""
+    SELECT workflow_code, version, spec::text FROM workflow_version
+    JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
+      ON workflow_code = wanted_code AND version = wanted_version
+""")
+# The row lock makes two savers of one name take turns.
+_LOCK_HEAD = text("""
+    INSERT INTO workflow_definition (project, name, version, release_state) VALUES (:project, :name, 1, :release_state)
+    ON CONFLICT (project, name) DO UPDATE SET updated_at = clock_timestamp()
+    RETURNING code, version, (xmax = 0) AS is_new
+""")
+_LAST_VERSION = text("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
+_INSERT_VERSION = text("""
+    INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, :version, CAST(:spec AS jsonb))
+""")
+_SET_HEAD = text("""
+    UPDATE workflow_definition SET version = :version, release_state = :release_state, updated_at = clock_timestamp()
+    WHERE code = :code
+""")
+
+
+async def heads(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Definition]:
+    """The definitions with these codes; those that do not exist are missing."""
+    rows = (await connection.execute(_HEADS, {"codes": list(codes)})).all()
+    return {WorkflowCode(row.code): _definition(row) for row in rows}
+
+
+async def find(connection: AsyncConnection, name: str, project: str = "default") -> Definition:
+    """The definition of this name, or with this code. Raises `NotFound`."""
+    row = (await connection.execute(_BY_NAME, {"project": project, "name": name})).first()
+    if row is None and name.isdigit() and len(name) < 19:
+        row = (await connection.execute(_HEADS, {"codes": [int(name)]})).first()
+    if row is None:
+        raise NotFound(
+            f'there is no workflow "{name}" in project "{project}"; `shoal workflow list` shows what there is'
+        )
+    return _definition(row)
+
+
+async def all_heads(connection: AsyncConnection, limit: int) -> list[Definition]:
+    """Up to `limit` definitions by project and name."""
+    return [_definition(row) for row in (await connection.execute(_ALL, {"limit": limit})).all()]
+
+
+async def specs(
+    connection: AsyncConnection, wanted: Collection[tuple[WorkflowCode, int]]
+) -> dict[tuple[WorkflowCode, int], WorkflowSpec | Refused]:
+    """The versions asked for; one that cannot be read stands there as the reason, one that is missing not at all."""
+    rows = await connection.execute(
+        _SPECS, {"codes": [code for code, _ in wanted], "versions": [version for _, version in wanted]}
+    )
+    return {(WorkflowCode(row.workflow_code), row.version): _parsed(row.spec) for row in rows.all()}
+
+
+async def save(
+    connection: AsyncConnection, project: str, name: str, release_state: ReleaseState, spec: WorkflowSpec
+) -> tuple[Definition, bool]:
+    """Save as the current version; a content equal to the current one makes no new version. Gives whether one was made.
+
+    Tasks keep the codes that their names had in the version before.
+    """
+    head = (
+        await connection.execute(_LOCK_HEAD, {"project": project, "name": name, "release_state": release_state})
+    ).one()
+    code = WorkflowCode(head.code)
+    current = (await specs(connection, [(code, head.version)])).get((code, head.version))
+    known = _codes(current) if isinstance(current, WorkflowSpec) else {}
+    coded = spec.coded(known)
+    version, is_new = head.version, False
+    if not isinstance(current, WorkflowSpec) or current.coded() != coded:
+        last = (await connection.execute(_LAST_VERSION, {"code": code})).scalar()
+        version, is_new = (last or 0) + 1, True
+        content = coded.model_dump_json(exclude_defaults=True)
+        await connection.execute(_INSERT_VERSION, {"code": code, "version": version, "spec": content})
+    await connection.execute(_SET_HEAD, {"code": code, "version": version, "release_state": release_state})
+    return Definition(code, project, name, version, release_state), is_new
+
+
+def _codes(spec: WorkflowSpec) -> Mapping[str, int]:
+    return {task.name: task.code for task in spec.coded().tasks if task.code is not None}
+
+
+def _definition(row: object) -> Definition:
+    code, project, name, version, release_state = row  # type: ignore[misc]
+    return Definition(WorkflowCode(code), project, name, version, ReleaseState(release_state))  # type: ignore[has-type]
+
+
+def _parsed(content: str) -> WorkflowSpec | Refused:
+    try:
+        return WorkflowSpec.parse(json.loads(content))
+    except Refused as error:
+        return error
+    except (ValueError, RecursionError):
+        return Refused("its definition is nested too deeply or holds a number too large to read; save it anew")

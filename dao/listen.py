@@ -1,0 +1,66 @@
+"""Being woken by PostgreSQL: LISTEN on a connection of its own.
+
+A notification carries no data that matters; it says "look now". After each reconnect everybody is woken, since what
+was said in between is lost. Callers also look on a timer, so a lost notification costs a delay and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+
+import psycopg
+import structlog
+
+from dao.database import connect, shown
+from model.errors import Unavailable
+
+log = structlog.get_logger()
+
+Wake = Callable[[str], None]
+
+
+class Listener:
+    """Calls a function for each notification on its channels, on the loop; reconnects for ever, with a short pause.
+
+    `channels` maps a channel's name (a plain SQL identifier) to what is called with the payload ("" after a
+    reconnect: anything may have happened). The functions must return at once.
+    """
+
+    PROBE_S = 10.0
+    """A connection that is silent for so long is asked whether it lives."""
+    PAUSE_S_MAX = 1.0
+
+    def __init__(self, url: str, application_name: str, channels: Mapping[str, Wake]) -> None:
+        self._url = url
+        self._application_name = application_name
+        self._channels = dict(channels)
+
+    async def run(self) -> None:
+        """Listen until cancelled. Never raises but for cancellation."""
+        pause_s = 0.05
+        while True:
+            try:
+                async with await connect(self._url, self._application_name) as connection:
+                    for channel in self._channels:
+                        await connection.execute(f'LISTEN "{channel}"')
+                    self._wake_all()
+                    pause_s = 0.05
+                    await self._receive(connection)
+            except (Unavailable, psycopg.Error, OSError) as error:
+                log.warning("listen_connection_lost", database=shown(self._url), error=str(error).strip()[:200])
+            await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
+            pause_s = min(pause_s * 2, self.PAUSE_S_MAX)
+
+    async def _receive(self, connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
+        while True:
+            async for notification in connection.notifies(timeout=self.PROBE_S):
+                wake = self._channels.get(notification.channel)
+                if wake is not None:
+                    wake(notification.payload)
+            await connection.execute("SELECT 1")
+
+    def _wake_all(self) -> None:
+        for wake in self._channels.values():
+            wake("")

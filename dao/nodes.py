@@ -1,0 +1,206 @@
+"""`node` and `node_beat`: who lives, who may write, who is fenced.
+
+The row of a node is its licence to write. Every transaction that writes holds its own row FOR SHARE (`hold_alive`);
+fencing updates that row, so it waits for all writes under way and is seen by all later ones. Beats are kept apart,
+because a beat must not wait for one's own slow write (reliability study, part 0, 2 and 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pydantic import ValidationError
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.database import Database
+from model.errors import Fenced
+from model.ids import Epoch
+from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """What a node needs to prove that a write is its own."""
+
+    epoch: Epoch
+    incarnation: UUID
+    kind: NodeKind
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A living node as the database knows it, with its beat."""
+
+    epoch: Epoch
+    kind: NodeKind
+    address: str
+    state: NodeState
+    process: ProcessIdentity
+    log_url: str | None
+    beat_no: int
+    beat_age_s: float
+    heartbeat: Heartbeat | None
+
+
+_ENLIST = text("""
+    WITH enlisted AS (
+        INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started, log_url)
+        VALUES (:incarnation, :kind, :address, :boot, :pid, :started, :log_url)
+        RETURNING id
+    )
+    INSERT INTO node_beat (node_id) SELECT id FROM enlisted RETURNING node_id
+""")
+
+# FOR SHARE, not a plain read: of all 20 interleavings of claim and fence a plain check is wrong in 15.
+_HOLD_ALIVE = text("""
+    SELECT id FROM node WHERE id = :epoch AND incarnation = :incarnation AND state IN ('ALIVE', 'LEAVING') FOR SHARE
+""")
+
+_BARRIER = text("SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation FOR UPDATE")
+
+_LIVING = """
+    SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, b.beat_no,
+           extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 AS beat_age_s, b.heartbeat
+    FROM node n JOIN node_beat b ON b.node_id = n.id
+    WHERE n.state IN ('ALIVE', 'LEAVING')          -- index: node_alive
+    ORDER BY n.id
+"""
+_READ_LIVING = text(_LIVING)
+
+# A compare-and-set: no row means fenced, or that history was rewritten under us (a restored backup, a cloned machine).
+_BEAT = text(f"""
+    WITH beaten AS (
+        UPDATE node_beat b SET beat_no = b.beat_no + 1, beaten_at = clock_timestamp(), heartbeat = :heartbeat
+        FROM node n
+        WHERE b.node_id = :epoch AND b.beat_no BETWEEN :beat_no AND :beat_no_max
+          AND n.id = b.node_id AND n.incarnation = :incarnation AND n.state IN ('ALIVE', 'LEAVING')
+        RETURNING b.beat_no
+    )
+    SELECT (SELECT beat_no FROM beaten) AS my_beat_no, living.*
+    FROM (SELECT) AS always LEFT JOIN ({_LIVING}) AS living ON true
+""")  # noqa: S608 - both parts are constants of this module
+
+_TERMINATE = text("""
+    SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = :application_name AND pid <> pg_backend_pid()
+""")
+_FENCE = text("""
+    UPDATE node SET state = 'FENCED', ended_at = clock_timestamp(), ended_why = :why
+    WHERE id = :epoch AND state IN ('ALIVE', 'LEAVING')
+    RETURNING id
+""")
+_SET_LEAVING = text("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
+_SET_LEFT = text("""
+    UPDATE node SET state = 'LEFT', ended_at = clock_timestamp(), ended_why = 'stopped'
+    WHERE id = :epoch AND incarnation = :incarnation AND state IN ('ALIVE', 'LEAVING')
+""")
+
+
+def application_name(kind: NodeKind, epoch: Epoch) -> str:
+    """What a node's sessions call themselves, so that fencing finds them."""
+    return f"shoal-{kind.lower()}-{epoch}"
+
+
+async def enlist(
+    connection: AsyncConnection, incarnation: UUID, kind: NodeKind, address: str, process: ProcessIdentity, log_url: str
+) -> Me:
+    """Begin a life: a new row, a new epoch."""
+    values = {
+        "incarnation": incarnation,
+        "kind": kind,
+        "address": address,
+        "boot": process.boot,
+        "pid": process.pid,
+        "started": process.started,
+        "log_url": log_url or None,
+    }
+    return Me(Epoch((await connection.execute(_ENLIST, values)).scalar_one()), incarnation, kind, address)
+
+
+async def hold_alive(connection: AsyncConnection, me: Me) -> None:
+    """Hold our licence to write until this transaction ends. Raises `Fenced` if it is gone."""
+    row = await connection.execute(_HOLD_ALIVE, {"epoch": me.epoch, "incarnation": me.incarnation})
+    if row.first() is None:
+        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+
+
+async def barrier(connection: AsyncConnection, me: Me) -> None:
+    """Wait until every earlier write of ours has ended, one way or the other. Raises `Fenced`.
+
+    After a COMMIT whose outcome is unknown the old backend may still be committing, so that looking at once would say
+    "not committed" of what is committed a second later. Every write holds the row FOR SHARE; FOR UPDATE waits for it.
+    """
+    state = (await connection.execute(_BARRIER, {"epoch": me.epoch, "incarnation": me.incarnation})).scalar()
+    if state not in (NodeState.ALIVE, NodeState.LEAVING):
+        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+
+
+async def beat(
+    connection: AsyncConnection, me: Me, beat_no: int, *, unsure: bool, heartbeat: Heartbeat
+) -> tuple[int, list[NodeRow]]:
+    """Beat once, and see who lives: our new beat number and all living nodes by epoch.
+
+    `beat_no` is our last known number; `unsure` says that the outcome of the last beat is unknown, so that one more
+    is right too. Raises `Fenced` when the row is no longer ours.
+    """
+    values = {
+        "epoch": me.epoch,
+        "incarnation": me.incarnation,
+        "beat_no": beat_no,
+        "beat_no_max": beat_no + 1 if unsure else beat_no,
+        "heartbeat": heartbeat.model_dump_json(),
+    }
+    rows = (await connection.execute(_BEAT, values)).all()
+    if rows[0].my_beat_no is None:
+        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+    return int(rows[0].my_beat_no), [_node_row(row) for row in rows if row.id is not None]
+
+
+async def living(connection: AsyncConnection) -> list[NodeRow]:
+    """All nodes that are ALIVE or LEAVING, by epoch."""
+    return [_node_row(row) for row in (await connection.execute(_READ_LIVING)).all()]
+
+
+async def fence(database: Database, dead: NodeRow, why: str) -> bool:
+    """Take a node's licence to write; whether it was us who did.
+
+    Its sessions are ended first: one that was stopped inside a transaction would hold its share lock for as long as it
+    sleeps. Raises `Unavailable` when the row stays locked; call again.
+    """
+    async with database.reading() as connection:
+        await connection.execute(_TERMINATE, {"application_name": application_name(dead.kind, dead.epoch)})
+    async with database.writing() as connection:
+        return (await connection.execute(_FENCE, {"epoch": dead.epoch, "why": why})).first() is not None
+
+
+async def set_leaving(connection: AsyncConnection, me: Me) -> None:
+    """Say that we are about to go; we still write, but take nothing new."""
+    await connection.execute(_SET_LEAVING, {"epoch": me.epoch})
+
+
+async def set_left(connection: AsyncConnection, me: Me) -> None:
+    """End our life by ourselves: whatever we still own is free for others from this commit on."""
+    await connection.execute(_SET_LEFT, {"epoch": me.epoch, "incarnation": me.incarnation})
+
+
+def _node_row(row: Row[Any]) -> NodeRow:
+    values = row._mapping
+    try:
+        heartbeat = Heartbeat.model_validate_json(values["heartbeat"])
+    except ValidationError:
+        heartbeat = None  # it has not beaten yet
+    return NodeRow(
+        Epoch(values["id"]),
+        NodeKind(values["kind"]),
+        values["address"],
+        NodeState(values["state"]),
+        ProcessIdentity(values["process_boot"], values["process_id"], values["process_started"]),
+        values["log_url"],
+        values["beat_no"],
+        values["beat_age_s"],
+        heartbeat,
+    )

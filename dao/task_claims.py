@@ -1,0 +1,151 @@
+"""`task_instance` as a worker writes it: claimed, reported.
+
+Every write names the attempt and the worker. One that hits no row means that the task was taken from this worker,
+which then kills its process and says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.states import TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedTask:
+    """A task that this worker has to run. `state` is DISPATCH for one that must be marked RUNNING before it starts.
+
+    `owner` is the master that owned its workflow when it was claimed: a hint whom to wake. `day` is the database's
+    day of the claim, yyyyMMdd, for the log's path.
+    """
+
+    id: TaskInstanceId
+    workflow_instance_id: WorkflowInstanceId
+    workflow_code: WorkflowCode
+    code: TaskCode
+    attempt: int
+    name: str
+    type: str
+    state: TaskState
+    params: str
+    parameter_values: str
+    owner: Epoch
+    day: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How an attempt ended, as its worker says. `outputs` is JSON text or None."""
+
+    id: TaskInstanceId
+    attempt: int
+    state: TaskState
+    reason: str
+    exit_code: int | None
+    outputs: str | None
+
+
+# Per group, so that each walks its own stretch of the index in order of priority; the outer LIMIT gives back the rest.
+_CLAIM = text("""
+    WITH picked AS MATERIALIZED (
+        SELECT best.id FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
+        CROSS JOIN LATERAL (
+            SELECT id, workflow_priority, workflow_instance_id, task_priority FROM task_instance
+            WHERE state = 'QUEUED' AND worker_group = wanted.worker_group           -- index: task_instance_queue
+            ORDER BY workflow_priority, workflow_instance_id, task_priority, id
+            LIMIT :limit
+            FOR UPDATE SKIP LOCKED
+        ) AS best
+        ORDER BY best.workflow_priority, best.workflow_instance_id, best.task_priority, best.id
+        LIMIT :limit
+    )
+    UPDATE task_instance t
+    SET state = CASE WHEN t.write_ahead THEN 'RUNNING_EXECUTION' ELSE 'DISPATCH' END, worker_id = :worker,
+        started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
+    FROM picked, workflow_instance i
+    WHERE t.id = picked.id AND i.id = t.workflow_instance_id
+    RETURNING t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
+              t.params, t.parameter_values, i.master_id, to_char(clock_timestamp(), 'YYYYMMDD')
+""")
+_MARK_RUNNING = text("""
+    UPDATE task_instance SET state = 'RUNNING_EXECUTION', started_at = clock_timestamp()
+    WHERE id = :id AND attempt = :attempt AND worker_id = :worker AND state = 'DISPATCH' AND NOT kill_requested
+""")
+_REPORT = text("""
+    WITH ended AS (
+        UPDATE task_instance t
+        SET state = r.state, ended_at = clock_timestamp(), reason = nullif(r.reason, ''), exit_code = r.exit_code,
+            outputs = r.outputs
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:attempts AS smallint[]), CAST(:states AS text[]),
+                    CAST(:reasons AS text[]), CAST(:exit_codes AS integer[]), CAST(:outputs AS text[]))
+             AS r (id, attempt, state, reason, exit_code, outputs)
+        WHERE t.id = r.id AND t.attempt = r.attempt AND t.worker_id = :worker
+          AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state
+    ), told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
+        SELECT workflow_instance_id, task_code, attempt, state FROM ended
+    )
+    SELECT id FROM ended
+""")
+_TO_KILL = text("""
+    SELECT id FROM task_instance
+    WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION') AND kill_requested
+""")
+_HELD = text("SELECT id FROM task_instance WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')")
+_WORK_WAITS = text("""
+    SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])))
+           AS queued,
+           EXISTS (SELECT FROM task_instance WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
+                   AND kill_requested) AS kills
+""")
+
+
+async def claim(connection: AsyncConnection, groups: Sequence[str], limit: int, worker: Epoch) -> list[ClaimedTask]:
+    """Take up to `limit` queued tasks of these worker groups, most urgent first."""
+    rows = (await connection.execute(_CLAIM, {"groups": list(groups), "limit": limit, "worker": worker})).all()
+    return [ClaimedTask(*row) for row in rows]
+
+
+async def mark_running(connection: AsyncConnection, task: ClaimedTask, worker: Epoch) -> bool:
+    """Record, before its process exists, that a task starts. False: it must not start, it was taken away or stopped."""
+    values = {"id": task.id, "attempt": task.attempt, "worker": worker}
+    return (await connection.execute(_MARK_RUNNING, values)).rowcount == 1
+
+
+async def report(connection: AsyncConnection, reports: Sequence[Report], worker: Epoch) -> set[TaskInstanceId]:
+    """Write the ends of attempts and tell the masters; the ids of those that were still this worker's."""
+    rows = await connection.execute(
+        _REPORT,
+        {
+            "worker": worker,
+            "ids": [each.id for each in reports],
+            "attempts": [each.attempt for each in reports],
+            "states": [each.state for each in reports],
+            "reasons": [each.reason for each in reports],
+            "exit_codes": [each.exit_code for each in reports],
+            "outputs": [each.outputs for each in reports],
+        },
+    )
+    return {TaskInstanceId(id_) for (id_,) in rows.all()}
+
+
+async def to_kill(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:
+    """Running tasks of this worker that somebody wants killed."""
+    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_TO_KILL, {"worker": worker})).all()}
+
+
+async def held(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:
+    """What the database thinks this worker runs."""
+    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_HELD, {"worker": worker})).all()}
+
+
+async def work_waits(connection: AsyncConnection, groups: Sequence[str], worker: Epoch) -> tuple[bool, bool]:
+    """Whether tasks of these groups are queued, and whether something of ours is to be killed."""
+    row = (await connection.execute(_WORK_WAITS, {"groups": list(groups), "worker": worker})).one()
+    return row.queued, row.kills

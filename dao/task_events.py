@@ -1,0 +1,42 @@
+"""`task_event`: ends of attempts on their way to whoever owns the workflow."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.instances import TaskEnd
+from model.states import TaskState
+
+_CONSUME = text("""
+    WITH picked AS MATERIALIZED (
+        SELECT e.id FROM task_event e
+        JOIN workflow_instance i ON i.id = e.workflow_instance_id AND i.master_id = :master
+        ORDER BY e.id LIMIT :limit
+    ), gone AS (
+        DELETE FROM task_event e USING picked WHERE e.id = picked.id
+        RETURNING e.id, e.workflow_instance_id, e.task_code, e.attempt, e.state
+    )
+    SELECT workflow_instance_id, task_code, attempt, state FROM gone ORDER BY id
+""")
+# What a former owner left unread of an instance that has ended since.
+_DROP_STALE = text("""
+    DELETE FROM task_event e USING workflow_instance i, node n
+    WHERE i.id = e.workflow_instance_id AND i.ended_at IS NOT NULL AND n.id = i.master_id
+      AND n.state IN ('FENCED', 'LEFT')
+""")
+
+
+async def consume(connection: AsyncConnection, master: Epoch, limit: int) -> list[TaskEnd]:
+    """Take up to `limit` events of this master's instances, oldest first. The transaction must act on them."""
+    rows = (await connection.execute(_CONSUME, {"master": master, "limit": limit})).all()
+    return [
+        TaskEnd(WorkflowInstanceId(instance), TaskCode(code), attempt, TaskState(state))
+        for instance, code, attempt, state in rows
+    ]
+
+
+async def drop_stale(connection: AsyncConnection) -> int:
+    """Remove events that nobody will ever read. How many there were."""
+    return (await connection.execute(_DROP_STALE)).rowcount

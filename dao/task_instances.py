@@ -1,0 +1,136 @@
+"""`task_instance` as its master writes it: queued, stopped, read again after a failover."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.workflow_instances import OwnershipLost
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.instances import TaskAttempt, TaskEnd
+from model.states import TaskState
+from model.workflow import Priority
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """An attempt to put into the workers' queue. `params` and `parameter_values` are JSON text."""
+
+    workflow_instance_id: WorkflowInstanceId
+    code: TaskCode
+    attempt: int
+    name: str
+    type: str
+    write_ahead: bool
+    worker_group: str
+    workflow_priority: Priority
+    task_priority: Priority
+    params: str
+    parameter_values: str
+
+
+# The join lets only the owner's tasks in; the unique key on (instance, task, attempt) stands behind it.
+_QUEUE = text("""
+    INSERT INTO task_instance (workflow_instance_id, task_code, attempt, task_name, task_type, state, write_ahead,
+                               worker_group, workflow_priority, task_priority, params, parameter_values)
+    SELECT n.instance_id, n.code, n.attempt, n.name, n.type, 'QUEUED', n.write_ahead, n.worker_group,
+           n.workflow_priority::priority_level, n.task_priority::priority_level, n.params, n.parameter_values
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
+                CAST(:names AS text[]), CAST(:types AS text[]), CAST(:write_aheads AS boolean[]),
+                CAST(:worker_groups AS text[]), CAST(:workflow_priorities AS text[]), CAST(:task_priorities AS text[]),
+                CAST(:params AS text[]), CAST(:parameter_values AS text[]))
+         AS n (instance_id, code, attempt, name, type, write_ahead, worker_group, workflow_priority, task_priority,
+               params, parameter_values)
+    JOIN workflow_instance i ON i.id = n.instance_id AND i.master_id = :master AND i.ended_at IS NULL
+""")
+# Two statements, in this order: a row that a worker is just claiming is skipped by the first, which waits for that
+# claim, and then seen as running by the second, whose snapshot is younger.
+_KILL_QUEUED = text("""
+    UPDATE task_instance t
+    SET state = 'KILL', ended_at = clock_timestamp(), reason = 'its workflow ends because another task failed'
+    FROM workflow_instance i
+    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state = 'QUEUED'
+      AND i.id = t.workflow_instance_id AND i.master_id = :master
+    RETURNING t.workflow_instance_id, t.task_code, t.attempt
+""")
+_ASK_KILL = text("""
+    UPDATE task_instance t SET kill_requested = true
+    FROM workflow_instance i
+    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+      AND NOT t.kill_requested AND i.id = t.workflow_instance_id AND i.master_id = :master
+""")
+_LATEST = text("""
+    SELECT DISTINCT ON (workflow_instance_id, task_code) workflow_instance_id, task_code, attempt, state
+    FROM task_instance WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))  -- index: task_instance_attempt
+    ORDER BY workflow_instance_id, task_code, attempt DESC
+""")
+# Level-triggered, by any master: tasks of a worker that is gone. The event reaches whoever owns the workflow.
+_LOSE = text("""
+    WITH lost AS (
+        SELECT t.id FROM node n
+        JOIN task_instance t ON t.worker_id = n.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+        WHERE n.kind = 'WORKER' AND n.state IN ('FENCED', 'LEFT')               -- index: task_instance_running
+        ORDER BY t.id LIMIT :limit FOR UPDATE OF t SKIP LOCKED
+    ), marked AS (
+        UPDATE task_instance t
+        SET state = 'NEED_FAULT_TOLERANCE', ended_at = clock_timestamp(), reason = 'its worker was lost'
+        FROM lost WHERE t.id = lost.id
+        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
+    ), told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
+        SELECT workflow_instance_id, task_code, attempt, state FROM marked
+    )
+    SELECT count(*) FROM marked
+""")
+
+
+async def queue(connection: AsyncConnection, tasks: Sequence[NewTask], master: Epoch) -> None:
+    """Put attempts into the queue. Raises `OwnershipLost` when an instance is not (or no longer) this master's."""
+    done = await connection.execute(
+        _QUEUE,
+        {
+            "master": master,
+            "instances": [task.workflow_instance_id for task in tasks],
+            "codes": [task.code for task in tasks],
+            "attempts": [task.attempt for task in tasks],
+            "names": [task.name for task in tasks],
+            "types": [task.type for task in tasks],
+            "write_aheads": [task.write_ahead for task in tasks],
+            "worker_groups": [task.worker_group for task in tasks],
+            "workflow_priorities": [task.workflow_priority for task in tasks],
+            "task_priorities": [task.task_priority for task in tasks],
+            "params": [task.params for task in tasks],
+            "parameter_values": [task.parameter_values for task in tasks],
+        },
+    )
+    if done.rowcount != len(tasks):
+        raise OwnershipLost(f"{len(tasks) - done.rowcount} of {len(tasks)} tasks belong to instances of others")
+
+
+async def kill(connection: AsyncConnection, instances: Sequence[WorkflowInstanceId], master: Epoch) -> list[TaskEnd]:
+    """End what is queued of own instances, giving those ends, and ask the workers to kill what runs."""
+    values = {"instances": list(instances), "master": master}
+    rows = (await connection.execute(_KILL_QUEUED, values)).all()
+    await connection.execute(_ASK_KILL, values)
+    return [
+        TaskEnd(WorkflowInstanceId(instance), TaskCode(code), attempt, TaskState.KILL)
+        for instance, code, attempt in rows
+    ]
+
+
+async def latest_attempts(
+    connection: AsyncConnection, instances: Sequence[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, list[TaskAttempt]]:
+    """The last attempt of each task that has begun, by instance."""
+    found: dict[WorkflowInstanceId, list[TaskAttempt]] = {instance: [] for instance in instances}
+    for instance, code, attempt, state in (await connection.execute(_LATEST, {"instances": list(instances)})).all():
+        found[instance].append(TaskAttempt(TaskCode(code), attempt, TaskState(state)))
+    return found
+
+
+async def mark_lost(connection: AsyncConnection, limit: int) -> int:
+    """Mark up to `limit` tasks whose workers are gone, and tell their owners. How many there were."""
+    return int((await connection.execute(_LOSE, {"limit": limit})).scalar_one())

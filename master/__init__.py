@@ -1,0 +1,1 @@
+"""A master: finds its slot, takes the commands in it, drives the workflow instances that it owns."""

@@ -1,0 +1,179 @@
+"""The running thing that drives one workflow instance: a pure state machine.
+
+No clock, no database, no await: the same events give the same effects, so it can be replayed and simulated. The shell
+around it (`driver.py`) feeds it and writes its effects. What it is told twice it hears once: events are delivered
+again after a failover, and rows that were read may already hold what an event says later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import assert_never
+
+from master.plan import Plan
+from model.ids import TaskCode
+from model.instances import TaskAttempt, WorkflowInstance
+from model.states import WORKFLOW_TRANSITIONS, TaskState, WorkflowState
+from model.workflow import FailureStrategy, OnWorkerLoss
+
+T = TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The instance was just made; none of its tasks has begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The instance was taken over, or read again: `attempts` is the latest attempt of each task that has begun."""
+
+    attempts: tuple[TaskAttempt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFinished:
+    """An attempt came to its end."""
+
+    code: TaskCode
+    attempt: int
+    state: TaskState
+
+
+Event = Started | Adopted | TaskFinished
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTask:
+    """Put this attempt into the workers' queue."""
+
+    code: TaskCode
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class KillTasks:
+    """Stop whatever of this instance is queued or running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The instance is over; `reason` is a sentence, empty for a success."""
+
+    state: WorkflowState
+    reason: str
+
+
+Effect = QueueTask | KillTasks | Finish
+
+
+class WorkflowRunnable:
+    """One workflow instance in its owner's memory."""
+
+    __slots__ = (
+        "_attempts",
+        "_ending",
+        "_failed",
+        "_in_flight",
+        "_succeeded",
+        "_waiting_for",
+        "instance",
+        "plan",
+        "state",
+    )
+
+    def __init__(self, instance: WorkflowInstance, plan: Plan) -> None:
+        self.instance = instance
+        self.plan = plan
+        self.state = WorkflowState.RUNNING_EXECUTION
+        self._waiting_for = dict(plan.graph.predecessor_count)
+        self._attempts: dict[TaskCode, int] = {}
+        self._in_flight: set[TaskCode] = set()
+        self._succeeded = 0
+        self._failed: dict[TaskCode, TaskState] = {}
+        self._ending = False
+
+    def handle(self, event: Event) -> list[Effect]:
+        """Advance by one event; the effects are to be written together, in order."""
+        if self.state.is_final:
+            return []
+        match event:
+            case Started():
+                return [*self._queue(self.plan.graph.roots), *self._finish_if_over()]
+            case Adopted(attempts):
+                return self._adopt(attempts)
+            case TaskFinished(code, attempt, state):
+                if code not in self._in_flight or attempt != self._attempts[code]:
+                    return []
+                return [*self._record(code, state), *self._finish_if_over()]
+            case _:
+                assert_never(event)
+
+    def _adopt(self, attempts: Iterable[TaskAttempt]) -> list[Effect]:
+        """What is queued or runs on a living worker goes on; only what is missing is queued."""
+        effects: list[Effect] = []
+        known = [attempt for attempt in attempts if attempt.code in self.plan.tasks]
+        for attempt in known:
+            self._attempts[attempt.code] = attempt.attempt
+            self._in_flight.add(attempt.code)
+        # The failure before what it killed, and both before what was lost: with END that must not run again.
+        order = [T.SUCCESS, T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE]
+        for attempt in sorted(known, key=lambda each: order.index(each.state) if each.state in order else -1):
+            if attempt.state.is_final:
+                effects += self._record(attempt.code, attempt.state)
+        if not self._ending:
+            effects += self._queue(code for code, count in self._waiting_for.items() if count == 0)
+        return [*effects, *self._finish_if_over()]
+
+    def _record(self, code: TaskCode, state: TaskState) -> list[Effect]:
+        self._in_flight.discard(code)
+        match state:
+            case T.SUCCESS:
+                self._succeeded += 1
+                ready = []
+                for after in self.plan.graph.successors[code]:
+                    self._waiting_for[after] -= 1
+                    if self._waiting_for[after] == 0:
+                        ready.append(after)
+                return [] if self._ending else self._queue(ready)
+            case T.NEED_FAULT_TOLERANCE if self._runs_again(code):
+                return self._queue_attempt(code, self._attempts[code] + 1)
+            case T.FAILURE | T.KILL | T.NEED_FAULT_TOLERANCE:
+                return self._fail(code, state)
+            case _:
+                raise AssertionError(f"an attempt cannot end in {state}")
+
+    def _runs_again(self, code: TaskCode) -> bool:
+        return not self._ending and self.plan.tasks[code].on_worker_loss is OnWorkerLoss.RETRY
+
+    def _fail(self, code: TaskCode, state: TaskState) -> list[Effect]:
+        self._failed[code] = state
+        if self.instance.failure_strategy is FailureStrategy.CONTINUE or self._ending:
+            return []
+        self._ending = True
+        return [KillTasks()]
+
+    def _queue(self, codes: Iterable[TaskCode]) -> list[Effect]:
+        return [effect for code in codes if code not in self._attempts for effect in self._queue_attempt(code, 1)]
+
+    def _queue_attempt(self, code: TaskCode, attempt: int) -> list[Effect]:
+        self._attempts[code] = attempt
+        self._in_flight.add(code)
+        return [QueueTask(code, attempt)]
+
+    def _finish_if_over(self) -> list[Effect]:
+        if self._in_flight:
+            return []
+        if not self._failed:
+            assert self._succeeded == len(self.plan.tasks), "nothing is in flight, nothing failed, yet not all is done"
+            return [self._move(WorkflowState.SUCCESS, "")]
+        code, state = next(iter(self._failed.items()))
+        what = {T.FAILURE: "failed", T.KILL: "was killed"}.get(state, "was lost with its worker, and may not run again")
+        more = f", and {len(self._failed) - 1} more" if len(self._failed) > 1 else ""
+        return [self._move(WorkflowState.FAILURE, f'task "{self.plan.tasks[code].name}" {what}{more}')]
+
+    def _move(self, state: WorkflowState, reason: str) -> Finish:
+        assert state in WORKFLOW_TRANSITIONS[self.state], f"{self.state} cannot become {state}"
+        self.state = state
+        return Finish(state, reason)

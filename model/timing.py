@@ -1,0 +1,48 @@
+"""The times by which a cluster lives. All nodes of one cluster must use the same; each checks how they fit together."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+def _seconds(value: float) -> timedelta:
+    return timedelta(seconds=value)
+
+
+class Timing(BaseModel):
+    """How long silence may last before it means something."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    heartbeat_every: timedelta = Field(_seconds(2), description="time between two beats of a node")
+    session_timeout: timedelta = Field(_seconds(10), description="silence after which the registry drops a node")
+    master_fence_after: timedelta = Field(
+        _seconds(10), description="standstill of a master's beat after which others take over its workflows"
+    )
+    worker_fence_after: timedelta = Field(
+        _seconds(30),
+        description="standstill of a worker's beat, its registry entry gone too, that loses its tasks",
+    )
+    worker_cut_limit: timedelta = Field(
+        _seconds(600),
+        description="longest time that a worker may run with the registry alone, cut from the database",
+    )
+    kill_grace: timedelta = Field(_seconds(5), description="time between TERM and KILL for a task's processes")
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if 3 * self.heartbeat_every > self.session_timeout:
+            raise ValueError("heartbeat_every must be at most a third of session_timeout: one lost beat is no death")
+        if self.master_fence_after < 3 * self.heartbeat_every:
+            raise ValueError("master_fence_after must be at least three heartbeat_every: one late beat is no death")
+        if self.worker_fence_after < 3 * self.heartbeat_every + self.kill_grace + _seconds(2):
+            raise ValueError(
+                "worker_fence_after must exceed three heartbeat_every + kill_grace + 2 s: "
+                "a worker that is cut off needs that long to end its tasks before others run them again"
+            )
+        if self.worker_cut_limit < self.worker_fence_after:
+            raise ValueError("worker_cut_limit must not be shorter than worker_fence_after")
+        return self

@@ -1,0 +1,199 @@
+"""What a workflow definition says: tasks, their order, parameters and defaults.
+
+One model for every way to write one: a YAML file, Python, REST, or a row of `workflow_version` inserted by SQL. All
+are checked here, and each error names the task and the field.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from model.errors import Refused
+from model.graph import Graph, find_cycle
+from model.ids import TaskCode
+
+TASKS_MAX = 10_000
+NAME_LENGTH_MAX = 200
+DEFAULT_WORKER_GROUP = "default"
+
+
+class Priority(StrEnum):
+    """How urgent; of a workflow first, of a task within its workflow second."""
+
+    HIGHEST = "HIGHEST"
+    HIGH = "HIGH"
+    MEDIUM = "MEDIUM"
+    LOW = "LOW"
+    LOWEST = "LOWEST"
+
+
+class FailureStrategy(StrEnum):
+    """What a task's failure for good means to the rest of its workflow."""
+
+    CONTINUE = "CONTINUE"
+    """Independent branches run to their end, then FAILURE."""
+    END = "END"
+    """Nothing new starts, running tasks are killed, then FAILURE."""
+
+
+class OnWorkerLoss(StrEnum):
+    """What happens to a task whose worker vanished: it may have had side effects."""
+
+    RETRY = "retry"
+    FAIL = "fail"
+
+
+class ReleaseState(StrEnum):
+    """Only ONLINE can be started."""
+
+    ONLINE = "ONLINE"
+    OFFLINE = "OFFLINE"
+
+
+def _as_text(value: Any) -> Any:
+    """Parameters are text; numbers, booleans and dates of YAML are taken as a person would read them."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return ""
+    if isinstance(value, (dict, list)):
+        return json.dumps(value)
+    return value if isinstance(value, str) else str(value)
+
+
+Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX, pattern=r"^[^\x00-\x1f]+$")]
+ParameterValue = Annotated[str, BeforeValidator(_as_text)]
+GroupName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[\w.-]+$")]
+
+
+class TaskSpec(BaseModel):
+    """One task of a workflow. `after` names the tasks that must have succeeded before it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    type: str = Field(min_length=1, max_length=100)
+    params: dict[str, Any] = {}
+    after: tuple[str, ...] = ()
+    priority: Priority = Priority.MEDIUM
+    worker_group: GroupName | None = None
+    on_worker_loss: OnWorkerLoss = OnWorkerLoss.RETRY
+    code: Annotated[int, Field(gt=0, lt=2**31)] | None = None
+
+
+class WorkflowSpec(BaseModel):
+    """The content of one version of a workflow. Make one with `WorkflowSpec.parse`, which words the errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    description: str = Field("", max_length=10_000)
+    priority: Priority = Priority.MEDIUM
+    failure_strategy: FailureStrategy = FailureStrategy.CONTINUE
+    worker_group: GroupName = DEFAULT_WORKER_GROUP
+    params: dict[str, ParameterValue] = {}
+    tasks: tuple[TaskSpec, ...] = Field(min_length=1, max_length=TASKS_MAX)
+
+    @model_validator(mode="after")
+    def _names_fit_together(self) -> Self:
+        names = [task.name for task in self.tasks]
+        known = set(names)
+        if len(known) < len(names):
+            twice = next(name for position, name in enumerate(names) if name in names[:position])
+            raise ValueError(f'task "{twice}" stands there twice; give each task a name of its own')
+        codes = [task.code for task in self.tasks if task.code is not None]
+        if len(set(codes)) < len(codes) or (codes and len(codes) < len(names)):
+            raise ValueError("task codes must be given to all tasks or to none, each its own; leave them out")
+        for task in self.tasks:
+            for before in task.after:
+                if before == task.name:
+                    raise ValueError(f'task "{task.name}" waits for itself; remove it from its "after"')
+                if before not in known:
+                    near = get_close_matches(before, names, n=1)
+                    cure = f'did you mean "{near[0]}"?' if near else "add that task or remove it"
+                    raise ValueError(f'task "{task.name}" waits for "{before}", which does not exist; {cure}')
+            if len(set(task.after)) < len(task.after):
+                raise ValueError(f'task "{task.name}" names the same task twice in its "after"; once is enough')
+        cycle = find_cycle({task.name: task.after for task in self.tasks})
+        if cycle:
+            raise ValueError(f"tasks wait for each other in a circle: {' -> '.join(cycle)}; remove one of these arrows")
+        return self
+
+    @classmethod
+    def parse(cls, content: Mapping[str, Any]) -> WorkflowSpec:
+        """Check and build. Raises `InvalidWorkflow` with one sentence for each thing that is wrong."""
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise InvalidWorkflow([_problem(content, part) for part in error.errors()]) from None
+
+    def coded(self, known: Mapping[str, int] | None = None) -> WorkflowSpec:
+        """The same with a code for every task: its own, else that of `known` (name -> code), else a new one."""
+        given = {task.name: task.code for task in self.tasks if task.code is not None}
+        given = {**(known or {}), **given}
+        free = max([0, *given.values()]) + 1
+        tasks = []
+        for task in self.tasks:
+            if task.name not in given:
+                given[task.name] = free
+                free += 1
+            tasks.append(task.model_copy(update={"code": given[task.name]}))
+        return self.model_copy(update={"tasks": tuple(tasks)})
+
+    def graph(self) -> Graph:
+        """Who waits for whom, by code. Needs `coded`."""
+        codes = {task.name: TaskCode(task.code or 0) for task in self.tasks}
+        return Graph.of({codes[task.name]: [codes[before] for before in task.after] for task in self.tasks})
+
+
+class Problem(BaseModel):
+    """One thing that is wrong in a definition: where (a path of keys and positions) and the sentence."""
+
+    model_config = ConfigDict(frozen=True)
+
+    where: tuple[str | int, ...]
+    sentence: str
+
+
+class InvalidWorkflow(Refused):
+    """A definition that cannot be saved or run."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problem.sentence for problem in problems[:20]))
+
+
+def _problem(content: Mapping[str, Any], part: Any) -> Problem:
+    where = tuple(part["loc"])
+    message = str(part["msg"]).removeprefix("Value error, ")
+    if part["type"] == "extra_forbidden":
+        message = f'there is no field "{where[-1]}"{_near(where)}'
+    elif part["type"] == "missing":
+        message = f'the field "{where[-1]}" is missing'
+    elif where:
+        message = f'field "{".".join(str(step) for step in _fields(where))}": {message[:1].lower()}{message[1:]}'
+    return Problem(where=where, sentence=f"{_task_of(content, where)}{message}")
+
+
+def _fields(where: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    return where[2:] if len(where) > 2 and where[0] == "tasks" else where
+
+
+def _near(where: tuple[str | int, ...]) -> str:
+    fields = TaskSpec.model_fields if where[0] == "tasks" else WorkflowSpec.model_fields
+    near = get_close_matches(str(where[-1]), list(fields), n=1)
+    return f', did you mean "{near[0]}"?' if near else f"; known are {', '.join(fields)}"
+
+
+def _task_of(content: Mapping[str, Any], where: tuple[str | int, ...]) -> str:
+    if len(where) < 2 or where[0] != "tasks" or not isinstance(where[1], int):
+        return ""
+    try:
+        return f'task "{content["tasks"][where[1]]["name"]}": '
+    except (KeyError, TypeError, IndexError):
+        return f"task {where[1] + 1}: "

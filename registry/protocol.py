@@ -1,0 +1,75 @@
+"""What Shoal asks of a registry, and no more.
+
+A registry is a hint. It tells quickly who came and who went; the database decides who may write (design.md 1, rules 1
+to 3). So nothing here is a lock, and a stale answer costs a lost race for rows, never a second start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from typing import Protocol
+
+from model.nodes import Heartbeat, NodeKind
+
+
+class ConnectionState(StrEnum):
+    """How far the last answer can be trusted."""
+
+    CONNECTED = "CONNECTED"
+    SUSPENDED = "SUSPENDED"
+    """No server answers just now: keep what is known, do not judge anybody by it."""
+    LOST = "LOST"
+    """The session is over, or has had no answer for longer than it lasts: our own entry may be gone."""
+
+
+class Registry(Protocol):
+    """Ephemeral entries `<root>/<kind>/<epoch>` that hold a heartbeat and vanish with their process.
+
+    All methods but the constructor belong to the event loop that called `open`. All raise `model.errors.Unavailable`
+    (naming the URL, without password) when no server answers within the time given.
+    """
+
+    url: str
+    """Where the registry is, without credentials: for sentences and logs."""
+
+    changed: asyncio.Event
+    """Set whenever members may have come, gone or changed, and on each reconnect. Carries nothing: who is woken
+    clears it, then reads `members`. Set needlessly now and then; a missed one is made good by reading on a timer."""
+
+    @property
+    def state(self) -> ConnectionState:
+        """The connection as it is known now."""
+        ...
+
+    @property
+    def last_contact(self) -> float:
+        """When this process last had proof of a living session: the *send* time, in seconds of CLOCK_BOOTTIME, of the
+        last round trip that succeeded. 0.0 before the first."""
+        ...
+
+    async def open(self, timeout_s: float) -> None:
+        """Connect, trying again with back-off for up to `timeout_s` seconds."""
+        ...
+
+    async def close(self) -> None:
+        """Take our entry away and end the session. Never raises, never takes longer than a few seconds."""
+        ...
+
+    async def register(self, heartbeat: Heartbeat) -> None:
+        """Make our ephemeral entry, and make it again (same epoch, latest heartbeat) whenever a session is lost."""
+        ...
+
+    async def update(self, heartbeat: Heartbeat) -> None:
+        """Write the latest heartbeat into our entry. Does not raise while disconnected: the entry is written when
+        the connection is back."""
+        ...
+
+    async def unregister(self) -> None:
+        """Take our entry away now, so that the others need not wait for the session to end."""
+        ...
+
+    async def members(self, kind: NodeKind) -> list[Heartbeat]:
+        """A fresh read of all entries of a kind, by rising epoch. Entries that cannot be read as a heartbeat are left
+        out and logged, not raised."""
+        ...

@@ -1,0 +1,78 @@
+"""A server that outlived its owner: waited for, or told to end, before the next one starts.
+
+The kernel tells the server to end when its owner dies (program.py), so one that is found is usually on its way out.
+Whether any of it is left is known from the lock that it holds; `postmaster.pid` serves only to hurry it up, and is
+believed only if the process was started when the file says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from model.errors import Refused
+from shoal.embedded import locks
+from shoal.embedded.place import Place
+
+START_DIFFERS_S_MAX = 5.0
+"""postmaster.pid has whole seconds, written a moment after the start; a stepped clock may add to that."""
+POLL_S = 0.02
+
+
+async def end_leftover(place: Place, progress: Callable[[str], None]) -> int:
+    """Wait until no former server is left.
+
+    Args:
+        place: its owner's lock is ours.
+        progress: told once a second what is waited for.
+    Returns:
+        the descriptor of the server's lock, for the next server to inherit.
+    Raises:
+        Refused: a server that Shoal did not start uses the data folder.
+    """
+    lock = locks.take(place.server_lock)
+    if lock is None:
+        lock = await _ended(place, progress)
+    postmaster = living_postmaster(place.data)
+    if postmaster is not None:
+        os.close(lock)
+        raise Refused(
+            f"a PostgreSQL that Shoal did not start (process {postmaster.pid}) uses {place.data}: stop it first"
+        )
+    (place.data / "postmaster.pid").unlink(missing_ok=True)  # the server would stop at a recycled pid
+    return lock
+
+
+def living_postmaster(data: Path) -> psutil.Process | None:
+    """The process that `postmaster.pid` names, if it lives and is the one that wrote it."""
+    try:
+        pid, _, started_at, *_ = (data / "postmaster.pid").read_text().splitlines()
+        process = psutil.Process(int(pid))
+        same = abs(process.create_time() - int(started_at)) <= START_DIFFERS_S_MAX
+        alive = process.status() != psutil.STATUS_ZOMBIE
+    except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
+        return None
+    return process if same and alive and process.name() == "postgres" else None
+
+
+async def _ended(place: Place, progress: Callable[[str], None]) -> int:
+    """Wait for the lock, after a signal for a fast stop."""
+    began_s = told_s = time.monotonic()
+    postmaster = living_postmaster(place.data)
+    if postmaster is not None:
+        with suppress(psutil.NoSuchProcess):
+            postmaster.send_signal(signal.SIGINT)
+    progress("a PostgreSQL whose owner died is still ending")
+    while (lock := locks.take(place.server_lock)) is None:
+        await asyncio.sleep(POLL_S)
+        if time.monotonic() - told_s >= 1:
+            told_s = time.monotonic()
+            progress(f"a PostgreSQL whose owner died is still ending, for {told_s - began_s:.0f} s")
+    return lock

@@ -1,0 +1,55 @@
+"""The way to the server's socket, whatever the data folder's name.
+
+The server makes its socket in its own folder, as `.`: private by construction, and no cleaner of /tmp takes it away. A
+client must say the path, of 107 bytes at most, and a comma or a `%` in it means something else to libpq. Where the
+path will not do, a link in a short private folder leads to the data folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from shoal.embedded.place import private_folder
+
+SOCKET = ".s.PGSQL.5432"
+PATH_BYTES_MAX = 107
+
+
+def socket_folder(data: Path) -> Path:
+    """The folder to give as `host`: `data` itself, or a link to it that is made now.
+
+    Raises:
+        Refused: the folder for such links is not ours alone.
+    """
+    if _will_do(data):
+        return data
+    link = _link_to(data)
+    link.unlink(missing_ok=True)
+    link.symlink_to(data)
+    return link
+
+
+def remove_link(data: Path) -> None:
+    """Take the link away, if there was one."""
+    if not _will_do(data):
+        _link_to(data).unlink(missing_ok=True)
+
+
+def _will_do(folder: Path) -> bool:
+    plain = re.fullmatch(r"[A-Za-z0-9/._+-]+", str(folder))
+    return plain is not None and len(os.fsencode(folder / SOCKET)) <= PATH_BYTES_MAX
+
+
+def _link_to(data: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
+    return private_folder(_runtime_folder() / f"shoal-{os.geteuid()}") / name
+
+
+def _runtime_folder() -> Path:
+    """Where short-lived things go: the user's own folder, /run for root, else /tmp."""
+    own = Path("/run") if os.geteuid() == 0 else Path(os.environ.get("XDG_RUNTIME_DIR", "/nowhere"))
+    usable = own.is_dir() and os.access(own, os.W_OK | os.X_OK) and len(os.fsencode(own)) < PATH_BYTES_MAX // 2
+    return own if usable and re.fullmatch(r"[A-Za-z0-9/._+-]+", str(own)) else Path("/tmp")  # noqa: S108 - checked

@@ -1,0 +1,113 @@
+"""All settings of a process, from flags, SHOAL_* environment variables and a TOML file, in that order.
+
+The file is the one named by SHOAL_CONFIG or --config, else ./shoal.toml if it is there. Nested settings are written
+SHOAL_MASTER__DRAIN=5 or [master] drain = 5; times are seconds or ISO 8601 durations. Unknown names are refused.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from master.settings import MasterSettings
+from model.errors import Refused
+from model.timing import Timing
+from worker.settings import WorkerSettings
+
+
+class Settings(BaseSettings):
+    """Everything that can be set; `docs/settings.md` lists it."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="SHOAL_", env_nested_delimiter="__", frozen=True, extra="forbid", toml_file=None
+    )
+
+    database_url: SecretStr | None = Field(
+        None, description="PostgreSQL, as postgresql+psycopg://user:password@host/name"
+    )
+    registry_url: SecretStr | None = Field(
+        None, description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: the database"
+    )
+    connect_timeout_s: float = Field(30, gt=0, description="seconds to try for at start before giving up")
+    host: str = Field("127.0.0.1", description="the name or address under which others know this node")
+    port: int = Field(0, ge=0, le=65535, description="its port, part of its name in the cluster; 0 = any free one")
+    log_format: str = Field("auto", pattern="^(auto|text|json)$", description="auto: text on a terminal, else JSON")
+    timing: Timing = Timing()
+    master: MasterSettings = MasterSettings()
+    worker: WorkerSettings = WorkerSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags, then environment, then the file."""
+        file = _config_file()
+        sources: list[PydanticBaseSettingsSource] = [init_settings, env_settings]
+        if file is not None:
+            sources.append(TomlConfigSettingsSource(settings_cls, toml_file=file))
+        return tuple(sources)
+
+    def database(self) -> str:
+        """The database's URL. Raises `Refused` when there is none."""
+        if self.database_url is None:
+            raise Refused("no database is named; give --database-url or SHOAL_DATABASE_URL, or use `shoal up`")
+        return self.database_url.get_secret_value()
+
+    def registry(self) -> str:
+        """The registry's URL: its own, else the database's."""
+        return self.registry_url.get_secret_value() if self.registry_url else self.database()
+
+
+def load_settings(flags: dict[str, Any] | None = None) -> Settings:
+    """Settings with `flags` (nested, None = not given) on top. Raises `Refused` with a sentence for each fault."""
+    try:
+        return Settings(**_given(flags or {}))
+    except ValidationError as error:
+        raise Refused("; ".join(_sentence(part) for part in error.errors())) from None
+    except tomllib.TOMLDecodeError as error:
+        raise Refused(f"the settings file {_config_file()} is not valid TOML: {error}") from None
+
+
+def _config_file() -> Path | None:
+    named = os.environ.get("SHOAL_CONFIG")
+    if named:
+        if not Path(named).is_file():
+            raise Refused(f"the settings file {named} does not exist; mend --config or SHOAL_CONFIG")
+        return Path(named)
+    default = Path("shoal.toml")
+    return default if default.is_file() else None
+
+
+def _given(flags: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in flags.items():
+        if isinstance(value, dict):
+            inner = _given(value)
+            if inner:
+                found[name] = inner
+        elif value is not None:
+            found[name] = value.model_dump() if isinstance(value, BaseModel) else value
+    return found
+
+
+def _sentence(part: Any) -> str:
+    where = ".".join(str(step) for step in part["loc"])
+    message = str(part["msg"]).removeprefix("Value error, ")
+    if part["type"] == "extra_forbidden":
+        return f'there is no setting "{where}"; see docs/settings.md'
+    return f'setting "{where}": {message}' if where else message

@@ -1,0 +1,1 @@
+"""The schema, its upgrades and the seed scripts, as plain SQL that a person can read and run with psql."""

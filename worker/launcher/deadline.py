@@ -1,0 +1,48 @@
+"""The moment until which a worker's tasks may run, in memory shared with every keeper.
+
+The worker moves it forward as long as it knows that nobody has given its tasks to others. A worker that is stopped or
+cut off cannot move it, so its keepers end its tasks before others start them again (reliability-study.md W7). The
+clock is CLOCK_BOOTTIME: unlike CLOCK_MONOTONIC it counts a suspended machine's sleep.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+
+_SIZE = 8  # one C double, aligned: written and read by one instruction, so never seen half
+
+
+def boottime_s() -> float:
+    """Seconds since the machine's start, its sleep included."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Deadline:
+    """One number of CLOCK_BOOTTIME seconds, 0 for none; only the process that made it can change it."""
+
+    def __init__(self) -> None:
+        self.fd = os.memfd_create("shoal-deadline")
+        os.ftruncate(self.fd, _SIZE)
+        self._cell = memoryview(mmap.mmap(self.fd, _SIZE)).cast("d")
+
+    @classmethod
+    def shared(cls, fd: int) -> Deadline:
+        """The read-only side, from an inherited descriptor, which is closed."""
+        deadline = cls.__new__(cls)
+        deadline._cell = memoryview(mmap.mmap(fd, _SIZE, prot=mmap.PROT_READ)).cast("d")
+        os.close(fd)
+        return deadline
+
+    def set(self, at_boottime_s: float) -> None:
+        """Move it; keepers notice within their tick of 0.5 s."""
+        self._cell[0] = at_boottime_s
+
+    def has_passed(self) -> bool:
+        """Whether there is one and it is over."""
+        return 0.0 < self._cell[0] <= boottime_s()
+
+    def close(self) -> None:
+        """Give the owner's descriptor back; keepers go on reading their mapping."""
+        os.close(self.fd)

@@ -1,0 +1,31 @@
+"""How a run can end without an exit code. Each text becomes the reason of the task instance.
+
+ShoalError
+├── LauncherKilled     its keeper was killed; the tree has been swept
+├── TreeLeft           processes that even SIGKILL did not end
+├── Refused
+│   └── CannotStart    no such command or folder
+├── Unavailable        the zygote cannot be started (its own sentence)
+└── Fenced
+    └── DeadlinePassed the worker was stopped or cut off for too long
+"""
+
+from __future__ import annotations
+
+from model.errors import Fenced, Refused, ShoalError
+
+
+class LauncherKilled(ShoalError):
+    """The keeper ended without a report, so the exit code is unknown."""
+
+
+class TreeLeft(ShoalError):
+    """Processes of the task are still there: another user's, or hanging in the kernel."""
+
+
+class CannotStart(Refused):
+    """The command could not be executed; nothing has run."""
+
+
+class DeadlinePassed(Fenced):
+    """The keeper ended the task because the worker's deadline passed."""

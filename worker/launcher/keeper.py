@@ -1,0 +1,181 @@
+"""The keeper of one task: starts it, watches it, and leaves only when nothing of its tree is left.
+
+It is the tree's subreaper: a process of the tree that loses its parent becomes the keeper's child, however often it
+forked and called setsid. So "no process is left" is not a guess from /proc: `waitpid` says that there is no child.
+
+It runs alone in a forked copy of the zygote, single-threaded and blocking.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+import time
+from typing import NoReturn
+
+from worker.launcher import prctl, tree, wire
+from worker.launcher.deadline import Deadline, boottime_s
+from worker.launcher.wire import Cause, End, Ended, Message, NotStarted, Request, Started
+
+TICK_S = 0.5
+"""How late a passed deadline is noticed at most."""
+
+TICK_ENDING_S = 0.02
+"""The same for a tree that is to end: nobody tells the keeper when the last grandchild is gone."""
+
+KILL_S_MAX = 30.0
+"""After this long, what SIGKILL did not end (another user's, or hanging in the kernel) is reported and left."""
+
+NOT_STARTED_CODE = 127
+
+
+def keep(channel: socket.socket, request: Request, output_fd: int, deadline: Deadline) -> None:
+    """Run the task to its end.
+
+    Args:
+        channel: to the worker; its end means that the worker is dead.
+        request: what to run.
+        output_fd: the task's stdout and stderr; closed here, so that the reader sees the end of it.
+        deadline: of all tasks of this worker.
+    """
+    os.setsid()
+    prctl.become_subreaper()
+    prctl.name_process("shoal-keeper")
+    if deadline.has_passed():
+        _send(channel, Ended(Cause.DEADLINE, NOT_STARTED_CODE, 0))
+        return
+    stat = tree.stat_of(os.getpid())
+    if stat is None or not _send(channel, Started(os.getpid(), stat.started)):
+        return  # the worker is dead already: nothing was started, nothing is
+    keeper_pid = os.getpid()
+    main_pid = os.fork()
+    if main_pid == 0:
+        _become_task(channel, request, output_fd, keeper_pid)
+    os.close(output_fd)
+    family = _Family(main_pid)
+    cause = _watch(channel, family, deadline)
+    left = _kill_all(family)
+    _send(channel, Ended(cause, family.exit_code, left))
+
+
+class _Family:
+    """The keeper's children: the task's main process and whatever became an orphan below it."""
+
+    def __init__(self, main_pid: int) -> None:
+        self._main_pid = main_pid
+        self.main_handle = os.pidfd_open(main_pid)
+        self.main_ended = False
+        self.exit_code = 128 + signal.SIGKILL  # what stands if the main process cannot be killed
+
+    def reap(self) -> bool:
+        """Collect all who ended; give whether any process of the tree is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self._main_pid:
+                self.main_ended = True
+                code = os.waitstatus_to_exitcode(status)
+                self.exit_code = code if code >= 0 else 128 - code
+
+
+def _watch(channel: socket.socket, family: _Family, deadline: Deadline) -> Cause:
+    """Wait until what is left of the tree is to be killed at once, and say why."""
+    poll = select.poll()
+    poll.register(channel, select.POLLIN)
+    poll.register(family.main_handle, select.POLLIN)
+    kill_at: float | None = None
+    while True:
+        tick_s = TICK_S if kill_at is None else TICK_ENDING_S
+        ready = [fd for fd, _ in poll.poll(tick_s * 1000)]
+        if channel.fileno() in ready:
+            asked = _receive(channel)
+            if asked is None:
+                return Cause.WORKER_GONE
+            kill_at = min(kill_at or float("inf"), boottime_s() + asked.grace_s)
+            # CONT: a stopped process would sleep through its TERM and its grace.
+            tree.signal_descendants(os.getpid(), signal.SIGTERM, signal.SIGCONT)
+        any_left = family.reap()
+        if family.main_ended and family.main_handle in ready:
+            poll.unregister(family.main_handle)
+        if deadline.has_passed():
+            return Cause.DEADLINE
+        if kill_at is None and family.main_ended:
+            return Cause.EXIT
+        if kill_at is not None and (not any_left or boottime_s() >= kill_at):
+            return Cause.ASKED
+
+
+def _kill_all(family: _Family) -> int:
+    """Kill until the kernel says that no child is left; give how many could not be killed."""
+    give_up_at = boottime_s() + KILL_S_MAX
+    pause_s = 0.0005
+    while family.reap():
+        if boottime_s() >= give_up_at:
+            return len(tree.descendants(os.getpid()))
+        tree.signal_descendants(os.getpid(), signal.SIGKILL)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 0.05)
+    return 0
+
+
+def _become_task(channel: socket.socket, request: Request, output_fd: int, keeper_pid: int) -> NoReturn:
+    """Turn this fresh child into the task's main process; tell the worker if that cannot be."""
+    try:
+        prctl.die_with_parent(signal.SIGKILL)
+        if os.getppid() != keeper_pid:
+            os._exit(NOT_STARTED_CODE)  # it died before the line above
+        os.setsid()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(output_fd, 1)
+        os.dup2(output_fd, 2)
+        channel.set_inheritable(False)  # exec closes it; until then it may have to say why there was none
+        _close_all_but(channel.fileno())
+        if request.no_new_privileges:
+            prctl.forbid_new_privileges()
+        os.chdir(request.cwd)
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.execvpe(request.argv[0], request.argv, request.env)  # noqa: S606  no shell is wanted
+    except OSError as error:
+        where = f" in the folder {request.cwd}" if error.filename == request.cwd else ""
+        _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started{where}: {error.strerror}'))
+    except ValueError as error:  # a NUL byte in an argument or in the environment
+        _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started: {error}'))
+    finally:
+        os._exit(NOT_STARTED_CODE)
+
+
+def _close_all_but(fd: int) -> None:
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.closerange(3, fd)
+    os.closerange(fd + 1, most)
+
+
+def _send(channel: socket.socket, message: Message) -> bool:
+    """Say it; give whether the worker was there to hear it."""
+    try:
+        channel.send(wire.encode(message))
+    except OSError:
+        return False
+    return True
+
+
+def _receive(channel: socket.socket) -> End | None:
+    """What the worker asks; None if it is dead."""
+    try:
+        data = channel.recv(wire.MESSAGE_BYTES_MAX)
+    except ConnectionResetError:  # it died with our own words unread
+        return None
+    if not data:
+        return None
+    message = wire.decode(data)
+    assert isinstance(message, End)
+    return message

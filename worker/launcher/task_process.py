@@ -1,0 +1,160 @@
+"""The worker's view of one running task: its keeper's channel, its output, and how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+import socket
+import struct
+import termios
+from contextlib import suppress
+
+from model.errors import ShoalError, Unavailable
+from worker.launcher import tree
+from worker.launcher.errors import CannotStart, DeadlinePassed, LauncherKilled, TreeLeft
+from worker.launcher.sweep import sweep
+from worker.launcher.wire import MESSAGE_BYTES_MAX, Cause, End, Ended, NotStarted, Started, decode, encode
+from worker.tasks.plugin import TaskLog
+
+READ_BYTES = 65_536
+"""Read of the output at once; then others have the loop. What is not read yet blocks the task, so memory is bounded."""
+
+KEEPER_S_MAX = 40.0
+"""How long after the grace a keeper may take (its own limit is 30 s) before it counts as hung and is killed."""
+
+
+class NeverStarted(Exception):
+    """The request was lost together with a zygote before anything ran: it may be made again."""
+
+
+class TaskProcess:
+    """One process tree from the outside. Owns the channel and the output descriptor, and closes them at the end."""
+
+    def __init__(self, channel: socket.socket, output_fd: int, log: TaskLog, marker: str) -> None:
+        self.keeper: Started | None = None
+        self._channel = channel
+        self._output_fd = output_fd
+        self._log = log
+        self._marker = marker
+        self._not_started = ""
+        self._log_fault: Exception | None = None
+        self._loop = asyncio.get_running_loop()
+        self._last_word: asyncio.Future[Ended | None] = self._loop.create_future()
+        self._loop.add_reader(channel, self._on_message)
+        self._loop.add_reader(output_fd, self._on_output)
+        self._conclusion = self._loop.create_task(self._conclude())
+
+    async def exit_code(self, grace_s: float) -> int:
+        """Wait for the end of the tree; being cancelled ends it with this grace, a second time at once.
+
+        Raises:
+            NeverStarted: ask for it again.
+            ShoalError: one of `worker/launcher/errors.py`, or what the log raised when it could not be written.
+        """
+        try:
+            await asyncio.wait([self._conclusion])
+        except asyncio.CancelledError:
+            await self.end(grace_s)
+            raise
+        return self._conclusion.result()
+
+    async def end(self, grace_s: float) -> None:
+        """TERM, the grace, KILL; return when nothing of the tree is left, even if cancelled meanwhile."""
+        self._ask_to_end(grace_s)
+        while not self._conclusion.done():
+            try:
+                await asyncio.wait([self._conclusion], timeout=grace_s + KEEPER_S_MAX)
+            except asyncio.CancelledError:
+                self._ask_to_end(0.0)
+                continue
+            if not self._last_word.done():
+                self._kill_keeper()
+        self._conclusion.exception()  # looked at: whoever ends a task does not ask how it ended
+
+    def _ask_to_end(self, grace_s: float) -> None:
+        with suppress(OSError):  # the keeper has ended, or is full of such requests
+            self._channel.send(encode(End(grace_s)))
+
+    def _kill_keeper(self) -> None:
+        """A keeper that does not keep its word, perhaps stopped by its own task. The sweep does its work."""
+        if self.keeper is None:
+            return
+        stat = tree.stat_of(self.keeper.keeper_pid)
+        if stat is not None and stat.started == self.keeper.keeper_started:
+            os.kill(self.keeper.keeper_pid, signal.SIGKILL)
+
+    def _on_message(self) -> None:
+        try:
+            data = self._channel.recv(MESSAGE_BYTES_MAX)
+        except (BlockingIOError, ConnectionResetError):
+            return  # reset: it left a word of ours unread; its own last words still come
+        message = decode(data) if data else None
+        match message:
+            case Started():
+                self.keeper = message
+                return
+            case NotStarted(reason):
+                self._not_started = reason
+                return
+            case Ended() | None:
+                self._loop.remove_reader(self._channel)
+                self._last_word.set_result(message)
+            case End():
+                raise AssertionError("only workers say so")
+
+    def _on_output(self) -> None:
+        self._copy_output(READ_BYTES)
+
+    def _copy_output(self, size: int) -> None:
+        try:
+            data = os.read(self._output_fd, size)
+        except BlockingIOError:
+            return
+        if not data:
+            self._loop.remove_reader(self._output_fd)
+            return
+        if self._log_fault is not None:
+            return
+        try:
+            self._log.write(data)
+        except (OSError, ShoalError) as fault:  # a full disk: a task without its log is stopped, the worker lives
+            self._log_fault = fault
+            self._ask_to_end(0.0)
+
+    async def _conclude(self) -> int:
+        try:
+            ended = await self._last_word
+            if ended is None and self.keeper is not None:
+                # In a thread: it reads all of /proc, and happens only when somebody kills keepers.
+                left = await asyncio.to_thread(sweep, self._marker)
+            else:
+                left = ended.left if ended is not None else 0
+            # The tree is gone, so what is in the pipe is all; its end may never come if a stranger holds it open.
+            self._copy_output(self._bytes_in_pipe() or 1)
+        finally:
+            self._loop.remove_reader(self._channel)
+            self._loop.remove_reader(self._output_fd)
+            self._channel.close()
+            os.close(self._output_fd)
+        return self._verdict(ended, left)
+
+    def _bytes_in_pipe(self) -> int:
+        (count,) = struct.unpack("i", fcntl.ioctl(self._output_fd, termios.FIONREAD, b"\0" * 4))
+        return int(count)
+
+    def _verdict(self, ended: Ended | None, left: int) -> int:
+        if left:
+            raise TreeLeft(f"{left} processes of the task could not be killed; look for them on this worker's machine")
+        if self._not_started:
+            raise CannotStart(self._not_started) if self.keeper else Unavailable(self._not_started)
+        if self._log_fault is not None:
+            raise self._log_fault
+        if ended is None:
+            if self.keeper is None:
+                raise NeverStarted
+            raise LauncherKilled("its launcher was killed, so nobody knows how it ended; what it left has been killed")
+        if ended.cause is Cause.DEADLINE:
+            raise DeadlinePassed("it was killed because its worker was stopped or cut off for too long")
+        return ended.exit_code

@@ -1,0 +1,89 @@
+"""The processes below a process: finding them and signalling them, never a stranger.
+
+A pid alone names nobody for long, it is given anew. So a signal goes through a pidfd, after a look that the process
+behind it still belongs to the tree. A list of descendants is old when it is complete: whoever wants them gone
+repeats until the kernel says that there are none (`keeper` is their reaper, so `waitpid` knows).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+_PROC = Path("/proc")
+
+
+class ProcessStat(NamedTuple):
+    """Facts of /proc/PID/stat. `started` (clock ticks since boot) and the pid together name a process for good."""
+
+    parent: int
+    started: int
+
+
+def stat_of(pid: int) -> ProcessStat | None:
+    """The facts of a process, a zombie included; None if there is none."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return None
+    fields = text[text.rindex(b")") + 2 :].split()  # the name before may hold blanks and brackets
+    return ProcessStat(parent=int(fields[1]), started=int(fields[19]))
+
+
+def processes() -> Iterator[int]:
+    """The pids of all processes that this one can see."""
+    return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
+
+
+def descendants(root: int) -> list[int]:
+    """All below `root`, parents before their children, without `root`."""
+    found = [root]
+    seen = {root}
+    for pid in found:  # grows while it is walked
+        fresh = [child for child in _children(pid) if child not in seen]
+        seen.update(fresh)
+        found.extend(fresh)
+    return found[1:]
+
+
+def signal_descendants(root: int, *signals: signal.Signals) -> None:
+    """Send the signals to all that are below `root` now. One that belongs to another user (sudo) is left out."""
+    members = descendants(root)
+    family = {root, *members}
+    for pid in members:
+        try:
+            handle = os.pidfd_open(pid)
+        except OSError:
+            continue
+        try:
+            # The look comes after the handle: if the pid was given to a stranger, its parent is not of the family.
+            stat = stat_of(pid)
+            if stat is not None and stat.parent in family:
+                for number in signals:
+                    signal.pidfd_send_signal(handle, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+        finally:
+            os.close(handle)
+
+
+def _children(pid: int) -> list[int]:
+    if not _kernel_lists_children():
+        return [other for other in processes() if (stat := stat_of(other)) is not None and stat.parent == pid]
+    found: list[int] = []
+    try:
+        for thread in (_PROC / str(pid) / "task").iterdir():
+            found.extend(map(int, (thread / "children").read_bytes().split()))
+    except OSError:  # the thread or the whole process ended: its children have another parent now
+        pass
+    return found
+
+
+@cache
+def _kernel_lists_children() -> bool:
+    """Whether /proc/PID/task/TID/children exists (CONFIG_PROC_CHILDREN); the other way reads every process."""
+    return (_PROC / "self" / "task" / str(os.getpid()) / "children").exists()

@@ -1,0 +1,90 @@
+"""What worker, zygote and keeper say to each other: small JSON messages on sockets that keep message borders.
+
+A request can be large (an environment of a megabyte), larger than any socket buffer, so it travels as a memory file
+whose descriptor is passed; the zygote hands it on unread, and no request can harm it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from enum import StrEnum
+from typing import NamedTuple
+
+MESSAGE_BYTES_MAX = 65_536
+
+
+class Request(NamedTuple):
+    """What to run. `argv[0]` without a slash is looked up in the PATH of `env`."""
+
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    no_new_privileges: bool
+
+    def to_memory(self) -> int:
+        """The descriptor of a memory file that holds this; the caller closes it."""
+        fd = os.memfd_create("shoal-request")
+        with open(fd, "wb", closefd=False) as file:
+            file.write(json.dumps(self).encode())
+        os.lseek(fd, 0, os.SEEK_SET)
+        return fd
+
+    @classmethod
+    def from_memory(cls, fd: int) -> Request:
+        """Read it back and close the descriptor."""
+        with open(fd, "rb") as file:
+            return cls(*json.loads(file.read()))
+
+
+class End(NamedTuple):
+    """Worker to keeper: TERM to the tree, and KILL to what is left after `grace_s`."""
+
+    grace_s: float
+
+
+class Started(NamedTuple):
+    """Keeper to worker, before the task exists: from here on it may have had effects. `started` is in clock ticks."""
+
+    keeper_pid: int
+    keeper_started: int
+
+
+class NotStarted(NamedTuple):
+    """Instead of the task: why it could not become one. An `Ended` follows unless there was not even a keeper."""
+
+    reason: str
+
+
+class Cause(StrEnum):
+    """Why a tree ended."""
+
+    EXIT = "EXIT"
+    ASKED = "ASKED"
+    DEADLINE = "DEADLINE"
+    WORKER_GONE = "WORKER_GONE"
+
+
+class Ended(NamedTuple):
+    """Keeper to worker, its last word: the main process's exit code (128 + n for signal n) and how many could not be
+    killed, which is 0 unless one runs as another user or hangs in the kernel.
+    """
+
+    cause: Cause
+    exit_code: int
+    left: int
+
+
+Message = End | Started | NotStarted | Ended
+_KINDS: dict[str, type[Message]] = {kind.__name__: kind for kind in (End, Started, NotStarted, Ended)}
+
+
+def encode(message: Message) -> bytes:
+    """One message as bytes, never empty (an empty one means the end of the socket)."""
+    return json.dumps([type(message).__name__, *message]).encode()
+
+
+def decode(data: bytes) -> Message:
+    """The message in what one `recv` gave."""
+    kind, *fields = json.loads(data)
+    return _KINDS[kind](*fields)

@@ -1,0 +1,69 @@
+"""Secrets that pass through a log are replaced by asterisks, wherever the stream is cut.
+
+A chunk may end in the middle of a secret. So its longest end that could become one is held back until the next chunk
+decides; ordinary output is not delayed. It guards against carelessness (an `echo`, a `set -x`), not against a task
+that wants to give its secret away: that one can spell it backwards.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable
+from urllib.parse import quote
+
+MASK = b"******"
+
+SECRET_CHARACTERS_MIN = 6
+"""Shorter ones are not masked: they would turn up in ordinary words, and be known from their gaps."""
+
+
+class Masking:
+    """Masks one stream of bytes. Feeding it in any pieces gives the same as in one piece."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        forms = {form for secret in secrets if len(secret) >= SECRET_CHARACTERS_MIN for form in _forms(secret)}
+        self._forms = sorted(forms, key=len, reverse=True)  # of two that begin alike the longer one matches first
+        self._pattern = re.compile(b"|".join(map(re.escape, self._forms))) if forms else None
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """What may be shown now."""
+        if self._pattern is None:
+            return data
+        data = self._held + data
+        shown: list[bytes] = []
+        position = 0
+        undecided = self._undecided_from(data, 0)
+        for found in self._pattern.finditer(data):
+            if found.start() >= undecided:
+                break
+            shown += (data[position : found.start()], MASK)
+            position = found.end()
+            undecided = max(undecided, self._undecided_from(data, position)) if position > undecided else undecided
+        shown.append(data[position:undecided])
+        self._held = data[undecided:]
+        return b"".join(shown)
+
+    def finish(self) -> bytes:
+        """What was held back: nothing more comes."""
+        held, self._held = self._held, b""
+        return self._pattern.sub(MASK, held) if self._pattern is not None else held
+
+    def _undecided_from(self, data: bytes, start: int) -> int:
+        """Where the longest end of `data` begins that more bytes could make into a secret; its length if none."""
+        first = len(data)
+        for form in self._forms:
+            position = data.find(form[:1], max(start, len(data) - len(form) + 1))
+            while 0 <= position < first:
+                if form.startswith(data[position:]):
+                    first = position
+                    break
+                position = data.find(form[:1], position + 1)
+        return first
+
+
+def _forms(secret: str) -> set[bytes]:
+    """The secret itself, and as it looks in a URL and in a basic-auth header or a Kubernetes secret."""
+    plain = secret.encode()
+    return {plain, quote(secret, safe="").encode(), base64.b64encode(plain), base64.urlsafe_b64encode(plain)}

@@ -1,0 +1,29 @@
+"""What can be set about a worker."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from model.workflow import DEFAULT_WORKER_GROUP
+
+
+class WorkerSettings(BaseModel):
+    """Capacity, groups and folders of one worker."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    groups: tuple[str, ...] = Field((DEFAULT_WORKER_GROUP,), min_length=1, description="worker groups it serves")
+    capacity: int = Field(8, gt=0, le=100_000, description="tasks it runs at once")
+    folder: Path = Field(Path("shoal-worker"), description="where its logs and its tasks' work folders lie")
+    log_bytes_max: int = Field(100 * 1024 * 1024, gt=0, description="size at which a task's log is cut off")
+    log_host: str = Field("127.0.0.1", description="address on which it serves task logs")
+    log_port: int = Field(0, ge=0, le=65535, description="port for the same; 0 = any free one")
+    log_token: SecretStr | None = Field(None, description="token that log readers must show; needed beyond loopback")
+    look_every: timedelta = Field(timedelta(seconds=2), description="how often it looks for work when nobody wakes it")
+    drain: timedelta = Field(
+        timedelta(seconds=30),
+        description="time that running tasks get on a graceful stop; then they run elsewhere",
+    )

@@ -1,0 +1,169 @@
+"""One log file for each attempt of a task, under a path that is built from ids alone.
+
+    <root>/<yyyyMMdd>/<workflow code>/<workflow instance>/<task instance>.log
+
+Each folder on the way is opened without following links, so that a task of the same user cannot lead its worker (or a
+reader) elsewhere. Writing is a plain `write` on the event loop: into the page cache that takes microseconds, and a
+thread would cost more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from model.errors import NotFound, Refused
+from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from worker.masking import Masking
+
+LAST_LINE_BYTES_MAX = 200
+"""What is longer than this is no sentence for people."""
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class LogName:
+    """Which log. `date` is the day as yyyyMMdd on which the workflow instance started."""
+
+    date: str
+    workflow_code: WorkflowCode
+    workflow_instance_id: WorkflowInstanceId
+    task_instance_id: TaskInstanceId
+
+    def __post_init__(self) -> None:
+        if not (len(self.date) == 8 and self.date.isascii() and self.date.isdecimal()):
+            raise Refused(f'"{self.date}" is not the date of a log; it has the form 20260131')
+
+    @property
+    def folders(self) -> tuple[str, str, str]:
+        """The folders below the root."""
+        return (self.date, f"{self.workflow_code:d}", f"{self.workflow_instance_id:d}")
+
+    @property
+    def file(self) -> str:
+        """The file in the last of them."""
+        return f"{self.task_instance_id:d}.log"
+
+
+@dataclass(frozen=True)
+class LogSlice:
+    """A part of a log, and how many bytes the whole log had when it was read."""
+
+    data: bytes
+    size: int
+
+
+class FileTaskLog:
+    """The `TaskLog` of one attempt: lazily made, private to the worker's user, bounded, secrets masked."""
+
+    def __init__(self, root: Path, name: LogName, bytes_max: int, secrets: Sequence[str] = ()) -> None:
+        """`bytes_max` is the size after which output is dropped; `secrets` never reach the disk."""
+        self._root = root
+        self._name = name
+        self._bytes_max = bytes_max
+        self._masking = Masking(secrets)
+        self._fd: int | None = None
+        self._size = 0
+        self._is_full = False
+        self._tail = b""
+
+    def write(self, text: str | bytes) -> None:
+        """Append, or drop it if the log is full.
+
+        Raises:
+            OSError: the log cannot be written (disk full, a link in its path).
+        """
+        self._append(self._masking.feed(text.encode() if isinstance(text, str) else text))
+
+    def last_line(self) -> str:
+        """The last line that is not blank; empty if there is none or it has more than 200 bytes."""
+        self._append(self._masking.finish())
+        lines = self._tail.split(b"\n")
+        for place, line in reversed(list(enumerate(lines))):
+            if text := line.decode(errors="replace").strip():
+                is_whole = place > 0 or len(self._tail) <= LAST_LINE_BYTES_MAX
+                return text if is_whole and len(line) <= LAST_LINE_BYTES_MAX and text.isprintable() else ""
+        return ""
+
+    def close(self) -> None:
+        """Write what was held back by the masking, and close the file."""
+        try:
+            self._append(self._masking.finish())
+        finally:
+            if self._fd is not None:
+                os.close(self._fd)
+                self._fd = None
+
+    def _append(self, data: bytes) -> None:
+        if not data:
+            return
+        # Twice the line: blank lines after it must not push it out at once.
+        self._tail = (self._tail + data[-2 * LAST_LINE_BYTES_MAX :])[-2 * LAST_LINE_BYTES_MAX :]
+        if self._is_full:
+            return
+        if self._fd is None:
+            self._fd = self._create()
+        room = self._bytes_max - self._size
+        if len(data) > room:
+            self._is_full = True
+            data = (
+                data[: max(room, 0)]
+                + f"\n[shoal] the log is full ({self._bytes_max} bytes), the rest is dropped\n".encode()
+            )
+        while data:
+            written = os.write(self._fd, data)
+            self._size += written
+            data = data[written:]
+
+    def _create(self) -> int:
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = _open_folder(self._root, self._name.folders, make=True)
+        try:
+            fd = os.open(self._name.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _FILE_FLAGS, 0o600, dir_fd=folder)
+        finally:
+            os.close(folder)
+        self._size = os.fstat(fd).st_size
+        return fd
+
+
+def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
+    """Up to `limit` bytes from `offset` (bytes, from 0) of a log; none if it is not that long yet.
+
+    Raises:
+        NotFound: nothing has been written, or not on this worker.
+        Refused: offset or limit is negative.
+    """
+    if offset < 0 or limit < 0:
+        raise Refused("offset and limit of a log are numbers of bytes, 0 or more")
+    try:
+        folder = _open_folder(root, name.folders, make=False)
+        try:
+            fd = os.open(name.file, os.O_RDONLY | os.O_NONBLOCK | _FILE_FLAGS, dir_fd=folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise NotFound(f"this worker has no log of task instance {name.task_instance_id}: {error.strerror}") from error
+    try:
+        return LogSlice(os.pread(fd, limit, offset), os.fstat(fd).st_size)
+    finally:
+        os.close(fd)
+
+
+def _open_folder(root: Path, parts: Sequence[str], *, make: bool) -> int:
+    """The descriptor of the folder below `root`, each part opened from the one before."""
+    folder = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)  # the operator may have linked the root itself
+    for part in parts:
+        try:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(part, 0o700, dir_fd=folder)
+            below = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = below
+    return folder

@@ -1,0 +1,69 @@
+"""The task types of this installation: what the entry points of the group `shoal.tasks` offer."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+
+from pydantic import ValidationError
+
+from model.errors import Refused
+from worker.tasks.plugin import Task
+
+GROUP = "shoal.tasks"
+
+
+class TaskCatalog:
+    """Finds task types once, loads each at its first use, and makes tasks of them."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, type[Task]] = {}
+
+    def known(self) -> list[str]:
+        """The names of all types, sorted."""
+        return sorted(self._entries)
+
+    def make(self, type_name: str, params_json: str) -> Task:
+        """A task for one attempt.
+
+        Args:
+            type_name: as in the task definition, such as SHELL.
+            params_json: its parameters, as JSON text.
+
+        Raises:
+            Refused: an unknown type, a plug-in that cannot be loaded, or wrong parameters; the text names the field.
+        """
+        task_type = self._loaded.get(type_name) or self._load(type_name)
+        try:
+            params = task_type.Params.model_validate_json(params_json)
+        except ValidationError as error:
+            raise Refused(f"{type_name} parameters: {_sentence(error)}") from None  # its own text holds the values
+        return task_type(params)
+
+    @cached_property
+    def _entries(self) -> dict[str, EntryPoint]:
+        return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+    def _load(self, type_name: str) -> type[Task]:
+        entry = self._entries.get(type_name)
+        if entry is None:
+            near = get_close_matches(type_name.upper(), self._entries, n=1)
+            cure = f"did you mean {near[0]}?" if near else f"known: {', '.join(self.known())}"
+            raise Refused(f'there is no task type "{type_name}"; {cure}')
+        try:
+            task_type = entry.load()
+        except Exception as error:  # noqa: BLE001  a plug-in's import may raise anything; its tasks fail, no others
+            raise Refused(
+                f"the plug-in of task type {type_name} ({entry.value}) cannot be loaded: {error!r}"
+            ) from error
+        if not (isinstance(task_type, type) and issubclass(task_type, Task)):
+            raise Refused(f"the plug-in of task type {type_name} ({entry.value}) is not a subclass of Task")
+        self._loaded[type_name] = task_type
+        return task_type
+
+
+def _sentence(error: ValidationError) -> str:
+    """The faults without the values given: those may be secrets."""
+    faults = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'all of it'}: {fault['msg']}" for fault in faults)

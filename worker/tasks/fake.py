@@ -1,0 +1,39 @@
+"""FAKE: does what it is told without a process, for tests and benchmarks; thousands of them run each second."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pydantic import Field
+
+from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
+
+
+class FakeTask(Task):
+    """One attempt of a FAKE task."""
+
+    class Params(TaskParams):
+        """How to behave.
+
+        `sleep_s` seconds pass first, then the line `write` is logged. It fails if `fail`, and in its first
+        `fail_attempts` attempts; else it gives `outputs`.
+        """
+
+        sleep_s: float = Field(default=0, ge=0)
+        fail: bool = False
+        fail_attempts: int = Field(default=0, ge=0)
+        outputs: dict[str, str] = {}
+        write: str = ""
+
+    params: Params
+
+    async def run(self, context: TaskContext) -> TaskResult:
+        """Sleep, write, and end as told."""
+        params = self.params
+        if params.sleep_s:
+            await asyncio.sleep(params.sleep_s)
+        if params.write:
+            context.log.write(f"{params.write}\n")
+        if params.fail or context.attempt <= params.fail_attempts:
+            return TaskResult.failure("it was told to fail")
+        return TaskResult.success(params.outputs)

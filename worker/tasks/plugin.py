@@ -1,0 +1,116 @@
+"""What a task type is: a class with a parameter model and one coroutine, found by entry point `shoal.tasks`.
+
+    class Hello(Task):
+        class Params(TaskParams):
+            name: str
+
+        params: Params
+
+        async def run(self, context: TaskContext) -> TaskResult:
+            context.log.write(f"hello {self.params.name}\\n")
+            return TaskResult.success()
+
+The worker makes one object for each attempt. `run` returns its result; an exception is a FAILURE with its text as the
+reason; cancellation means that the task is to be killed: clean up (processes first) and let it through.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.states import TaskState
+
+
+class TaskParams(BaseModel):
+    """The base of every task type's parameters: unknown fields are refused, values do not change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TaskLog(Protocol):
+    """The one log file of a task instance; made when the first byte is written."""
+
+    def write(self, text: str | bytes) -> None:
+        """Append; text is encoded as UTF-8. Past the worker's limit one line says so and the rest is dropped.
+
+        Raises:
+            OSError: the disk is full or broken; let it through, the attempt fails with that reason.
+        """
+        ...
+
+    def last_line(self) -> str:
+        """The last line written that is not blank, secrets masked; empty if there is none or it is long."""
+        ...
+
+
+class ProcessRunner(Protocol):
+    """Runs one command in a process tree of its own (`worker/launcher`)."""
+
+    async def run(self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog) -> int:
+        """Run to its end with both outputs into `log`, and give the exit code (128 + n for signal n).
+
+        When it returns or is cancelled, no process of the tree is left: TERM, a grace, KILL.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class TaskContext:
+    """What a task is given beside its parameters.
+
+    `attempt` counts from 1; `environment` is the whole environment for a process (built from an allow-list, never the worker's own);
+    `folder` is a private work folder that is removed afterwards.
+    """
+
+    workflow_instance_id: WorkflowInstanceId
+    task_instance_id: TaskInstanceId
+    task_name: str
+    attempt: int
+    environment: Mapping[str, str]
+    folder: Path
+    log: TaskLog
+    processes: ProcessRunner
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """How an attempt ended: SUCCESS or FAILURE, a reason in one sentence for a failure, values for later tasks."""
+
+    state: TaskState
+    reason: str = ""
+    exit_code: int | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def success(cls, outputs: Mapping[str, str] | None = None, exit_code: int | None = None) -> TaskResult:
+        """The attempt did what it was asked."""
+        return cls(TaskState.SUCCESS, "", exit_code, outputs or {})
+
+    @classmethod
+    def failure(cls, reason: str, exit_code: int | None = None) -> TaskResult:
+        """The attempt did not, because of `reason`."""
+        return cls(TaskState.FAILURE, reason, exit_code)
+
+
+class Task(ABC):
+    """One attempt of a task of some type."""
+
+    Params: ClassVar[type[TaskParams]]
+    """The parameters that a definition gives this type."""
+
+    params: TaskParams
+    """Those of this attempt; a subclass declares it as its own `Params`."""
+
+    def __init__(self, params: TaskParams) -> None:
+        self.params = params
+
+    @abstractmethod
+    async def run(self, context: TaskContext) -> TaskResult:
+        """Do the work of this attempt."""
