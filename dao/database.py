@@ -21,6 +21,10 @@ from model.errors import Refused, ShoalError, Unavailable, Unknown
 
 # 57014, 55P03 and 25P03 of these bound what a black-holed network, a stranger's lock or a stopped process can hold up;
 # together they stay below the registry's session time-out, so that a fence never waits for long.
+# The last four hold the plans: our tables fill and empty within seconds, so what ANALYZE saw is no longer so, and a plan
+# must be right for any statistics (tests/dao/test_plans.py). Whole tables are never read; a bitmap scan loses its
+# index's order, so that a LIMIT reads everything first, and never marks dead entries for the next reader; compiling
+# takes longer than any of our statements.
 SESSION_SETTINGS: Mapping[str, str] = {
     "statement_timeout": "15s",
     "lock_timeout": "2s",
@@ -29,6 +33,10 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "timezone": "UTC",
     "synchronous_commit": "on",
     "plan_cache_mode": "force_custom_plan",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "random_page_cost": "1.1",
+    "jit": "off",
 }
 _KEEPALIVE: Mapping[str, Any] = {
     "connect_timeout": 5,

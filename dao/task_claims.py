@@ -20,8 +20,8 @@ from model.states import TaskState
 class ClaimedTask:
     """A task that this worker has to run. `state` is DISPATCH for one that must be marked RUNNING before it starts.
 
-    `owner` is the master that owned its workflow when it was claimed: a hint whom to wake. `day` is the database's
-    day of the claim, yyyyMMdd, for the log's path.
+    `owner` is the master that owned its workflow when it was claimed: a hint whom to wake. `day` is the day on which
+    it was queued, yyyyMMdd in UTC, for the log's path.
     """
 
     id: TaskInstanceId
@@ -50,8 +50,10 @@ class Report:
     outputs: str | None
 
 
+_COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
+              t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD')"""
 # Per group, so that each walks its own stretch of the index in order of priority; the outer LIMIT gives back the rest.
-_CLAIM = text("""
+_CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT best.id FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
         CROSS JOIN LATERAL (
@@ -69,13 +71,16 @@ _CLAIM = text("""
         started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
     FROM picked, workflow_instance i
     WHERE t.id = picked.id AND i.id = t.workflow_instance_id
-    RETURNING t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
-              t.params, t.parameter_values, i.master_id, to_char(clock_timestamp(), 'YYYYMMDD')
-""")
+    RETURNING {_COLUMNS}
+""")  # noqa: S608 - the columns are a constant of this module
+# Finds its own earlier write too, should the answer to that have been lost.
 _MARK_RUNNING = text("""
-    UPDATE task_instance SET state = 'RUNNING_EXECUTION', started_at = clock_timestamp()
-    WHERE id = :id AND attempt = :attempt AND worker_id = :worker AND state = 'DISPATCH' AND NOT kill_requested
+    UPDATE task_instance SET state = 'RUNNING_EXECUTION', started_at = coalesce(started_at, clock_timestamp())
+    WHERE id = :id AND attempt = :attempt AND worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
+      AND NOT kill_requested
 """)
+# `ended_at`, and not the state, says that the attempt still runs: with the state the index of all that this worker runs
+# would fit too, and cost its length for each row. What a worker has and has not ended is DISPATCH or RUNNING_EXECUTION.
 _REPORT = text("""
     WITH ended AS (
         UPDATE task_instance t
@@ -85,7 +90,7 @@ _REPORT = text("""
                     CAST(:reasons AS text[]), CAST(:exit_codes AS integer[]), CAST(:outputs AS text[]))
              AS r (id, attempt, state, reason, exit_code, outputs)
         WHERE t.id = r.id AND t.attempt = r.attempt AND t.worker_id = :worker
-          AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+          AND t.ended_at IS NULL
         RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state
     ), told AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
@@ -97,7 +102,10 @@ _TO_KILL = text("""
     SELECT id FROM task_instance
     WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION') AND kill_requested
 """)
-_HELD = text("SELECT id FROM task_instance WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')")
+_HELD = text(f"""
+    SELECT {_COLUMNS} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+""")  # noqa: S608 - the columns are a constant of this module
 _WORK_WAITS = text("""
     SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])))
            AS queued,
@@ -140,9 +148,10 @@ async def to_kill(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanc
     return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_TO_KILL, {"worker": worker})).all()}
 
 
-async def held(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:
+async def held(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]:
     """What the database thinks this worker runs."""
-    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_HELD, {"worker": worker})).all()}
+    rows = (await connection.execute(_HELD, {"worker": worker})).all()
+    return [ClaimedTask(*row) for row in rows]
 
 
 async def work_waits(connection: AsyncConnection, groups: Sequence[str], worker: Epoch) -> tuple[bool, bool]:

@@ -32,7 +32,9 @@ class NewTask:
     parameter_values: str
 
 
-# The join lets only the owner's tasks in; the unique key on (instance, task, attempt) stands behind it.
+# The join lets only the owner's tasks in; the unique key on (instance, task, attempt) stands behind it. It asks for the
+# state and not for `ended_at`, so that each instance is looked up by its primary key: the index of what a master owns
+# would give all of it, and a master that just started is in no statistics.
 _QUEUE = text("""
     INSERT INTO task_instance (workflow_instance_id, task_code, attempt, task_name, task_type, state, write_ahead,
                                worker_group, workflow_priority, task_priority, params, parameter_values)
@@ -44,7 +46,8 @@ _QUEUE = text("""
                 CAST(:params AS text[]), CAST(:parameter_values AS text[]))
          AS n (instance_id, code, attempt, name, type, write_ahead, worker_group, workflow_priority, task_priority,
                params, parameter_values)
-    JOIN workflow_instance i ON i.id = n.instance_id AND i.master_id = :master AND i.ended_at IS NULL
+    JOIN workflow_instance i ON i.id = n.instance_id AND i.master_id = :master
+                            AND i.state = 'RUNNING_EXECUTION'
 """)
 # Two statements, in this order: a row that a worker is just claiming is skipped by the first, which waits for that
 # claim, and then seen as running by the second, whose snapshot is younger.
@@ -63,9 +66,12 @@ _ASK_KILL = text("""
       AND NOT t.kill_requested AND i.id = t.workflow_instance_id AND i.master_id = :master
 """)
 _LATEST = text("""
-    SELECT DISTINCT ON (workflow_instance_id, task_code) workflow_instance_id, task_code, attempt, state
-    FROM task_instance WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))  -- index: task_instance_attempt
-    ORDER BY workflow_instance_id, task_code, attempt DESC
+    SELECT latest.* FROM unnest(CAST(:instances AS bigint[])) AS wanted (id)
+    CROSS JOIN LATERAL (
+        SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state FROM task_instance
+        WHERE workflow_instance_id = wanted.id                                  -- index: task_instance_attempt
+        ORDER BY task_code DESC, attempt DESC                                   -- both, so that it is read backwards
+    ) AS latest
 """)
 # Level-triggered, by any master: tasks of a worker that is gone. The event reaches whoever owns the workflow.
 _LOSE = text("""
@@ -73,7 +79,7 @@ _LOSE = text("""
         SELECT t.id FROM node n
         JOIN task_instance t ON t.worker_id = n.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
         WHERE n.kind = 'WORKER' AND n.state IN ('FENCED', 'LEFT')               -- index: task_instance_running
-        ORDER BY t.id LIMIT :limit FOR UPDATE OF t SKIP LOCKED
+        LIMIT :limit FOR UPDATE OF t SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
     ), marked AS (
         UPDATE task_instance t
         SET state = 'NEED_FAULT_TOLERANCE', ended_at = clock_timestamp(), reason = 'its worker was lost'

@@ -6,7 +6,7 @@ Every write names the owner and counts its rows. Fewer than expected means that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Row, text
@@ -15,7 +15,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from model.errors import Unknown
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 from model.instances import WorkflowInstance
-from model.parameters import parse_parameters
 from model.states import WorkflowState
 from model.workflow import FailureStrategy, Priority
 
@@ -60,11 +59,12 @@ _INSERT = text("""
          AS n (command_id, code, version, failure_strategy, priority, worker_group, params)
     RETURNING id, command_id
 """)
+# The state, not `ended_at`: see `dao.task_instances`, queue.
 _FINISH = text("""
     UPDATE workflow_instance i
     SET state = f.state, reason = nullif(f.reason, ''), ended_at = clock_timestamp()
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS f (id, state, reason)
-    WHERE i.id = f.id AND i.master_id = :master AND i.ended_at IS NULL
+    WHERE i.id = f.id AND i.master_id = :master AND i.state = 'RUNNING_EXECUTION'
 """)
 _COLUMNS = "id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params"
 # `takeovers` counts owners that were fenced, not those that left: a rolling restart must not fail a long run.
@@ -74,7 +74,8 @@ _TAKE_OVER = text(f"""
         takeovers = i.takeovers + CASE WHEN n.state = 'FENCED' THEN 1 ELSE 0 END
     FROM (SELECT id FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE) AS locked,
          node n
-    WHERE i.id = locked.id AND n.id = i.master_id AND n.state IN ('FENCED', 'LEFT') AND i.ended_at IS NULL
+    WHERE i.id = locked.id AND n.id = i.master_id AND n.state IN ('FENCED', 'LEFT')
+      AND i.state IN ('RUNNING_EXECUTION', 'FAILOVER')
     RETURNING {", ".join("i." + column for column in _COLUMNS.split(", "))}, i.takeovers
 """)  # noqa: S608 - the columns are a constant of this module
 _OWNED = text("SELECT id FROM workflow_instance WHERE master_id = :master AND ended_at IS NULL")
@@ -92,13 +93,13 @@ _HAND_ON = text("""
         WHERE n.kind = 'MASTER' AND n.state IN ('FENCED', 'LEFT')
           AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
                           WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
-        ORDER BY i.id LIMIT :limit FOR UPDATE OF i SKIP LOCKED
+        LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
     ), handed AS (
         UPDATE workflow_instance i SET state = 'FAILOVER' FROM left_behind l WHERE i.id = l.id RETURNING i.id
     ), asked AS (
         INSERT INTO command (type, workflow_code, workflow_instance_id, priority, created_by)
         SELECT 'RECOVER_TOLERANCE_FAULT_PROCESS', l.workflow_code, l.id, l.priority::text, 'failover'
-        FROM left_behind l JOIN handed h ON h.id = l.id
+        FROM left_behind l JOIN handed h ON h.id = l.id ORDER BY l.id
         ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
     )
     SELECT count(*) FROM handed
@@ -178,7 +179,6 @@ async def why_not_recovered(connection: AsyncConnection, id_: WorkflowInstanceId
 
 
 def _instance(row: Row[tuple[object, ...]]) -> WorkflowInstance:
-    values: Mapping[str, str] = parse_parameters(row.params, "params")
     return WorkflowInstance(
         WorkflowInstanceId(row.id),
         WorkflowCode(row.workflow_code),
@@ -186,5 +186,5 @@ def _instance(row: Row[tuple[object, ...]]) -> WorkflowInstance:
         FailureStrategy(row.failure_strategy),
         Priority(row.priority),
         row.worker_group,
-        values,
+        row.params,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
@@ -12,7 +11,7 @@ from model.workflow import FailureStrategy, Priority
 
 @dataclass(frozen=True, slots=True)
 class WorkflowInstance:
-    """One run of one version of a workflow, as its owner knows it."""
+    """One run of one version of a workflow, as its owner knows it; `params` is a JSON object as text."""
 
     id: WorkflowInstanceId
     workflow_code: WorkflowCode
@@ -20,7 +19,7 @@ class WorkflowInstance:
     failure_strategy: FailureStrategy
     priority: Priority
     worker_group: str
-    params: Mapping[str, str]
+    params: str
 
 
 @dataclass(frozen=True, slots=True)

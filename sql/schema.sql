@@ -91,13 +91,16 @@ CREATE TABLE command (
     created_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     created_by           text NOT NULL DEFAULT session_user,
     tries                smallint NOT NULL DEFAULT 0,
-    priority_rank        smallint NOT NULL GENERATED ALWAYS AS (CASE upper(priority)
-                             WHEN 'HIGHEST' THEN 0 WHEN 'HIGH' THEN 1 WHEN 'LOW' THEN 3 WHEN 'LOWEST' THEN 4 ELSE 2 END) STORED
+    priority_rank        smallint NOT NULL GENERATED ALWAYS AS (CASE
+                             WHEN type = 'RECOVER_TOLERANCE_FAULT_PROCESS' THEN -1
+                             WHEN upper(priority) = 'HIGHEST' THEN 0 WHEN upper(priority) = 'HIGH' THEN 1
+                             WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_scale_factor = 0,
         autovacuum_vacuum_insert_threshold = 20000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 COMMENT ON TABLE command IS 'What is asked for. `INSERT INTO command (type, workflow_code) VALUES (''START_PROCESS'', 1001)` starts a workflow. A row leaves only in the transaction that records what became of it.';
 COMMENT ON COLUMN command.params IS 'JSON object of text: read by the master, so that a broken one ends as an error command and not as a lost insert.';
 COMMENT ON COLUMN command.priority IS 'HIGHEST, HIGH, MEDIUM, LOW or LOWEST; null = the definition''s. Orders the commands, and later the tasks.';
+COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running and lost its master goes before what has not begun.';
 COMMENT ON COLUMN command.tries IS 'How often a master died while it alone held this command.';
 -- Statement: claim, in the order of (priority_rank, id).
 CREATE INDEX command_claim ON command (priority_rank, id);

@@ -39,9 +39,7 @@ def task_environment(
     """
     for name, value in extra.items():
         if not name or "=" in name or "\0" in name or "\0" in value:
-            raise Refused(
-                f"the variable {name!r} cannot be put into an environment: name or value has a wrong character"
-            )
+            raise Refused(f"the variable {name!r} cannot be put into an environment: it has a wrong character")
     passed_on = {name: value for name, value in own.items() if name in PASSED_ON or name.startswith(PASSED_ON_PREFIX)}
     return {
         "PATH": os.defpath,

@@ -51,6 +51,7 @@ class LogService:
         self._token = token.encode() if token else None
         self._server: _QuietServer | None = None
         self._serving: asyncio.Task[None] | None = None
+        self._listener: socket.socket | None = None
 
     @property
     def address(self) -> tuple[str, int]:
@@ -63,7 +64,7 @@ class LogService:
         Raises:
             Unavailable: the address is taken or is not ours.
         """
-        listener = self._listen()
+        self._listener = self._listen()
         app = Starlette(
             routes=[
                 Route("/healthz", self._healthz, methods=["GET"]),
@@ -74,6 +75,7 @@ class LogService:
             uvicorn.Config(
                 app,
                 log_config=None,
+                log_level="warning",
                 access_log=False,
                 lifespan="off",
                 ws="none",
@@ -82,13 +84,15 @@ class LogService:
                 timeout_graceful_shutdown=STOP_S_MAX,
             )
         )
-        self._serving = asyncio.create_task(self._server.serve(sockets=[listener]))
+        self._serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
 
     async def stop(self) -> None:
         """Answer what has been asked, for two seconds at most, and stop listening."""
         if self._server is not None and self._serving is not None:
             self._server.should_exit = True
             await self._serving
+        if self._listener is not None:
+            self._listener.close()  # uvicorn leaves it open if it is stopped before it has begun
 
     def _listen(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
@@ -125,7 +129,8 @@ class LogService:
         if self._token is None:
             return _is_loopback(request.url.hostname or "")
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and secrets.compare_digest(given.encode(), self._token)
+        sent = given.encode("latin-1")  # as Starlette decoded it: the bytes that came
+        return scheme.lower() == "bearer" and secrets.compare_digest(sent, self._token)
 
 
 class _QuietServer(uvicorn.Server):

@@ -10,6 +10,7 @@ thread would cost more.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -83,12 +84,9 @@ class FileTaskLog:
     def last_line(self) -> str:
         """The last line that is not blank; empty if there is none or it has more than 200 bytes."""
         self._append(self._masking.finish())
-        lines = self._tail.split(b"\n")
-        for place, line in reversed(list(enumerate(lines))):
-            if text := line.decode(errors="replace").strip():
-                is_whole = place > 0 or len(self._tail) <= LAST_LINE_BYTES_MAX
-                return text if is_whole and len(line) <= LAST_LINE_BYTES_MAX and text.isprintable() else ""
-        return ""
+        line = self._tail.rstrip().rpartition(b"\n")[2].strip()
+        text = line.decode(errors="replace")
+        return text if len(line) <= LAST_LINE_BYTES_MAX and text.isprintable() else ""
 
     def close(self) -> None:
         """Write what was held back by the masking, and close the file."""
@@ -102,7 +100,7 @@ class FileTaskLog:
     def _append(self, data: bytes) -> None:
         if not data:
             return
-        # Twice the line: blank lines after it must not push it out at once.
+        # Twice the line: a line that lost its beginning here is still seen to be too long.
         self._tail = (self._tail + data[-2 * LAST_LINE_BYTES_MAX :])[-2 * LAST_LINE_BYTES_MAX :]
         if self._is_full:
             return
@@ -111,10 +109,8 @@ class FileTaskLog:
         room = self._bytes_max - self._size
         if len(data) > room:
             self._is_full = True
-            data = (
-                data[: max(room, 0)]
-                + f"\n[shoal] the log is full ({self._bytes_max} bytes), the rest is dropped\n".encode()
-            )
+            notice = f"\n[shoal] the log is full ({self._bytes_max} bytes), the rest is dropped\n"
+            data = data[: max(room, 0)] + notice.encode()
         while data:
             written = os.write(self._fd, data)
             self._size += written
@@ -149,7 +145,10 @@ def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
     except OSError as error:
         raise NotFound(f"this worker has no log of task instance {name.task_instance_id}: {error.strerror}") from error
     try:
-        return LogSlice(os.pread(fd, limit, offset), os.fstat(fd).st_size)
+        facts = os.fstat(fd)
+        if not stat.S_ISREG(facts.st_mode):
+            raise NotFound(f"the log of task instance {name.task_instance_id} is not a file")
+        return LogSlice(os.pread(fd, limit, offset), facts.st_size)
     finally:
         os.close(fd)
 

@@ -46,20 +46,16 @@ async def create(place: Place, installation: Installation) -> None:
     password = place.new_password()
     installation = await runnable_by(initdb_account, installation)
     with opened(place.unfinished) as data:
-        where = ("-D", path_of(data))
+        where = path_of(data)
         # --no-sync, fsync=off: all goes to disk once, at the end
-        await run(
-            *(installation.initdb, *where, "--no-sync", *_choices(installation)), kept=[data], account=initdb_account
-        )
-        await run(
-            *(installation.postgres, "--single", *where, "-j", "-c", "fsync=off", "-c", "exit_on_error=on", "postgres"),
-            kept=[data],
-            account=initdb_account,
-            given=_statements(password),
-        )
+        choices = ["--no-sync", *_choices(installation)]
+        await run(installation.initdb, "-D", where, *choices, kept=[data], account=initdb_account)
+        alone = ["--single", "-D", where, "-j", "-c", "fsync=off", "-c", "exit_on_error=on", "postgres"]
+        statements = _statements(password)
+        await run(installation.postgres, *alone, kept=[data], account=initdb_account, given=statements)
         _allow_only_the_role(data)
         account.hand_over(place.unfinished, account.of_server())
-        await run(installation.initdb, *where, "--sync-only", kept=[data], account=account.of_server())
+        await run(installation.initdb, "-D", where, "--sync-only", kept=[data], account=account.of_server())
     place.unfinished.rename(place.data)
     with opened(place.folder) as folder:
         os.fsync(folder)
@@ -80,8 +76,8 @@ def _choices(installation: Installation) -> list[str]:
 
 
 def _statements(password: str) -> str:
-    """SQL for single-user mode with -j, where `;` and an empty line end a statement. The password has no quote in it."""
-    assert "'" not in password
+    """SQL for single-user mode with -j, where `;` and an empty line end a statement."""
+    assert "'" not in password, "it is made of letters, digits, - and _"
     return (
         f"CREATE ROLE {ROLE} LOGIN PASSWORD '{password}';\n\n"  # may end its own sessions, as every role may
         f"CREATE DATABASE {DATABASE} OWNER {ROLE};\n\n"

@@ -42,11 +42,11 @@ async def runnable_by(account: Account | None, installation: Installation) -> In
         copy = _copy(installation)
     except OSError as error:
         raise Refused(
-            f"user id {account.uid}, as which PostgreSQL runs when Shoal is root, cannot reach {installation.postgres}, "
-            f"and no copy can be made in {CACHE}: {error.strerror}"
+            f"PostgreSQL must run as user id {account.uid}, since Shoal is root; that user cannot reach "
+            f"{installation.postgres}, and no copy can be made in {CACHE}: {error.strerror}"
         ) from error
     if not await _runs(copy, account):
-        raise Refused(f"user id {account.uid}, as which PostgreSQL runs when Shoal is root, cannot run {copy.postgres}")
+        raise Refused(f"PostgreSQL must run as user id {account.uid}, which cannot run {copy.postgres}")
     return copy
 
 

@@ -20,6 +20,7 @@ import psutil
 from model.errors import Refused
 from shoal.embedded import locks
 from shoal.embedded.place import Place
+from shoal.embedded.route import SOCKET
 
 START_DIFFERS_S_MAX = 5.0
 """postmaster.pid has whole seconds, written a moment after the start; a stepped clock may add to that."""
@@ -46,7 +47,8 @@ async def end_leftover(place: Place, progress: Callable[[str], None]) -> int:
         raise Refused(
             f"a PostgreSQL that Shoal did not start (process {postmaster.pid}) uses {place.data}: stop it first"
         )
-    (place.data / "postmaster.pid").unlink(missing_ok=True)  # the server would stop at a recycled pid
+    for stale in ("postmaster.pid", f"{SOCKET}.lock"):  # the server would take a recycled pid, or a zombie, for alive
+        (place.data / stale).unlink(missing_ok=True)
     return lock
 
 

@@ -34,7 +34,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 @contextmanager
 def opened(folder: Path) -> Iterator[int]:
     """An open folder's descriptor, to be given to `spawn` and told by `path_of`."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield descriptor
     finally:

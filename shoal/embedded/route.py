@@ -1,7 +1,7 @@
 """The way to the server's socket, whatever the data folder's name.
 
 The server makes its socket in its own folder, as `.`: private by construction, and no cleaner of /tmp takes it away. A
-client must say the path, of 107 bytes at most, and a comma or a `%` in it means something else to libpq. Where the
+client must say the path, of 107 bytes at most, and a comma, `+` or `%` in it means something else to libpq. Where the
 path will not do, a link in a short private folder leads to the data folder.
 """
 
@@ -27,6 +27,7 @@ def socket_folder(data: Path) -> Path:
     if _will_do(data):
         return data
     link = _link_to(data)
+    private_folder(link.parent)
     link.unlink(missing_ok=True)
     link.symlink_to(data)
     return link
@@ -39,17 +40,22 @@ def remove_link(data: Path) -> None:
 
 
 def _will_do(folder: Path) -> bool:
-    plain = re.fullmatch(r"[A-Za-z0-9/._+-]+", str(folder))
-    return plain is not None and len(os.fsencode(folder / SOCKET)) <= PATH_BYTES_MAX
+    return _is_plain(folder) and len(os.fsencode(folder / SOCKET)) <= PATH_BYTES_MAX
+
+
+def _is_plain(path: Path) -> bool:
+    """No character that libpq or a URL's query takes for something else."""
+    return re.fullmatch(r"[A-Za-z0-9/._-]+", str(path)) is not None
 
 
 def _link_to(data: Path) -> Path:
     name = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
-    return private_folder(_runtime_folder() / f"shoal-{os.geteuid()}") / name
+    return _runtime_folder() / f"shoal-{os.geteuid()}" / name
 
 
 def _runtime_folder() -> Path:
     """Where short-lived things go: the user's own folder, /run for root, else /tmp."""
-    own = Path("/run") if os.geteuid() == 0 else Path(os.environ.get("XDG_RUNTIME_DIR", "/nowhere"))
+    shared = Path("/tmp")  # noqa: S108 - what is made there is made private, or refused
+    own = Path("/run") if os.geteuid() == 0 else Path(os.environ.get("XDG_RUNTIME_DIR", shared))
     usable = own.is_dir() and os.access(own, os.W_OK | os.X_OK) and len(os.fsencode(own)) < PATH_BYTES_MAX // 2
-    return own if usable and re.fullmatch(r"[A-Za-z0-9/._+-]+", str(own)) else Path("/tmp")  # noqa: S108 - checked
+    return own if usable and _is_plain(own) else shared

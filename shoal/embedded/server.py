@@ -123,10 +123,9 @@ class EmbeddedPostgres:
                 await _stop(self._process, patience)
         finally:
             self._process = None
-            if self._place is not None:
+            if self._place is not None and self._owner_lock is not None:
                 route.remove_link(self._place.data)
-            if self._owner_lock is not None:
-                os.close(self._owner_lock)
+                os.close(self._owner_lock)  # last: the next owner may be waiting
                 self._owner_lock = None
 
     async def _start(self, place: Place, progress: Callable[[str], None]) -> None:
@@ -171,7 +170,10 @@ async def _launch(installation: binaries.Installation, place: Place, server_lock
     try:
         with opened(place.data) as data:
             return await spawn(
-                *(installation.postgres, "-D", path_of(data), *settings),
+                installation.postgres,
+                "-D",
+                path_of(data),
+                *settings,
                 kept=[data, server_lock],
                 account=account.of_server(),
                 at_our_end=signal.SIGINT,
@@ -204,10 +206,10 @@ def _status(data: Path, pid: int) -> str:
 
 
 async def _stop(process: Process, patience: timedelta) -> None:
-    for how in (signal.SIGINT, signal.SIGQUIT):
+    for how, limit_s in ((signal.SIGINT, patience.total_seconds()), (signal.SIGQUIT, None)):
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.send_signal(how)
         with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), patience.total_seconds())
+            await asyncio.wait_for(process.wait(), limit_s)
             return

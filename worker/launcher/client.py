@@ -63,7 +63,7 @@ class Launcher:
 
     async def close(self) -> None:
         """Kill what still runs, without grace, and end the zygote."""
-        await asyncio.gather(*(process.end(0.0) for process in self._running))
+        await asyncio.gather(*(process.end(0.0) for process in tuple(self._running)))
         if self._zygote is not None:
             await self._zygote.close()
             self._zygote = None

@@ -44,5 +44,7 @@ class Deadline:
         return 0.0 < self._cell[0] <= boottime_s()
 
     def close(self) -> None:
-        """Give the owner's descriptor back; keepers go on reading their mapping."""
-        os.close(self.fd)
+        """Give the owner's descriptor back; keepers go on reading their mapping. A second time does nothing."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1

@@ -1,8 +1,8 @@
 """The last broom: ends what a killed keeper left, found by a marker in its environment.
 
-Needed only when somebody kills a keeper by SIGKILL. The task's main process then dies by itself (PDEATHSIG); its
-children become the worker's (a subreaper), or init's. A marker must be unique on the machine: two clusters on one
-machine have the same task instance ids, so it is not one of those.
+Needed only when a keeper is killed by SIGKILL. The task's main process then dies by itself (PDEATHSIG) and the zygote
+kills the rest, but perhaps the zygote is dead too, and somebody must see that all are gone. A marker must be unique
+on the machine: two clusters on one machine have the same task instance ids, so it is not one of those.
 """
 
 from __future__ import annotations

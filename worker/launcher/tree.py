@@ -39,12 +39,25 @@ def processes() -> Iterator[int]:
     return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
 
 
+def children(pid: int) -> list[int]:
+    """Those whose parent is `pid`, zombies included."""
+    if not _kernel_lists_children():
+        return [other for other in processes() if (stat := stat_of(other)) is not None and stat.parent == pid]
+    found: list[int] = []
+    try:
+        for thread in (_PROC / str(pid) / "task").iterdir():
+            found.extend(map(int, (thread / "children").read_bytes().split()))
+    except OSError:  # the thread or the whole process ended: its children have another parent now
+        pass
+    return found
+
+
 def descendants(root: int) -> list[int]:
     """All below `root`, parents before their children, without `root`."""
     found = [root]
     seen = {root}
     for pid in found:  # grows while it is walked
-        fresh = [child for child in _children(pid) if child not in seen]
+        fresh = [child for child in children(pid) if child not in seen]
         seen.update(fresh)
         found.extend(fresh)
     return found[1:]
@@ -69,18 +82,6 @@ def signal_descendants(root: int, *signals: signal.Signals) -> None:
             continue
         finally:
             os.close(handle)
-
-
-def _children(pid: int) -> list[int]:
-    if not _kernel_lists_children():
-        return [other for other in processes() if (stat := stat_of(other)) is not None and stat.parent == pid]
-    found: list[int] = []
-    try:
-        for thread in (_PROC / str(pid) / "task").iterdir():
-            found.extend(map(int, (thread / "children").read_bytes().split()))
-    except OSError:  # the thread or the whole process ended: its children have another parent now
-        pass
-    return found
 
 
 @cache

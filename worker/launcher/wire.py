@@ -87,4 +87,5 @@ def encode(message: Message) -> bytes:
 def decode(data: bytes) -> Message:
     """The message in what one `recv` gave."""
     kind, *fields = json.loads(data)
-    return _KINDS[kind](*fields)
+    message = _KINDS[kind](*fields)
+    return message._replace(cause=Cause(message.cause)) if isinstance(message, Ended) else message

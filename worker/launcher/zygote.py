@@ -3,6 +3,9 @@
 Forking the worker itself would copy its threads' locks and its secrets; a new Python for every task takes 20 ms and
 more. The zygote is started with an empty environment and holds nothing worth stealing. It ends with its worker's
 socket. If it dies, keepers and tasks go on: nothing of theirs passes through it.
+
+It is a subreaper too. Its children are its keepers; any other is a stray, the orphan of a keeper that was killed (by
+hand, or for want of memory), and is killed in its place.
 """
 
 from __future__ import annotations
@@ -10,11 +13,13 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import select
 import signal
 import socket
 import traceback
+from contextlib import suppress
 
-from worker.launcher import prctl
+from worker.launcher import prctl, tree
 from worker.launcher.deadline import Deadline
 from worker.launcher.keeper import keep
 from worker.launcher.wire import NotStarted, Request, encode
@@ -25,46 +30,110 @@ DESCRIPTORS = 3
 UNTOUCHED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """A task's stray signal, or ^C in the worker's terminal, must not end a keeper; tasks get the defaults back."""
 
+STRAYS_TICK_S = 0.01
+"""Time between two looks at strays that are being killed."""
 
-def serve(requests: socket.socket, deadline: Deadline) -> None:
-    """Fork keepers until the worker's end of the socket is closed."""
-    prctl.hide_from_own_user()
-    prctl.name_process("shoal-zygote")
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.umask(0o077)
-    for number in UNTOUCHED_BY:
-        signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps keepers; the worker hears of them by channel
-    gc.disable()  # a collection would write to every shared page, in every keeper
-    gc.freeze()
-    while True:
-        data, fds, _, _ = socket.recv_fds(requests, 1, DESCRIPTORS)
+
+class Zygote:
+    """The process itself: made and run once in it."""
+
+    def __init__(self, requests: socket.socket, deadline: Deadline) -> None:
+        self._requests = requests
+        self._deadline = deadline
+        self._keepers: set[int] = set()
+        self._has_strays = False
+
+    def serve(self) -> None:
+        """Fork keepers until the worker's end of the socket is closed."""
+        prctl.hide_from_own_user()
+        prctl.become_subreaper()
+        prctl.name_process("shoal-zygote")
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.umask(0o077)
+        for number in UNTOUCHED_BY:
+            signal.signal(number, signal.SIG_IGN)
+        children_changed = _wake_by_sigchld()
+        gc.disable()  # a collection would write to every shared page, in every keeper
+        gc.freeze()
+        poll = select.poll()
+        poll.register(self._requests, select.POLLIN)
+        poll.register(children_changed, select.POLLIN)
+        while True:
+            ready = dict(poll.poll(STRAYS_TICK_S * 1000 if self._has_strays else None))
+            if children_changed.fileno() in ready:
+                children_changed.recv(4096)
+            self._reap()
+            if self._requests.fileno() in ready and not self._take_request():
+                return
+            if self._has_strays:
+                self._kill_strays()
+
+    def _take_request(self) -> bool:
+        """Fork a keeper for the next request; False if the worker is gone."""
+        data, fds, _, _ = socket.recv_fds(self._requests, 1, DESCRIPTORS)
         if not data:
-            return
-        _fork_keeper(requests, fds, deadline)
+            return False
+        channel_fd, request_fd, output_fd = fds
+        try:
+            pid = os.fork()
+        except OSError as error:  # no memory, or the limit of processes: this task cannot start, others run
+            with socket.socket(fileno=os.dup(channel_fd)) as channel:
+                channel.send(encode(NotStarted(f"no process can be made for it: {error.strerror}")))
+        else:
+            if pid == 0:
+                self._become_keeper(channel_fd, request_fd, output_fd)
+            self._keepers.add(pid)
         for fd in fds:
             os.close(fd)
+        return True
+
+    def _become_keeper(self, channel_fd: int, request_fd: int, output_fd: int) -> None:
+        """Never returns into the zygote's loop."""
+        code = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._requests.close()
+            keep(socket.socket(fileno=channel_fd), Request.from_memory(request_fd), output_fd, self._deadline)
+            code = 0
+        except BaseException:  # noqa: BLE001  a bug of ours; its tree is killed as that of a killed keeper
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid in self._keepers:
+                self._keepers.discard(pid)
+                self._has_strays |= status != 0
+
+    def _kill_strays(self) -> None:
+        self._has_strays = False
+        for pid in tree.children(os.getpid()):
+            if pid in self._keepers:
+                continue
+            tree.signal_descendants(pid, signal.SIGKILL)
+            with suppress(PermissionError):  # another user's (sudo): not ours to end
+                os.kill(pid, signal.SIGKILL)  # a child that is not reaped yet: its pid is still its own
+                self._has_strays = True  # look again until it is gone
 
 
-def _fork_keeper(requests: socket.socket, fds: list[int], deadline: Deadline) -> None:
-    channel_fd, request_fd, output_fd = fds
-    try:
-        if os.fork() != 0:
-            return
-    except OSError as error:  # no memory, or the limit of processes: this task cannot start, others run
-        with socket.socket(fileno=os.dup(channel_fd)) as channel:
-            channel.send(encode(NotStarted(f"no process can be made for it: {error.strerror}")))
-        return
-    try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        requests.close()
-        keep(socket.socket(fileno=channel_fd), Request.from_memory(request_fd), output_fd, deadline)
-    except BaseException:  # noqa: BLE001  nothing may return into the zygote's loop
-        traceback.print_exc()
-    finally:
-        os._exit(0)
+def _wake_by_sigchld() -> socket.socket:
+    """A socket that becomes readable when a child ends."""
+    wake, woken = socket.socketpair()
+    wake.setblocking(False)
+    woken.setblocking(False)
+    signal.set_wakeup_fd(wake.detach(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    return woken
 
 
 def main(requests_fd: int, deadline_fd: int) -> None:
     """Run on two inherited descriptors."""
-    serve(socket.socket(fileno=requests_fd), Deadline.shared(deadline_fd))
+    Zygote(socket.socket(fileno=requests_fd), Deadline.shared(deadline_fd)).serve()

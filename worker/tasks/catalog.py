@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from pydantic import ValidationError
 
 from model.errors import Refused
+from model.parameters import replace_references
 from worker.tasks.plugin import Task
 
 GROUP = "shoal.tasks"
@@ -24,19 +28,24 @@ class TaskCatalog:
         """The names of all types, sorted."""
         return sorted(self._entries)
 
-    def make(self, type_name: str, params_json: str) -> Task:
+    def make(self, type_name: str, params_json: str, values: Mapping[str, str]) -> Task:
         """A task for one attempt.
 
         Args:
             type_name: as in the task definition, such as SHELL.
             params_json: its parameters, as JSON text.
+            values: what each `${name}` in a text of the parameters stands for.
 
         Raises:
             Refused: an unknown type, a plug-in that cannot be loaded, or wrong parameters; the text names the field.
         """
         task_type = self._loaded.get(type_name) or self._load(type_name)
         try:
-            params = task_type.Params.model_validate_json(params_json)
+            if "${" not in params_json:
+                params = task_type.Params.model_validate_json(params_json)
+            else:
+                given = _replaced(json.loads(params_json), values, task_type.insert)
+                params = task_type.Params.model_validate_json(json.dumps(given))
         except ValidationError as error:
             raise Refused(f"{type_name} parameters: {_sentence(error)}") from None  # its own text holds the values
         return task_type(params)
@@ -53,12 +62,10 @@ class TaskCatalog:
             raise Refused(f'there is no task type "{type_name}"; {cure}')
         try:
             task_type = entry.load()
-        except Exception as error:  # noqa: BLE001  a plug-in's import may raise anything; its tasks fail, no others
-            raise Refused(
-                f"the plug-in of task type {type_name} ({entry.value}) cannot be loaded: {error!r}"
-            ) from error
+        except Exception as error:  # an import may raise anything; tasks of this type fail, others run
+            raise Refused(f"task type {type_name}: the plug-in {entry.value} cannot be loaded: {error!r}") from error
         if not (isinstance(task_type, type) and issubclass(task_type, Task)):
-            raise Refused(f"the plug-in of task type {type_name} ({entry.value}) is not a subclass of Task")
+            raise Refused(f"task type {type_name}: the plug-in {entry.value} is not a subclass of Task")
         self._loaded[type_name] = task_type
         return task_type
 
@@ -67,3 +74,14 @@ def _sentence(error: ValidationError) -> str:
     """The faults without the values given: those may be secrets."""
     faults = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'all of it'}: {fault['msg']}" for fault in faults)
+
+
+def _replaced(given: Any, values: Mapping[str, str], insert: Callable[[str, str], str]) -> Any:
+    """The same structure with the references in its texts replaced; the names of fields stay as they are."""
+    if isinstance(given, str):
+        return replace_references(given, values, insert)
+    if isinstance(given, list):
+        return [_replaced(each, values, insert) for each in given]
+    if isinstance(given, dict):
+        return {name: _replaced(each, values, insert) for name, each in given.items()}
+    return given

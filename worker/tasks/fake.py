@@ -22,7 +22,7 @@ class FakeTask(Task):
         sleep_s: float = Field(default=0, ge=0)
         fail: bool = False
         fail_attempts: int = Field(default=0, ge=0)
-        outputs: dict[str, str] = {}
+        outputs: dict[str, str] = Field(default_factory=dict)
         write: str = ""
 
     params: Params

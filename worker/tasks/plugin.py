@@ -17,8 +17,9 @@ reason; cancellation means that the task is to be killed: clean up (processes fi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -65,18 +66,28 @@ class ProcessRunner(Protocol):
 class TaskContext:
     """What a task is given beside its parameters.
 
-    `attempt` counts from 1; `environment` is the whole environment for a process (built from an allow-list, never the worker's own);
-    `folder` is a private work folder that is removed afterwards.
+    `attempt` counts from 1. `values` is what each `${name}` stands for; they are already put into the parameters.
     """
 
     workflow_instance_id: WorkflowInstanceId
     task_instance_id: TaskInstanceId
     task_name: str
     attempt: int
-    environment: Mapping[str, str]
-    folder: Path
+    values: Mapping[str, str]
     log: TaskLog
     processes: ProcessRunner
+    make_folder: Callable[[], Path]
+    make_environment: Callable[[], Mapping[str, str]]
+
+    @cached_property
+    def folder(self) -> Path:
+        """A private work folder, made when first asked for and removed when the attempt has ended."""
+        return self.make_folder()
+
+    @cached_property
+    def environment(self) -> Mapping[str, str]:
+        """The whole environment for a process, built from an allow-list, never the worker's own."""
+        return self.make_environment()
 
 
 @dataclass(frozen=True)
@@ -110,6 +121,15 @@ class Task(ABC):
 
     def __init__(self, params: TaskParams) -> None:
         self.params = params
+
+    @classmethod
+    def insert(cls, name: str, value: str) -> str:  # noqa: ARG003 - for those who override it
+        """What stands for `${name}` in the texts of this type's parameters. Here the value as it is.
+
+        A type whose texts are code overrides this, so that a value can never become code. Raises `Refused` for a
+        value that cannot be put in safely.
+        """
+        return value
 
     @abstractmethod
     async def run(self, context: TaskContext) -> TaskResult:

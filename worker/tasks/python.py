@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 
 from model.errors import Refused
+from model.parameters import is_plain
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
-from worker.tasks.script import run_script
+from worker.tasks.script import parameter_variable, run_script
 
 
 class PythonTask(Task):
@@ -20,10 +21,20 @@ class PythonTask(Task):
 
     params: Params
 
+    @classmethod
+    def insert(cls, name: str, value: str) -> str:
+        """A plain value as text. Any other could end the literal it stands in and become code: it is refused."""
+        if is_plain(value):
+            return value
+        raise Refused(
+            f'the value of "{name}" has characters that could become code in a script; '
+            f'write os.environ["{parameter_variable(name)}"] instead of ${{{name}}}'
+        )
+
     async def run(self, context: TaskContext) -> TaskResult:
         """Run the script, its output unbuffered so that the log shows it as it comes."""
         wanted = self.params.interpreter
         interpreter = shutil.which(wanted, path=context.environment.get("PATH"))
         if interpreter is None:
-            raise Refused(f'there is no Python interpreter "{wanted}" on this worker; give a path or another name')
+            return TaskResult.failure(f'this worker has no Python interpreter "{wanted}"; give a path or another name')
         return await run_script([interpreter, "-u"], "script.py", self.params.script, context)

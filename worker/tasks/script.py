@@ -1,10 +1,18 @@
-"""What SHELL and PYTHON share: a script in a file of the task's folder, run by an interpreter; the exit code decides."""
+"""What SHELL and PYTHON share: a script in a file of the task's folder, run by an interpreter to its exit code."""
 
 from __future__ import annotations
 
+import re
 import signal
 
 from worker.tasks.plugin import TaskContext, TaskResult
+
+PARAMETER_PREFIX = "SHOAL_PARAM_"
+
+
+def parameter_variable(name: str) -> str:
+    """The environment variable that holds a parameter. With a prefix: one called PATH or LD_PRELOAD must stay data."""
+    return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
 async def run_script(interpreter: list[str], file_name: str, script: str, context: TaskContext) -> TaskResult:
@@ -20,8 +28,9 @@ async def run_script(interpreter: list[str], file_name: str, script: str, contex
     path = context.folder / file_name
     path.touch(mode=0o700)
     path.write_text(script, encoding="utf-8")
+    variables = {parameter_variable(name): value for name, value in context.values.items()}
     code = await context.processes.run(
-        [*interpreter, str(path)], env=context.environment, cwd=context.folder, log=context.log
+        [*interpreter, str(path)], env={**context.environment, **variables}, cwd=context.folder, log=context.log
     )
     if code == 0:
         return TaskResult.success(exit_code=0)

@@ -1,0 +1,201 @@
+"""The shell around all runnables of a master: feeds them events, writes what they want, forgets what went wrong.
+
+Memory is a copy of rows. Whenever a transaction fails, the runnables that it touched are dropped and made again from
+their rows; nothing is ever repaired in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao import nodes, task_events, task_instances, workflow_instances
+from dao.database import Database
+from dao.errors import BadData
+from dao.nodes import Me
+from dao.workflow_instances import InstanceEnd
+from master.plans import Plans
+from master.runnable import Adopted, TaskFinished, WorkflowRunnable
+from master.writes import Writes
+from model.backoff import Backoff
+from model.errors import Refused, Unavailable, Unknown
+from model.ids import WorkflowInstanceId
+from model.instances import TaskEnd, WorkflowInstance
+from model.states import WorkflowState
+from registry.life import Life
+
+log = structlog.get_logger()
+
+
+class Driver:
+    """Drives the workflow instances that this master owns."""
+
+    def __init__(self, life: Life, batch_max: int) -> None:
+        self.wake = asyncio.Event()
+        """Set when there may be events, or something to reload."""
+        self.plans = Plans()
+        self._life = life
+        self._database: Database = life.database
+        self._me: Me = life.me
+        self._batch_max = batch_max
+        self._batch = batch_max
+        self._runnables: dict[WorkflowInstanceId, WorkflowRunnable] = {}
+        self.ended: Callable[[], None] = lambda: None
+        """Called when instances have ended, so that there is room for others."""
+        self._reload = False
+        self._hopeless: BadData | None = None
+
+    @property
+    def running(self) -> int:
+        """How many instances are driven now."""
+        return len(self._runnables)
+
+    def hold(self, runnables: Iterable[WorkflowRunnable]) -> None:
+        """Drive these from now on. Called before the transaction that makes them commits, so that no event of theirs
+        can come earlier; `forget` them if it does not."""
+        self._runnables.update((runnable.instance.id, runnable) for runnable in runnables)
+
+    def forget(self, ids: Iterable[WorkflowInstanceId]) -> None:
+        """Drop from memory: what has ended, or what may no longer be as the rows say."""
+        before = len(self._runnables)
+        for id_ in ids:
+            self._runnables.pop(id_, None)
+        if len(self._runnables) < before:
+            self.ended()
+
+    def reload(self) -> None:
+        """Read again, soon, whatever is ours by the rows and not in memory."""
+        self._reload = True
+        self.wake.set()
+
+    async def run(self) -> None:
+        """Consume events until cancelled. Raises `Fenced`."""
+        backoff = Backoff()
+        while True:
+            await self.wake.wait()
+            self.wake.clear()
+            try:
+                await self._catch_up()
+                backoff.reset()
+                continue
+            except Unavailable as error:
+                log.warning("advance_waits", error=str(error))
+            except Unknown as error:
+                log.warning("advance_outcome_unknown", error=str(error), so="waits for it, then reads again")
+                await self._life.barrier()
+                self._reload = True
+            except BadData as error:
+                self._suspect(error)
+            self.wake.set()
+            await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+
+    async def _catch_up(self) -> None:
+        if self._reload:
+            await self._adopt_missing()
+            self._reload = False
+        if self._hopeless is not None:
+            await self._give_up(self._hopeless)
+            self._hopeless = None
+        while await self._advance() == self._batch:
+            self._batch = self._batch_max
+        self._batch = self._batch_max
+
+    async def _advance(self) -> int:
+        """One transaction: up to a batch of events, and everything that follows from them. How many there were."""
+        touched: set[WorkflowInstanceId] = set()
+        try:
+            async with self._database.writing() as connection:
+                await nodes.hold_alive(connection, self._me)
+                events = await task_events.consume(connection, self._me.epoch, self._batch)
+                if not events:
+                    return 0
+                touched = {event.workflow_instance_id for event in events}
+                writes = Writes()
+                await self._adopt(connection, touched - self._runnables.keys(), writes)
+                for event in events:
+                    self._feed(event, writes)
+                await writes.flush(connection, self._me.epoch)
+        except BaseException:
+            self.forget(touched)
+            raise
+        self.forget(end.id for end in writes.ends)
+        return len(events)
+
+    def _feed(self, event: TaskEnd, writes: Writes) -> None:
+        runnable = self._runnables.get(event.workflow_instance_id)
+        if runnable is None:
+            return  # it has ended: the event tells what the rows told before
+        try:
+            writes.add(runnable, runnable.handle(TaskFinished(event.code, event.attempt, event.state)))
+        except AssertionError as bug:
+            log.exception("runnable_broken", workflow_instance=runnable.instance.id)
+            reason = f"Shoal found itself in a state that must not be ({bug}); please report it"
+            writes.ends.append(InstanceEnd(runnable.instance.id, WorkflowState.FAILURE, reason))
+
+    async def adopt(
+        self, connection: AsyncConnection, instances: Sequence[WorkflowInstance], writes: Writes
+    ) -> list[WorkflowRunnable]:
+        """Make runnables of own instances from their rows, and hold them. One that cannot run ends as FAILURE."""
+        if not instances:
+            return []
+        plans = await self.plans.load(connection, {(each.workflow_code, each.workflow_version) for each in instances})
+        attempts = await task_instances.latest_attempts(connection, [instance.id for instance in instances])
+        adopted = []
+        for instance in instances:
+            plan = plans[instance.workflow_code, instance.workflow_version]
+            if isinstance(plan, Refused):
+                writes.ends.append(InstanceEnd(instance.id, WorkflowState.FAILURE, str(plan)))
+                continue
+            runnable = WorkflowRunnable(instance, plan)
+            writes.add(runnable, runnable.handle(Adopted(tuple(attempts[instance.id]))))
+            adopted.append(runnable)
+        self.hold(adopted)
+        return adopted
+
+    async def _adopt(self, connection: AsyncConnection, ids: Collection[WorkflowInstanceId], writes: Writes) -> None:
+        if ids:
+            owned = await workflow_instances.read_owned(connection, list(ids), self._me.epoch)
+            await self.adopt(connection, owned, writes)
+
+    async def _adopt_missing(self) -> None:
+        """Bring memory and rows together: read what is ours and unknown, drop what is known and not ours."""
+        async with self._database.reading() as connection:
+            owned = await workflow_instances.owned(connection, self._me.epoch)
+        missing = sorted(owned - self._runnables.keys())
+        for start in range(0, len(missing), self._batch_max):
+            ids = missing[start : start + self._batch_max]
+            writes = Writes()
+            try:
+                async with self._database.writing() as connection:
+                    await nodes.hold_alive(connection, self._me)
+                    await self._adopt(connection, ids, writes)
+                    await writes.flush(connection, self._me.epoch)
+            except BaseException:
+                self.forget(ids)
+                raise
+            self.forget(end.id for end in writes.ends)
+        if missing:
+            log.info("read_again", workflow_instances=len(missing))
+
+    def _suspect(self, error: BadData) -> None:
+        """A batch failed by what is in it: handle one event at a time, and give up the instance that fails alone."""
+        if self._batch > 1:
+            log.warning("advance_batch_failed", error=str(error), so="its events are handled one by one")
+            self._batch = 1
+        else:
+            self._hopeless = error
+
+    async def _give_up(self, error: BadData) -> None:
+        """End the instance of the next event as FAILURE: it cannot be driven, and must not hold up the others."""
+        async with self._database.writing() as connection:
+            await nodes.hold_alive(connection, self._me)
+            ids = [event.workflow_instance_id for event in await task_events.consume(connection, self._me.epoch, 1)]
+            owned = [each.id for each in await workflow_instances.read_owned(connection, ids, self._me.epoch)]
+            ends = [InstanceEnd(id_, WorkflowState.FAILURE, f"it could not be driven: {error}") for id_ in owned]
+            await workflow_instances.finish(connection, ends, self._me.epoch)
+        self.forget(ids)
+        log.error("workflow_given_up", workflow_instances=ids, error=str(error))

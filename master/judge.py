@@ -1,0 +1,96 @@
+"""Who is dead. Pure: what was seen, and when, goes in; whom to fence comes out.
+
+Death is observed, not computed from timestamps: a node is judged by its beat number standing still in *our* reads over
+*our* clock. No times of two machines are compared, and whatever keeps us from looking (a database outage, our own
+pause) starts the observation anew instead of killing the innocent. A wrong verdict on a master wastes work and breaks
+nothing, since it is fenced; one on a worker kills tasks, so for a worker both of its channels must be silent.
+Source: reliability study, 2.3 rule 5 and window W7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from model.ids import Epoch
+from model.nodes import NodeKind
+from model.timing import Timing
+
+WORKER_CUT_MARGIN_S = 30.0
+"""A worker that lost the database ends its own tasks at `worker_cut_limit`; the judge waits so much longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A node in one read: its beat number, and whether its process is provably gone from this machine."""
+
+    epoch: Epoch
+    kind: NodeKind
+    beat_no: int
+    is_gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Fence this node, for this reason."""
+
+    epoch: Epoch
+    why: str
+
+
+@dataclass(slots=True)
+class _Seen:
+    beat_no: int
+    since_s: float
+
+
+class Judge:
+    """What one master has seen of the others' beats. Feed it every read, in order."""
+
+    def __init__(self, me: Epoch, timing: Timing) -> None:
+        self._me = me
+        self._timing = timing
+        self._seen: dict[Epoch, _Seen] = {}
+        self._last_look_s: float | None = None
+
+    def look(self, sights: Iterable[Sight], now_s: float) -> list[Sight]:
+        """Take in one read, sent at `now_s` of a steady clock; gives the suspects, for whom the registry is asked."""
+        beat_s = self._timing.heartbeat_every.total_seconds()
+        if self._last_look_s is not None and now_s - self._last_look_s > 2.5 * beat_s:
+            self._seen.clear()
+        self._last_look_s = now_s
+        others = [sight for sight in sights if sight.epoch != self._me]
+        before, self._seen = self._seen, {}
+        for sight in others:
+            former = before.get(sight.epoch)
+            unmoved = former is not None and former.beat_no == sight.beat_no
+            self._seen[sight.epoch] = former if former and unmoved else _Seen(sight.beat_no, now_s)
+        return [sight for sight in others if sight.is_gone or self._still_s(sight, now_s) >= 3 * beat_s]
+
+    def verdicts(self, suspects: Iterable[Sight], present: Collection[Epoch] | None, now_s: float) -> list[Verdict]:
+        """Whom to fence.
+
+        Args:
+            suspects: as `look` gave them.
+            present: epochs in a list just read from a connected registry; None when there is no such list.
+            now_s: the same time as the look's.
+        """
+        return [Verdict(suspect.epoch, why) for suspect in suspects if (why := self._why(suspect, present, now_s))]
+
+    def _why(self, suspect: Sight, present: Collection[Epoch] | None, now_s: float) -> str | None:
+        if suspect.is_gone:
+            return "its process is gone"
+        still_s = self._still_s(suspect, now_s)
+        absent = present is not None and suspect.epoch not in present
+        if suspect.kind is NodeKind.MASTER:
+            if absent:
+                return f"it left the registry and its beat stood still for {still_s:.0f} s"
+            limit_s = self._timing.master_fence_after.total_seconds()
+        else:
+            if absent and still_s >= self._timing.worker_fence_after.total_seconds():
+                return f"it left the registry and its beat stood still for {still_s:.0f} s"
+            limit_s = self._timing.worker_cut_limit.total_seconds() + WORKER_CUT_MARGIN_S
+        return f"its beat stood still for {still_s:.0f} s" if still_s >= limit_s else None
+
+    def _still_s(self, sight: Sight, now_s: float) -> float:
+        return now_s - self._seen[sight.epoch].since_s

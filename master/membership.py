@@ -1,0 +1,192 @@
+"""What this master knows of the others: its slot, who is dead, and what the dead left.
+
+Reads the registry when it says that something changed and on a timer (a watch may go deaf), the beats with its own
+beat. Only hints: whatever is decided here is decided again, safely, in the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+import structlog
+
+from dao import nodes, task_events, task_instances, workflow_instances
+from dao.errors import BadData
+from dao.notify import EVENT, notify
+from master.judge import Judge, Sight, Verdict
+from master.settings import MasterSettings
+from master.slots import Hysteresis, SlotView, slot_view
+from model.errors import ShoalError, Unavailable, Unknown
+from model.ids import Epoch
+from model.nodes import Heartbeat, NodeKind, NodeState, Slot
+from model.timing import Timing
+from registry.life import Life, boottime_s
+from registry.process import is_gone
+from registry.protocol import ConnectionState, Registry
+
+log = structlog.get_logger()
+
+HAND_ON_BATCH = 500
+READ_MEMBERS_EVERY_S = 5.0
+ANNOUNCE_EVERY_S = 10.0
+
+
+class Membership:
+    """Beats, counts slots, judges and fences.
+
+    `slot` is this master's share now, None = none; `slot_changed` is set when it changed. `running` tells how many
+    workflow instances are driven now.
+    """
+
+    def __init__(
+        self, life: Life, registry: Registry, timing: Timing, settings: MasterSettings, running: Callable[[], int]
+    ) -> None:
+        self.slot: Slot | None = None
+        self.slot_changed = asyncio.Event()
+        self._life = life
+        self._registry = registry
+        self._timing = timing
+        self._settings = settings
+        self._running = running
+        self._judge = Judge(life.me.epoch, timing)
+        self._hysteresis = Hysteresis()
+        self._view = SlotView(())
+        self._sweep = asyncio.Event()
+        self._announced: Heartbeat | None = None
+        self._announced_s = 0.0
+
+    def heartbeat(self) -> Heartbeat:
+        """What this master says of itself now."""
+        running = self._running()
+        status = self._hysteresis.update(running / self._settings.max_running_workflows, boottime_s())
+        return Heartbeat(
+            epoch=self._life.me.epoch,
+            kind=NodeKind.MASTER,
+            address=self._life.me.address,
+            status=status,
+            running=running,
+            capacity=self._settings.max_running_workflows,
+            load=round(os.getloadavg()[0] / (os.cpu_count() or 1), 2),
+            slot_current=self.slot.current if self.slot else None,
+            slot_total=self.slot.total if self.slot else None,
+            view=self._view.hash,
+        )
+
+    async def join(self) -> None:
+        """Show ourselves to the others, and take our first slot."""
+        heartbeat = self.heartbeat()
+        await self._life.beat(heartbeat)
+        await self._registry.register(heartbeat)
+        await self._count_slots()
+
+    async def beat(self) -> None:
+        """Beat for ever; each beat shows who lives. Raises `Fenced`."""
+        every_s = self._timing.heartbeat_every.total_seconds()
+        while True:
+            now_s = boottime_s()
+            try:
+                heartbeat = self.heartbeat()
+                await self._life.beat(heartbeat)
+                await self._announce(heartbeat, now_s)
+                await self._judge_others(now_s)
+            except (Unavailable, Unknown, BadData) as error:
+                log.warning("beat_failed", error=str(error))
+            await asyncio.sleep(max(0.05, every_s - (boottime_s() - now_s)))
+
+    async def watch(self) -> None:
+        """Count the slots anew whenever the registry says so, and now and then without being told."""
+        while True:
+            try:
+                await asyncio.wait_for(self._registry.changed.wait(), READ_MEMBERS_EVERY_S)
+                self._registry.changed.clear()
+                await self._life.refresh_living()
+            except TimeoutError:
+                pass
+            except ShoalError as error:
+                log.warning("members_unread", error=str(error))
+            await self._count_slots()
+
+    async def sweep(self) -> None:
+        """Hand on what dead masters and workers left: when one was fenced, and now and then whoever fenced it."""
+        while True:
+            try:
+                await self._hand_on_all()
+            except ShoalError as error:
+                log.warning("sweep_failed", error=str(error))
+                await asyncio.sleep(1)
+                continue
+            try:
+                await asyncio.wait_for(self._sweep.wait(), self._settings.sweep_every.total_seconds())
+            except TimeoutError:
+                continue
+            finally:
+                self._sweep.clear()
+
+    async def _announce(self, heartbeat: Heartbeat, now_s: float) -> None:
+        """Tell the registry what others act upon at once, and the rest now and then."""
+        acted_on = {"status", "slot_current", "slot_total"}
+        former = self._announced
+        same = former is not None and former.model_dump(include=acted_on) == heartbeat.model_dump(include=acted_on)
+        if not same or now_s - self._announced_s >= ANNOUNCE_EVERY_S:
+            await self._registry.update(heartbeat)
+            self._announced, self._announced_s = heartbeat, now_s
+
+    async def _judge_others(self, now_s: float) -> None:
+        sights = [Sight(node.epoch, node.kind, node.beat_no, is_gone(node.process)) for node in self._life.living]
+        suspects = self._judge.look(sights, now_s)
+        if not suspects:
+            return
+        present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
+        for verdict in self._judge.verdicts(suspects, present, now_s):
+            await self._fence(verdict)
+
+    async def _present(self) -> set[Epoch] | None:
+        """Epochs in a fresh read of a connected registry; None when it cannot be trusted now."""
+        try:
+            members = [*await self._registry.members(NodeKind.MASTER), *await self._registry.members(NodeKind.WORKER)]
+        except Unavailable:
+            return None
+        return {member.epoch for member in members} if self._registry.state is ConnectionState.CONNECTED else None
+
+    async def _fence(self, verdict: Verdict) -> None:
+        node = next(node for node in self._life.living if node.epoch == verdict.epoch)
+        if await nodes.fence(self._life.database, node, verdict.why):
+            log.warning(
+                "node_fenced", kind=node.kind, address=node.address, epoch=node.epoch, why=verdict.why,
+                so="its workflows and tasks go on elsewhere",
+            )  # fmt: skip
+        self._sweep.set()
+        self._registry.changed.set()
+
+    async def _hand_on_all(self) -> None:
+        handed = lost = 0
+        while True:
+            async with self._life.database.writing() as connection:
+                await nodes.hold_alive(connection, self._life.me)
+                instances = await workflow_instances.hand_on(connection, HAND_ON_BATCH)
+                tasks = await task_instances.mark_lost(connection, HAND_ON_BATCH)
+                if tasks:
+                    await notify(connection, EVENT)
+                await task_events.drop_stale(connection)
+            handed, lost = handed + instances, lost + tasks
+            if instances < HAND_ON_BATCH and tasks < HAND_ON_BATCH:
+                break
+        if handed or lost:
+            log.info("handed_on", workflow_instances=handed, lost_tasks=lost)
+
+    async def _count_slots(self) -> None:
+        """The view stays as it was while the registry cannot be read: nobody can join or leave it then."""
+        try:
+            members = await self._registry.members(NodeKind.MASTER)
+        except Unavailable as error:
+            log.warning("slots_frozen", slot=str(self.slot), error=str(error))
+            return
+        alive = {node.epoch for node in self._life.living if node.state is NodeState.ALIVE}
+        self._view = slot_view(members, alive)
+        slot = self._view.slot_of(self._life.me.epoch)
+        if slot != self.slot:
+            log.info("slot_changed", slot=str(slot), before=str(self.slot), masters=len(self._view.masters))
+            self.slot = slot
+            self.slot_changed.set()

@@ -1,0 +1,201 @@
+"""A master process: the one place that knows all its parts, starts them in order and stops them in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from uuid import uuid4
+
+import structlog
+
+from dao import commands, nodes, workflow_instances
+from dao.commands import WaitingWork
+from dao.database import Database
+from dao.listen import Listener
+from dao.notify import COMMAND, EVENT, concerns
+from dao.readiness import wait_until_ready
+from master.command_loop import CommandLoop
+from master.driver import Driver
+from master.membership import HAND_ON_BATCH, Membership
+from master.settings import MasterSettings
+from model.errors import Fenced, ShoalError
+from model.nodes import NodeKind
+from model.timing import Timing
+from registry.connect import make_registry
+from registry.life import Life, boottime_s
+from registry.protocol import Registry
+
+log = structlog.get_logger()
+
+
+class Master:
+    """One master. `run` returns after a graceful stop.
+
+    Args:
+        database_url: PostgreSQL with the schema of this program's version.
+        registry_url: ZooKeeper, or PostgreSQL.
+        address: `host:port`, its name in the cluster.
+        connect_timeout_s: how long to try for servers that are away at start.
+        joined: called once it has its first slot.
+    """
+
+    def __init__(
+        self,
+        database_url: str,
+        registry_url: str,
+        address: str,
+        timing: Timing,
+        settings: MasterSettings,
+        *,
+        connect_timeout_s: float,
+        joined: Callable[[str], None] = lambda _slot: None,
+    ) -> None:
+        self._database_url = database_url
+        self._registry_url = registry_url
+        self._address = address
+        self._timing = timing
+        self._settings = settings
+        self._connect_timeout_s = connect_timeout_s
+        self._joined = joined
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set. A master that was fenced begins a new life under a new epoch.
+
+        Raises `Refused` for a wrong schema or a taken address, `Unavailable` when a server stays away at start.
+        """
+        await wait_until_ready(self._database_url, self._connect_timeout_s)
+        while not stop.is_set():
+            try:
+                await self._live(stop)
+            except* Fenced as fenced:
+                log.error("fenced", why=str(fenced.exceptions[0]), so="drops all it owned and joins anew")
+
+    async def _live(self, stop: asyncio.Event) -> None:
+        life = await Life.begin(
+            self._database_url,
+            NodeKind.MASTER,
+            self._address,
+            uuid4(),
+            fence_after=self._timing.master_fence_after,
+        )
+        registry = make_registry(
+            self._registry_url,
+            session_timeout=self._timing.session_timeout,
+            application_name=nodes.application_name(NodeKind.MASTER, life.me.epoch),
+        )
+        try:
+            with structlog.contextvars.bound_contextvars(master=self._address, epoch=life.me.epoch):
+                await registry.open(self._connect_timeout_s)
+                driver = Driver(life, self._settings.batch_max)
+                membership = Membership(life, registry, self._timing, self._settings, lambda: driver.running)
+                await membership.join()
+                log.info("joined", slot=str(membership.slot), registry=registry.url)
+                self._joined(str(membership.slot))
+                loop = CommandLoop(life, membership, driver, self._settings)
+                await self._work(stop, life, registry, membership, driver, loop)
+        finally:
+            await registry.close()
+            await life.close()
+
+    async def _work(
+        self,
+        stop: asyncio.Event,
+        life: Life,
+        registry: Registry,
+        membership: Membership,
+        driver: Driver,
+        loop: CommandLoop,
+    ) -> None:
+        ears = Listener(
+            self._database_url,
+            nodes.application_name(NodeKind.MASTER, life.me.epoch),
+            {
+                COMMAND: lambda _: loop.wake.set(),
+                EVENT: lambda payload: driver.wake.set() if concerns(payload, [life.me.epoch]) else None,
+            },
+        )
+        async with asyncio.TaskGroup() as tasks:
+            parts = [membership.beat(), membership.watch(), membership.sweep(), driver.run(), ears.run()]
+            running = [tasks.create_task(part) for part in parts]
+            claiming = [tasks.create_task(part) for part in (loop.run(), self._look(life, membership, driver, loop))]
+            await self._check_id_step(life.database)
+            await stop.wait()
+            log.info("leaving", workflow_instances=driver.running)
+            await _cancel(claiming)
+            await self._drain(life, driver, registry)
+            await _cancel(running)
+        await self._hand_over(life)
+
+    async def _look(self, life: Life, membership: Membership, driver: Driver, loop: CommandLoop) -> None:
+        """Look for work that nobody told of: on a timer, and at once when the slot changed."""
+        while True:
+            try:
+                waiting = await self._waiting(life, membership)
+                loop.aged = loop.aged or waiting.aged
+                if waiting.mine or waiting.aged:
+                    loop.wake.set()
+                if waiting.events:
+                    driver.wake.set()
+            except ShoalError as error:
+                log.warning("look_failed", error=str(error))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(membership.slot_changed.wait(), self._settings.look_every.total_seconds())
+            membership.slot_changed.clear()
+
+    async def _waiting(self, life: Life, membership: Membership) -> WaitingWork:
+        async with life.database.reading() as connection:
+            return await commands.work_waits(
+                connection, membership.slot, self._settings.steal_after, self._settings.id_step, life.me.epoch
+            )
+
+    async def _drain(self, life: Life, driver: Driver, registry: Registry) -> None:
+        """Go out of the slots, and finish what ends soon."""
+        try:
+            await registry.unregister()
+            async with life.database.writing() as connection:
+                await nodes.set_leaving(connection, life.me)
+        except ShoalError as error:
+            log.warning("leaves_without_a_word", error=str(error))
+        deadline_s = boottime_s() + self._settings.drain.total_seconds()
+        while driver.running and boottime_s() < deadline_s:
+            await asyncio.sleep(0.05)
+
+    async def _hand_over(self, life: Life) -> None:
+        """End this life in the database, and hand on what it still owned. What fails here, others do in a while."""
+        handed = 0
+        try:
+            async with life.database.writing() as connection:
+                await nodes.set_left(connection, life.me)
+            while True:
+                async with life.database.writing() as connection:
+                    batch = await workflow_instances.hand_on(connection, HAND_ON_BATCH)
+                handed += batch
+                if batch < HAND_ON_BATCH:
+                    break
+        except ShoalError as error:
+            log.warning("left_without_a_word", error=str(error), so="the others take over when they miss its beat")
+        log.info("left", handed_on=handed)
+
+    async def _check_id_step(self, database: Database) -> None:
+        """Say so when the ids come in strides that leave some slots without commands."""
+        try:
+            async with database.reading() as connection:
+                increment = await commands.id_increment(connection)
+        except ShoalError as error:
+            log.warning("id_step_unchecked", error=str(error))
+            return
+        if increment != self._settings.id_step:
+            log.warning(
+                "id_step_does_not_fit",
+                increment=increment,
+                id_step=self._settings.id_step,
+                so=f"some slots get more commands than others; set master.id_step to {increment}",
+            )
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
+    tasks = list(tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

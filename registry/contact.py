@@ -1,0 +1,56 @@
+"""How far a registry's last answer can be trusted: one rule for both registries, reckoned when asked.
+
+No timer runs for it. A timer does not fire in a process that is stopped or in a machine that sleeps, and on waking
+the old state would be believed for a moment longer; a clock that went on meanwhile cannot be fooled like that.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+from registry.protocol import ConnectionState
+
+
+def boottime_s() -> float:
+    """Seconds of a clock that nobody sets and that counts while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Contact:
+    """The last proof that our session lives, and the connection state that follows from it.
+
+    Args:
+        session_timeout: a session that had no proof for so long counts as over, whatever the connection says.
+    """
+
+    def __init__(self, session_timeout: timedelta) -> None:
+        self.last_s = 0.0
+        """Send time, by `boottime_s`, of the last round trip that proved the session; 0.0 before the first."""
+        self.up = False
+        """Whether there is a connection to a server now."""
+        self._lasts_s = session_timeout.total_seconds()
+        self._over = True
+
+    @property
+    def state(self) -> ConnectionState:
+        """CONNECTED when a server answers, SUSPENDED when none does, LOST when the session is or may be over."""
+        if self._over or self.silent_s >= self._lasts_s:
+            return ConnectionState.LOST
+        return ConnectionState.CONNECTED if self.up else ConnectionState.SUSPENDED
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last proof."""
+        return boottime_s() - self.last_s
+
+    def proved(self, sent_s: float) -> None:
+        """A round trip sent at `sent_s` came back and proved the session."""
+        self.last_s = max(self.last_s, sent_s)
+        self.up = True
+        self._over = False
+
+    def over(self) -> None:
+        """A server said that the session has ended, or we ended it."""
+        self.up = False
+        self._over = True

@@ -1,0 +1,123 @@
+"""One life of a node: from its enlistment over its beats to its end.
+
+The beat is a compare-and-set on the database, and each one brings back who else lives. It is written by the loop that
+does the node's work, not by a thread of its own: a hung loop must look dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+
+from dao import nodes
+from dao.database import Database
+from dao.nodes import Me, NodeRow
+from model.errors import Fenced, Refused, Unavailable, Unknown
+from model.nodes import Heartbeat, NodeKind
+from registry.process import is_gone, this_process
+
+log = structlog.get_logger()
+
+
+def boottime_s() -> float:
+    """Seconds of a clock that no one sets and that counts while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Life:
+    """A node's own row and beats. Make one with `begin`."""
+
+    def __init__(self, database: Database, me: Me) -> None:
+        self.database = database
+        self.me = me
+        self.living: list[NodeRow] = []
+        self.last_beat_s = 0.0
+        """Send time, by `boottime_s`, of the last beat that was answered."""
+        self._beat_no = 0
+        self._unsure = False
+
+    @classmethod
+    async def begin(
+        cls, url: str, kind: NodeKind, address: str, incarnation: UUID, *, fence_after: timedelta, log_url: str = ""
+    ) -> Life:
+        """Enlist under a new epoch. Raises `Refused` when a living node has our address, `Unavailable`."""
+        starting = Database(url, application_name=f"shoal-{kind.lower()}-starting", connections_max=1)
+        try:
+            await _free_address(starting, kind, address, fence_after)
+            async with starting.writing() as connection:
+                me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url)
+        finally:
+            await starting.close()
+        return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me)
+
+    async def beat(self, heartbeat: Heartbeat) -> None:
+        """Beat, and refresh `living`. Raises `Fenced`, or `Unavailable` when the database did not answer."""
+        sent_s = boottime_s()
+        try:
+            async with self.database.reading() as connection:
+                self._beat_no, self.living = await nodes.beat(
+                    connection, self.me, self._beat_no, unsure=self._unsure, heartbeat=heartbeat
+                )
+        except Fenced:
+            raise
+        except BaseException:
+            self._unsure = True
+            raise
+        self._unsure = False
+        self.last_beat_s = sent_s
+
+    async def refresh_living(self) -> None:
+        """Read who lives, without a beat."""
+        async with self.database.reading() as connection:
+            self.living = await nodes.living(connection)
+
+    async def barrier(self) -> None:
+        """Wait until every write of ours has ended; to be called after `Unknown`. Raises `Fenced`.
+
+        Tries for as long as the database is away.
+        """
+        pause_s = 0.1
+        while True:
+            try:
+                async with self.database.writing() as connection:
+                    await nodes.barrier(connection, self.me)
+                return
+            except (Unavailable, Unknown) as error:
+                log.warning("barrier_waits", error=str(error))
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, 1.0)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.database.close()
+
+
+async def _free_address(database: Database, kind: NodeKind, address: str, fence_after: timedelta) -> None:
+    """Make sure that no living node has this address; a former life of it that is dead is fenced.
+
+    One on this machine is dead when its process is gone, any other when its beat stands still for `fence_after`.
+    """
+    deadline_s = boottime_s() + fence_after.total_seconds()
+    first_seen: dict[int, int] = {}
+    while True:
+        async with database.reading() as connection:
+            same = [node for node in await nodes.living(connection) if (node.kind, node.address) == (kind, address)]
+        if not same:
+            return
+        for node in same:
+            beat_no = first_seen.setdefault(node.epoch, node.beat_no)
+            if node.beat_no != beat_no:
+                raise Refused(
+                    f"another {kind.lower()} is alive at {address} (epoch {node.epoch}); "
+                    f"stop it, or give this one another --port"
+                )
+            if is_gone(node.process) or boottime_s() > deadline_s:
+                await nodes.fence(database, node, "a new process has its address")
+        await asyncio.sleep(0.2)
+
+
+__all__ = ["Fenced", "Life", "boottime_s"]

@@ -1,0 +1,214 @@
+"""The registry in ZooKeeper: ephemeral znodes `<root>/masters/<epoch>` and `<root>/workers/<epoch>`.
+
+An epoch is written with 19 digits, so that names sort as numbers do; it is never used twice, so a new life never meets
+its old entry. One task, the keeper, makes the entry be as it should: at least every third of the session time-out,
+and at once after a reconnect, it writes the entry and sees whether that is still ours. That write is also the proof
+that our session lives. So nothing depends on ZooKeeper telling us of what was lost.
+
+ZooKeeper ends sessions and deletes their entries in two steps, and at times long after the client has a new session:
+an entry of our own epoch that is not of our session is deleted and made anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from datetime import timedelta
+
+import structlog
+
+from model.errors import Refused, Unavailable
+from model.nodes import Heartbeat, NodeKind
+from registry.contact import Contact, boottime_s
+from registry.ensemble import Ensemble
+from registry.entry import EntryReader, write_entry
+from registry.kazoo_bridge import Denied, KazooBridge, Owner
+from registry.protocol import ConnectionState
+
+log = structlog.get_logger()
+
+_FOLDERS = {NodeKind.MASTER: "masters", NodeKind.WORKER: "workers"}
+_CLOSE_S = 2.0
+_RETRY_S = 1.0
+_EPOCH_DIGITS = 19  # of the largest bigint
+
+
+class ZooKeeperRegistry:
+    """`registry.protocol.Registry` by ZooKeeper. Watches begin with the first `members` of a kind.
+
+    Args:
+        ensemble: servers, root and credentials.
+        session_timeout: how long the others keep seeing us when we are gone.
+    """
+
+    def __init__(self, ensemble: Ensemble, *, session_timeout: timedelta) -> None:
+        self.url = str(ensemble)
+        self.changed = asyncio.Event()
+        self._ensemble = ensemble
+        self._session_timeout = session_timeout
+        self._prove_every_s = session_timeout.total_seconds() / 3
+        self._contact = Contact(session_timeout)
+        self._entries = EntryReader(self.url)
+        self._bridge: KazooBridge | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._connected = asyncio.Event()
+        self._entry_lock = asyncio.Lock()
+        self._wanted: Heartbeat | None = None
+        self._made: str | None = None
+        """The path of an entry that may exist, wanted or not."""
+
+    @property
+    def state(self) -> ConnectionState:
+        """See the protocol."""
+        return self._contact.state
+
+    @property
+    def last_contact(self) -> float:
+        """See the protocol."""
+        return self._contact.last_s
+
+    async def open(self, timeout_s: float) -> None:
+        """Connect and make the folders.
+
+        Raises:
+            Unavailable: no server answered within `timeout_s` seconds.
+            Refused: a server answered, and does not let these credentials at the root.
+        """
+        bridge = self._bridge = KazooBridge(
+            self._ensemble,
+            self._session_timeout,
+            on_connection=self._connection_changed,
+            on_children=self.changed.set,
+        )
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._connected.wait()
+                for kind in NodeKind:
+                    await bridge.children(self._folder(kind))
+                await self._prove()
+        except Denied as error:
+            await self.close()
+            raise Refused(str(error)) from error
+        except TimeoutError:
+            await self.close()
+            raise Unavailable(
+                f"no server of the registry {self.url} answered within {timeout_s:g} s; is ZooKeeper running there?"
+            ) from None
+        except BaseException:
+            await self.close()
+            raise
+        self._keeper = asyncio.create_task(self._keep(), name="registry-keeper")
+
+    async def close(self) -> None:
+        """Take our entry away and end the session."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.wait([self._keeper])
+            self._keeper = None
+        if self._bridge is None:
+            return
+        with contextlib.suppress(Unavailable, TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await self.unregister()
+        await self._bridge.close(_CLOSE_S)
+        self._bridge = None
+        self._contact.over()
+
+    async def register(self, heartbeat: Heartbeat) -> None:
+        """Make our entry. If this raises `Unavailable`, it still appears as soon as a server lets it."""
+        self._wanted = heartbeat
+        await self._prove()
+
+    async def update(self, heartbeat: Heartbeat) -> None:
+        """Write the latest heartbeat, now or when a server answers again. Nothing happens before `register`."""
+        if self._wanted is None:
+            return
+        self._wanted = heartbeat
+        with contextlib.suppress(Unavailable):
+            await self._prove()
+
+    async def unregister(self) -> None:
+        """Take our entry away. If this raises `Unavailable`, it goes as soon as a server lets it."""
+        self._wanted = None
+        await self._prove()
+
+    async def members(self, kind: NodeKind) -> list[Heartbeat]:
+        """A fresh read, which also arms the watch anew."""
+        bridge = self._connected_bridge()
+        folder = self._folder(kind)
+        names = await bridge.children(folder)
+        texts = await asyncio.gather(*(bridge.read(f"{folder}/{name}") for name in names))
+        found = ((name, text) for name, text in zip(names, texts, strict=True) if text is not None)
+        return self._entries.read(kind, found)
+
+    async def _keep(self) -> None:
+        """Prove the session and keep the entry, until cancelled."""
+        proved = True
+        while True:
+            due_s = self._prove_every_s - self._contact.silent_s if proved else _RETRY_S
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, due_s)):
+                    await self._wake.wait()
+            reconnected = self._wake.is_set()
+            self._wake.clear()
+            proved = False
+            try:
+                self._connected_bridge().revive()
+                await self._prove()
+                proved = True
+            except Exception as error:  # noqa: BLE001 - whatever it is, the entry must be tried again
+                if self._contact.up:
+                    log.warning("registry_entry_unproved", registry=self.url, error=str(error), so="it tries again")
+            if reconnected:
+                log.info("registry_connected", registry=self.url)
+                self.changed.set()
+
+    async def _prove(self) -> None:
+        """Make the entry be as wanted, by at least one round trip that proves the session."""
+        bridge = self._connected_bridge()
+        async with self._entry_lock:
+            sent_s = boottime_s()
+            if self._wanted is not None:
+                await self._keep_entry(bridge, self._wanted)
+            elif self._made is not None:
+                await bridge.delete(self._made)
+                self._made = None
+            else:
+                await bridge.ensure_folder(self._ensemble.root)
+            self._contact.proved(sent_s)
+
+    async def _keep_entry(self, bridge: KazooBridge, heartbeat: Heartbeat) -> None:
+        path = f"{self._folder(heartbeat.kind)}/{heartbeat.epoch:0{_EPOCH_DIGITS}}"
+        self._made = path
+        data = write_entry(heartbeat).encode()
+        # At worst: another session's entry, none, made, ours.
+        for _ in range(4):
+            match await bridge.write(path, data):
+                case Owner.US:
+                    return
+                case Owner.OTHER:
+                    await bridge.delete(path)
+                case Owner.NOBODY:
+                    await bridge.create_ephemeral(path, data)
+                    log.info("registry_entry_made", registry=self.url, kind=heartbeat.kind, epoch=heartbeat.epoch)
+        raise Unavailable(f"our entry {path} in the registry {self.url} does not stay; see who else writes there")
+
+    def _connection_changed(self, connected: bool | None) -> None:
+        if connected:
+            self._connected.set()
+            self._wake.set()
+            return
+        if connected is None:
+            self._contact.over()
+        self._contact.up = False
+        if self._keeper is not None:
+            log.warning("registry_disconnected", registry=self.url, state=self.state, so="members are as last read")
+
+    def _connected_bridge(self) -> KazooBridge:
+        if self._bridge is None:
+            raise Unavailable(f"the registry {self.url} is not open")
+        return self._bridge
+
+    def _folder(self, kind: NodeKind) -> str:
+        return f"{self._ensemble.root}/{_FOLDERS[kind]}"

@@ -1,0 +1,58 @@
+"""Running one role as a process: signals, exit codes, and the address that it holds.
+
+The first SIGTERM or SIGINT asks for a graceful stop, the second ends the process at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from model.errors import Refused
+
+log = structlog.get_logger()
+
+HARD_STOP_EXIT_CODE = 130
+
+
+def run_until_stopped(serve: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    """Run `serve(stop)`; `stop` is set by the first signal. Errors of `serve` come out as they are."""
+
+    async def main() -> None:
+        stop = asyncio.Event()
+
+        def on_signal() -> None:
+            if stop.is_set():
+                log.warning("stopped_hard", so="what it owned is taken over by others")
+                os._exit(HARD_STOP_EXIT_CODE)
+            stop.set()
+
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, on_signal)
+        await serve(stop)
+
+    asyncio.run(main())
+
+
+def hold_address(host: str, port: int) -> tuple[str, socket.socket]:
+    """Reserve `host:port` on this machine for as long as the socket lives; nobody can connect to it.
+
+    It is a master's name in the cluster, so two processes must not have it. Port 0 takes any free one.
+    Raises `Refused` when another process has it.
+    """
+    holder = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        holder.bind((host, port))
+    except OSError as error:
+        holder.close()
+        raise Refused(
+            f"the address {host}:{port} cannot be used ({error.strerror}); "
+            f"another master may have it: stop that one, or give another --port"
+        ) from None
+    return f"{host}:{holder.getsockname()[1]}", holder

@@ -1,0 +1,47 @@
+"""The servers of a test run, started when the first test asks, and a place of its own in them for each test."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.servers.postgres import PostgresServer
+from tests.servers.zookeeper import ZooKeeperServer
+
+SCHEMA = Path(__file__).parent.parent / "sql" / "schema.sql"
+TEMPLATE = "shoal_template"
+_number = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def zookeeper_server() -> Iterator[ZooKeeperServer]:
+    """One ZooKeeper for the whole run. A test that stops it brings it back before it ends."""
+    with ZooKeeperServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One PostgreSQL for the whole run, holding a template with our schema. Who stops it brings it back."""
+    with PostgresServer() as server:
+        server.create_database(TEMPLATE)
+        with server.connect(TEMPLATE) as connection:
+            connection.execute(SCHEMA.read_bytes())
+        yield server
+
+
+@pytest.fixture
+def zookeeper_url(zookeeper_server: ZooKeeperServer) -> str:
+    """A registry URL with a root that no other test uses."""
+    return zookeeper_server.url(f"/test-{next(_number)}/shoal")
+
+
+@pytest.fixture
+def database_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """A fresh database with our schema, dropped afterwards."""
+    name = f"test_{next(_number)}"
+    yield postgres_server.create_database(name, template=TEMPLATE)
+    postgres_server.drop_database(name)

@@ -1,0 +1,35 @@
+"""Waiting for a condition instead of for a time."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def eventually(
+    look: Callable[[], T | Awaitable[T]], *, within_s: float = 5.0, every_s: float = 0.05, until: object = True
+) -> T:
+    """Look again and again until what is seen is true (or equals `until`, if given), and return it.
+
+    An exception of `look` counts as "not yet". After `within_s` seconds raises AssertionError with the last value.
+    """
+    deadline = time.monotonic() + within_s
+    while True:
+        last: object
+        try:
+            seen = look()
+            value: T = await seen if inspect.isawaitable(seen) else seen
+            if bool(value) if until is True else value == until:
+                return value
+            last = value
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is reported below
+            last = error
+        if time.monotonic() > deadline:
+            wanted = "" if until is True else f", wanted {until!r}"
+            raise AssertionError(f"not within {within_s} s: last seen {last!r}{wanted}")
+        await asyncio.sleep(every_s)

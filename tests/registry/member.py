@@ -1,0 +1,31 @@
+"""A member in a process of its own: `python -m tests.registry.member KIND EPOCH SECONDS`, the registry's URL in $URL.
+
+Registers, says so, and does what it reads: "unregister". Ends, without a word to the registry, when its input ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from datetime import timedelta
+
+from model.ids import Epoch
+from model.nodes import Heartbeat, NodeKind
+from registry.connect import make_registry
+
+
+async def main(kind: NodeKind, epoch: Epoch, session_timeout: timedelta) -> None:
+    registry = make_registry(os.environ["URL"], session_timeout=session_timeout, application_name="shoal-test-member")
+    await registry.open(10)
+    await registry.register(Heartbeat(epoch=epoch, kind=kind, address="127.0.0.1:1"))
+    print("registered", flush=True)
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        assert line == "unregister\n"
+        await registry.unregister()
+        print("unregistered", flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(NodeKind(sys.argv[1]), Epoch(int(sys.argv[2])), timedelta(seconds=float(sys.argv[3]))))

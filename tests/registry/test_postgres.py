@@ -1,0 +1,74 @@
+"""What only the PostgreSQL registry can suffer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from dao.errors import BadData
+from model.nodes import NodeKind, NodeStatus
+from registry.connect import make_registry
+from registry.protocol import ConnectionState
+from tests.eventually import eventually
+from tests.registry.scenes import SESSION, PostgresScene, master, opened
+from tests.registry.test_contract import epochs_of, woken
+from tests.servers.postgres import PostgresServer
+
+
+@pytest.fixture
+def scene(postgres_server: PostgresServer, database_url: str) -> PostgresScene:
+    return PostgresScene(postgres_server, database_url)
+
+
+async def test_a_change_of_status_wakes_the_others_and_a_mere_beat_does_not(scene: PostgresScene) -> None:
+    async with opened(scene) as one, opened(scene) as other:
+        await one.register(master(1))
+        await woken(other, 2)
+        await other.members(NodeKind.MASTER)
+        # Both listen by now, and what woke them at the start is over.
+        await eventually(lambda: scene.execute("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"))
+        await asyncio.sleep(0.3)
+        other.changed.clear()
+        await one.update(master(1, running=1, load=0.5))
+        with pytest.raises(TimeoutError):
+            await woken(other, 0.3)
+        await one.update(master(1, running=1, load=0.5, status=NodeStatus.BUSY))
+        await woken(other, 1)
+
+
+async def test_a_crash_of_the_server_empties_the_table_and_it_fills_again(scene: PostgresScene) -> None:
+    async with opened(scene) as one, opened(scene) as other:
+        await one.register(master(1))
+        await other.register(master(2))
+        scene.server.kill()
+        scene.server.start()
+        await eventually(epochs_of(one), until=[1, 2], within_s=3)
+        await eventually(lambda: one.state, until=ConnectionState.CONNECTED, within_s=1)
+
+
+async def test_a_session_ended_by_an_administrator_is_replaced(scene: PostgresScene) -> None:
+    async with opened(scene) as one:
+        await one.register(master(1))
+        scene.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'shoal-test%'"
+        )
+        assert await one.members(NodeKind.MASTER) == [master(1)]
+
+
+async def test_who_registers_removes_what_lapsed_long_ago(scene: PostgresScene) -> None:
+    scene.execute(
+        "INSERT INTO registry_lease VALUES ('MASTER', 1, '', clock_timestamp() - interval '61 s'), "
+        "('MASTER', 2, '', clock_timestamp() - interval '50 s')"
+    )
+    async with opened(scene) as one:
+        await one.register(master(3))
+        assert scene.execute("SELECT epoch FROM registry_lease ORDER BY epoch") == [(2,), (3,)]
+
+
+async def test_a_database_without_our_table_is_told(scene: PostgresScene) -> None:
+    scene.execute("DROP TABLE registry_lease")
+    registry = make_registry(scene.url, session_timeout=SESSION, application_name="shoal-test")
+    with pytest.raises(BadData, match="registry_lease"):
+        await registry.open(5)
+    await registry.close()

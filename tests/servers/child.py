@@ -1,0 +1,164 @@
+"""A server process and its folder, neither of which outlives the process that made them, not even after kill -9.
+
+Processes get PR_SET_PDEATHSIG by `setpriv`, which sets it after a change of user (the kernel clears it there). The
+kernel sends it when the *thread* that started the child ends, so servers start from the main thread only. A folder
+is watched by a small shell that waits for its standard input to end, which it does when we do, and then removes it.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+
+_REMOVE_WHEN_ORPHANED = 'cat > /dev/null; for _ in $(seq 100); do rm -rf -- "$0" && exit; sleep 0.1; done'
+# Below the ports that the kernel gives to outgoing connections: a client that tries a stopped server again and again
+# would otherwise once in a while be connected to itself.
+_PORTS = range(20_000, 32_000)
+
+
+class ServerFailed(Exception):
+    """A server did not start, or not in time; the text ends with the tail of its log."""
+
+
+class PrivateFolder:
+    """A new folder, readable by its owner only, removed by `close` or after our death."""
+
+    def __init__(self, prefix: str, owner: pwd.struct_passwd | None = None) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=prefix))
+        if owner is not None:
+            os.chown(self.path, owner.pw_uid, owner.pw_gid)
+        self._watcher = subprocess.Popen(
+            ["sh", "-c", _REMOVE_WHEN_ORPHANED, str(self.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+
+    def close(self) -> None:
+        """Remove the folder now."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self._watcher.communicate()
+
+
+class Child:
+    """One server process.
+
+    Args:
+        command: program and arguments.
+        cwd: the folder that it runs in.
+        log: the file that gets its output, appended.
+        death_signal: what the kernel sends it when we die.
+        user: run as this user; needs root.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        log: Path,
+        death_signal: signal.Signals = signal.SIGKILL,
+        user: pwd.struct_passwd | None = None,
+    ) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            raise ServerFailed("start servers from the main thread: they die with the thread that starts them")
+        self._log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [*as_user(user), "--pdeathsig", death_signal.name.removeprefix("SIG"), "--", *command],
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The server's own process id: setpriv replaces itself by it."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process has not ended yet."""
+        return self._process.poll() is None
+
+    def wait_until(self, ready: Callable[[], bool], timeout_s: float) -> None:
+        """Ask until `ready`; raises `ServerFailed` when the process ends or `timeout_s` passes first."""
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            if not self.running:
+                raise ServerFailed(f"the server ended with {self._process.returncode}:\n{self.log_tail()}")
+            if time.monotonic() > deadline:
+                raise ServerFailed(f"the server was not ready within {timeout_s} s:\n{self.log_tail()}")
+            time.sleep(0.03)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, if the process still lives."""
+        self._process.send_signal(number)
+
+    def end(self, number: signal.Signals, timeout_s: float) -> None:
+        """Send a signal and wait for the end; after `timeout_s` kill it with all its children."""
+        self.send(number)
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL the process and all its children at one blow, as a failing machine would."""
+        if not self.running:
+            return
+        tree = [psutil.Process(self.pid), *psutil.Process(self.pid).children(recursive=True)]
+        for process in tree:
+            process.kill()
+        self._process.wait()
+        deadline = time.monotonic() + 10
+        while any(map(_lives, tree)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def log_tail(self, lines: int = 20) -> str:
+        """The last lines of the server's output."""
+        return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines:])
+
+
+def _lives(process: psutil.Process) -> bool:
+    # A dead child of a dead server stays a zombie until the machine's init looks at it: that may take a second.
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def as_user(user: pwd.struct_passwd | None) -> list[str]:
+    """The beginning of a command that runs as `user` (None: as ourselves)."""
+    if user is None:
+        return ["setpriv"]
+    return ["setpriv", "--reuid", str(user.pw_uid), "--regid", str(user.pw_gid), "--clear-groups"]
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on now."""
+    for port in random.sample(_PORTS, k=100):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise ServerFailed("no free TCP port on 127.0.0.1 after 100 tries; close some servers")

@@ -1,0 +1,215 @@
+"""Worker, zygote or keeper is killed or stopped: nothing of a task may be left, and nobody else may suffer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.eventually import eventually
+from tests.worker.scene import FAMILY, FAMILY_SIZE, Scene, processes_of
+from worker.launcher import tree
+from worker.launcher.deadline import boottime_s
+from worker.launcher.errors import DeadlinePassed, LauncherKilled
+
+ROOT = Path(__file__).parents[2]
+
+
+class OtherWorker:
+    """A worker in a process of its own, with one task that has a whole family."""
+
+    def __init__(self, deadline_s: float) -> None:
+        self.mark = uuid.uuid4().hex
+        script = FAMILY + "trap '' TERM; sleep 1000"
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.worker.worker_process", self.mark, script, str(deadline_s)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def family(self) -> set[tuple[int, str]]:
+        """Its task's processes; its own command line holds the mark too."""
+        return {(pid, started) for pid, started in processes_of(self.mark) if pid != self.process.pid}
+
+    async def has_family(self) -> None:
+        await eventually(lambda: len(self.family()) >= FAMILY_SIZE + 1, within_s=10)
+
+    def end(self) -> str:
+        self.process.send_signal(signal.SIGCONT)
+        self.process.kill()
+        said = self.process.communicate()[0]
+        for pid, _ in self.family():
+            os.kill(pid, signal.SIGKILL)
+        return said
+
+
+@pytest.fixture
+def other_worker(request: pytest.FixtureRequest) -> Iterator[OtherWorker]:
+    worker = OtherWorker(deadline_s=getattr(request, "param", 0.0))
+    yield worker
+    worker.end()
+
+
+def keeper_of(scene: Scene) -> int:
+    """The pid of the keeper of the only running task."""
+    assert scene.launcher.zygote_pid is not None
+    (keeper,) = [pid for pid in tree.processes() if (s := tree.stat_of(pid)) and s.parent == scene.launcher.zygote_pid]
+    return keeper
+
+
+async def test_nothing_is_left_of_a_killed_workers_tasks(other_worker: OtherWorker) -> None:
+    await other_worker.has_family()
+    other_worker.process.kill()
+    await eventually(lambda: not other_worker.family(), within_s=3)
+
+
+@pytest.mark.parametrize("other_worker", [1.5], indirect=True)
+async def test_a_stopped_worker_loses_its_tasks_at_the_deadline_and_learns_it(other_worker: OtherWorker) -> None:
+    await other_worker.has_family()
+    await asyncio.sleep(2)
+    assert len(other_worker.family()) >= FAMILY_SIZE + 1  # a deadline that is moved on harms nobody
+    other_worker.process.send_signal(signal.SIGSTOP)
+    await asyncio.sleep(0.5)
+    assert other_worker.family()
+    await eventually(lambda: not other_worker.family(), within_s=3)
+    other_worker.process.send_signal(signal.SIGCONT)
+    assert other_worker.process.communicate(timeout=10)[0].startswith("DeadlinePassed")
+
+
+async def test_the_deadline_kills_at_once_and_the_worker_hears_why(scene: Scene) -> None:
+    scene.launcher.set_deadline(boottime_s() + 0.5)
+    with pytest.raises(DeadlinePassed):
+        await scene.bash(FAMILY + "trap '' TERM; sleep 1000")
+    assert scene.alive() == set()
+
+
+async def test_nothing_starts_after_the_deadline(scene: Scene) -> None:
+    scene.launcher.set_deadline(boottime_s() - 1)
+    with pytest.raises(DeadlinePassed):
+        await scene.bash("echo started")
+    assert scene.log.text == ""
+    scene.launcher.set_deadline(0)
+    assert await scene.bash("echo started") == 0
+
+
+async def test_a_killed_keeper_is_a_failure_and_its_tree_is_swept(scene: Scene) -> None:
+    run = asyncio.create_task(scene.bash(FAMILY + "trap '' TERM; sleep 1000"))
+    await eventually(lambda: len(scene.alive()) > FAMILY_SIZE, within_s=5)
+    os.kill(keeper_of(scene), signal.SIGKILL)
+    with pytest.raises(LauncherKilled, match="its launcher was killed"):
+        await run
+    await eventually(lambda: not scene.alive(), within_s=2)  # the one without the mark is the zygote's to kill
+    assert await scene.bash("true") == 0
+
+
+async def test_what_bears_the_mark_is_swept_even_without_a_zygote(scene: Scene) -> None:
+    run = asyncio.create_task(scene.bash("setsid sleep 1000 & (setsid sleep 1001 &); wait"))
+    await eventually(lambda: len(scene.alive()) >= 3, within_s=5)
+    keeper = keeper_of(scene)
+    assert scene.launcher.zygote_pid is not None
+    os.kill(scene.launcher.zygote_pid, signal.SIGKILL)
+    os.kill(keeper, signal.SIGKILL)
+    with pytest.raises(LauncherKilled):
+        await run
+    assert scene.alive() == set()
+
+
+async def test_a_keeper_that_is_killed_while_its_task_is_cancelled_changes_nothing(scene: Scene) -> None:
+    run = asyncio.create_task(scene.bash("trap '' TERM; echo ready; sleep 1000"))
+    await eventually(lambda: "ready" in scene.log.text, within_s=5)
+    run.cancel()
+    await asyncio.sleep(0.1)
+    os.kill(keeper_of(scene), signal.SIGKILL)
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert scene.alive() == set()
+
+
+async def test_a_task_cannot_end_its_keeper_by_an_ordinary_signal(scene: Scene) -> None:
+    assert (
+        await scene.bash("for s in TERM HUP INT QUIT USR1 USR2 PIPE; do kill -$s $PPID; done; sleep 0.1; exit 5") == 5
+    )
+
+
+async def test_a_killed_zygote_takes_nothing_with_it_and_is_replaced(scene: Scene) -> None:
+    run = asyncio.create_task(scene.bash("echo ready; sleep 1; echo went on; exit 6"))
+    await eventually(lambda: "ready" in scene.log.text, within_s=5)
+    former = scene.launcher.zygote_pid
+    assert former is not None
+    os.kill(former, signal.SIGKILL)
+    assert await asyncio.gather(*(scene.bash("true") for _ in range(5))) == [0] * 5
+    assert scene.launcher.zygote_pid != former
+    assert not run.done()
+    assert await run == 6
+    assert "went on" in scene.log.text
+
+
+async def test_keepers_that_outlived_their_zygote_are_killed_on_cancel_and_reaped(scene: Scene) -> None:
+    run = asyncio.create_task(scene.bash(FAMILY + "wait"))
+    await eventually(lambda: len(scene.alive()) >= FAMILY_SIZE, within_s=5)
+    keeper = keeper_of(scene)
+    assert scene.launcher.zygote_pid is not None
+    os.kill(scene.launcher.zygote_pid, signal.SIGKILL)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert scene.alive() == set()
+    await scene.bash("true")
+    assert tree.stat_of(keeper) is None
+
+
+async def test_requests_under_way_survive_a_dying_zygote(scene: Scene) -> None:
+    """Requests that lie in a dead zygote's socket were never started: they are made again, once."""
+    zygote = scene.launcher.zygote_pid
+    assert zygote is not None
+    os.kill(zygote, signal.SIGSTOP)
+    runs = [asyncio.create_task(scene.bash(f"echo {n}")) for n in range(10)]
+    await asyncio.sleep(0.1)
+    os.kill(zygote, signal.SIGKILL)
+    assert await asyncio.gather(*runs) == [0] * 10
+    assert sorted(scene.log.text.split()) == [str(n) for n in range(10)]
+
+
+async def test_the_tree_is_found_without_the_kernels_lists_of_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = subprocess.Popen(["bash", "-c", "sleep 1000 & sleep 1000 & wait"])
+    try:
+        await eventually(lambda: len(tree.descendants(child.pid)) == 2, within_s=5)
+        listed = set(tree.descendants(child.pid))
+        monkeypatch.setattr(tree, "_kernel_lists_children", lambda: False)
+        assert set(tree.descendants(child.pid)) == listed
+    finally:
+        tree.signal_descendants(child.pid, signal.SIGKILL)
+        child.kill()
+        child.wait()
+
+
+async def test_a_worker_that_hides_itself_cannot_be_read_but_still_runs_tasks() -> None:
+    """As root everything can be read; then only the second half says something."""
+    program = (
+        "import asyncio, os\n"
+        "from pathlib import Path\n"
+        "from tests.worker.scene import MemoryLog, Scene\n"
+        "from worker.launcher import prctl\n"
+        "from worker.launcher.client import Launcher\n"
+        "async def main():\n"
+        "    prctl.hide_from_own_user()\n"
+        "    scene = Scene(Launcher(), Path('/'))\n"
+        "    await scene.bash(f'cat /proc/{os.getpid()}/environ | grep -ac SECRET_OF_WORKER; echo ran')\n"
+        "    await scene.launcher.close()\n"
+        "    print(scene.log.text)\n"
+        "asyncio.run(main())\n"
+    )
+    env = {**os.environ, "SECRET_OF_WORKER": "x"}
+    said = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=env, capture_output=True, text=True, timeout=20
+    )
+    assert "ran" in said.stdout
+    assert os.getuid() == 0 or "Permission denied" in said.stdout

@@ -1,0 +1,146 @@
+"""Log files: where they lie, who may read them, how large they get."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from pathlib import Path
+
+import pytest
+
+from model.errors import NotFound, Refused
+from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from worker.task_log import FileTaskLog, LogName, read_log
+
+NAME = LogName("20260131", WorkflowCode(7), WorkflowInstanceId(8), TaskInstanceId(9))
+MIB = 1 << 20
+
+
+def log_in(root: Path, bytes_max: int = MIB, secrets: tuple[str, ...] = ()) -> FileTaskLog:
+    return FileTaskLog(root, NAME, bytes_max, secrets)
+
+
+def test_nothing_is_made_before_the_first_byte(tmp_path: Path) -> None:
+    log = log_in(tmp_path / "logs")
+    log.write("")
+    log.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_path_is_made_of_ids_and_private(tmp_path: Path) -> None:
+    log = log_in(tmp_path / "logs")
+    log.write("a line\n")
+    log.close()
+    file = tmp_path / "logs/20260131/7/8/9.log"
+    assert file.read_text() == "a line\n"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [folder.stat().st_mode & 0o777 for folder in list(file.parents)[:4]] == [0o700] * 4
+
+
+def test_a_log_is_cut_at_its_limit_and_says_so_once(tmp_path: Path) -> None:
+    log = log_in(tmp_path, bytes_max=1000)
+    for _ in range(10_000):
+        log.write(b"x" * 99)
+    log.write("the end\n")
+    assert log.last_line() == ""  # a line of a megabyte; what was dropped counts too
+    log.write("\nthe reason\n")
+    assert log.last_line() == "the reason"
+    log.close()
+    text = (tmp_path / "20260131/7/8/9.log").read_text()
+    assert text.startswith("x" * 1000 + "\n")
+    assert text.count("the rest is dropped") == 1
+    assert len(text) < 1100
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("", ""),
+        ("one", "one"),
+        ("one\ntwo\n \n\n", "two"),
+        ("x" * 200, "x" * 200),
+        ("x" * 201, ""),
+        ("\n" + "ü" * 100 + "\n", "ü" * 100),
+        ("a\n" + "x" * 5000 + "\n", ""),
+        ("bell \a\n", ""),
+    ],
+)
+def test_the_last_line_is_given_if_it_is_one_for_people(tmp_path: Path, text: str, last: str) -> None:
+    log = log_in(tmp_path)
+    for character in text:
+        log.write(character)
+    assert log.last_line() == last
+    log.close()
+
+
+def test_neither_the_log_nor_the_last_line_holds_a_secret(tmp_path: Path) -> None:
+    log = log_in(tmp_path, secrets=("hunter2hunter2",))
+    log.write("the password is hunter2")
+    log.write("hunter2")
+    assert log.last_line() == "the password is ******"
+    log.close()
+    assert read_log(tmp_path, NAME, 0, MIB).data == b"the password is ******"
+
+
+def test_a_part_of_a_log_can_be_read_while_it_grows(tmp_path: Path) -> None:
+    log = log_in(tmp_path)
+    log.write("0123456789")
+    part = read_log(tmp_path, NAME, 4, 3)
+    assert (part.data, part.size) == (b"456", 10)
+    assert read_log(tmp_path, NAME, 10, 3).data == b""
+    assert read_log(tmp_path, NAME, 99, 3).data == b""
+    log.write("ab")
+    assert read_log(tmp_path, NAME, 10, MIB).data == b"ab"
+    log.close()
+
+
+def test_a_log_that_was_never_written_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no log of task instance 9"):
+        read_log(tmp_path, NAME, 0, 1)
+
+
+@pytest.mark.parametrize("link", ["20260131", "20260131/7", "20260131/7/8", "20260131/7/8/9.log"])
+def test_a_link_in_the_path_leads_nowhere(tmp_path: Path, link: str) -> None:
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    target = elsewhere / "20260131/7/8/9.log"
+    target.parent.mkdir(parents=True)
+    target.write_text("secret")
+    (root / link).parent.mkdir(parents=True)
+    (root / link).symlink_to(elsewhere / link)
+    with pytest.raises(NotFound):
+        read_log(root, NAME, 0, MIB)
+    log = log_in(root)
+    with pytest.raises(OSError, match=r"symbolic links|Not a directory"):
+        log.write("overwrites")
+    log.close()
+    assert target.read_text() == "secret"
+
+
+def test_a_pipe_in_the_place_of_a_log_does_not_hang_its_reader(tmp_path: Path) -> None:
+    file = tmp_path / "20260131/7/8/9.log"
+    file.parent.mkdir(parents=True)
+    os.mkfifo(file)
+    with pytest.raises(NotFound):
+        read_log(tmp_path, NAME, 0, MIB)
+
+
+def test_a_disk_that_takes_no_more_is_an_error_for_the_task(tmp_path: Path) -> None:
+    """/dev/full cannot be linked to, so the limit of file size stands for the disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    log = log_in(tmp_path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            log.write("x" * 2000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, former)
+    log.close()
+
+
+@pytest.mark.parametrize("date", ["2026013", "../../..", "2026013x", "", "\u0662" * 8])
+def test_a_date_is_eight_digits(date: str) -> None:
+    with pytest.raises(Refused):
+        LogName(date, WorkflowCode(1), WorkflowInstanceId(1), TaskInstanceId(1))

@@ -1,0 +1,201 @@
+"""The one writer of a worker: ends of attempts go out, new tasks come in, in one transaction.
+
+While one exchange is under way the next reports gather, so that a busy worker writes in large batches by itself. A
+report that hits no row means that the task was taken from us: its process is gone by then, and we say nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable, Mapping
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao import nodes, task_claims
+from dao.errors import BadData
+from dao.notify import EVENT, notify
+from dao.task_claims import ClaimedTask, Report
+from model.backoff import Backoff
+from model.errors import Unavailable, Unknown
+from model.ids import TaskInstanceId
+from model.states import TaskState
+from registry.life import Life
+from worker.executor import Executor, report
+from worker.settings import WorkerSettings
+
+log = structlog.get_logger()
+
+
+class Exchange:
+    """Claims tasks up to the capacity, runs each, reports how it ended."""
+
+    def __init__(self, life: Life, executor: Executor, settings: WorkerSettings) -> None:
+        self.queued = False
+        """Whether there may be tasks to claim; set it, then `wake`."""
+        self.kills = False
+        """Whether somebody may want a task killed; set it, then `wake`."""
+        self.accepting = True
+        """Whether new tasks are taken at all."""
+        self.wake = asyncio.Event()
+        self._life = life
+        self._executor = executor
+        self._settings = settings
+        self._running: dict[TaskInstanceId, asyncio.Task[None]] = {}
+        self._claimed: dict[TaskInstanceId, ClaimedTask] = {}
+        self._ended: dict[TaskInstanceId, Report] = {}
+        self._why_cancelled: dict[TaskInstanceId, tuple[TaskState, str]] = {}
+        self._reload = False
+        self._one_by_one = False
+
+    @property
+    def running(self) -> int:
+        """Tasks that this worker holds: running, or ended and not yet reported."""
+        return len(self._claimed)
+
+    async def run(self) -> None:
+        """Exchange until cancelled. Raises `Fenced`."""
+        backoff = Backoff()
+        while True:
+            await self.wake.wait()
+            self.wake.clear()
+            try:
+                await self._catch_up()
+                backoff.reset()
+                continue
+            except Unavailable as error:
+                log.warning("exchange_waits", error=str(error), unreported=len(self._ended))
+            except Unknown as error:
+                log.warning("exchange_outcome_unknown", error=str(error), so="waits for it, then reads what it holds")
+                await self._life.barrier()
+                self._reload = True
+            except BadData as error:
+                self._suspect(error)
+            self.wake.set()
+            await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+
+    def cancel_all(self, state: TaskState, reason: str) -> None:
+        """Kill whatever runs; each then ends as `state`."""
+        for id_ in self._running:
+            self._cancel(id_, state, reason)
+
+    async def abandon(self) -> None:
+        """Kill whatever runs and say nothing: it is no longer ours."""
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _catch_up(self) -> None:
+        if self._reload:
+            await self._start_unknown()
+            self._reload = False
+        if self.kills:
+            self.kills = False
+            await self._kill()
+        while self._ended or self._room_for(0) > 0:
+            await self._exchange()
+
+    def _room_for(self, reported: int) -> int:
+        """How many tasks to claim once so many that ended are reported."""
+        return self._settings.capacity - len(self._claimed) + reported if self.accepting and self.queued else 0
+
+    async def _exchange(self) -> None:
+        ended = list(self._ended.values())
+        if self._one_by_one:
+            ended = ended[:1]
+        limit = self._room_for(len(ended))
+        if limit > 0:
+            self.queued = False  # whoever is told from here on may mean what this claim did not see
+        claimed: list[ClaimedTask] = []
+        try:
+            async with self._life.database.writing() as connection:
+                await nodes.hold_alive(connection, self._life.me)
+                if ended:
+                    await self._report(connection, ended)
+                if limit > 0:
+                    claimed = await task_claims.claim(connection, self._settings.groups, limit, self._life.me.epoch)
+        except BaseException:
+            self.queued = True
+            raise
+        self._one_by_one = False
+        for each in ended:
+            self._forget(each.id)
+        if claimed and len(claimed) == limit:
+            self.queued = True
+        self._start(claimed)
+
+    async def _report(self, connection: AsyncConnection, ended: list[Report]) -> None:
+        kept = await task_claims.report(connection, ended, self._life.me.epoch)
+        lost = [each.id for each in ended if each.id not in kept]
+        if lost:
+            log.warning("reports_came_too_late", task_instances=lost, so="these attempts were given up by the masters")
+        if kept:
+            await notify(connection, EVENT, {self._claimed[id_].owner for id_ in kept})
+
+    def _start(self, claimed: Iterable[ClaimedTask]) -> None:
+        for task in claimed:
+            self._claimed[task.id] = task
+            self._running[task.id] = asyncio.create_task(self._run(task))
+
+    async def _run(self, task: ClaimedTask) -> None:
+        try:
+            if task.state == TaskState.DISPATCH and not await self._may_start(task):
+                end = report(task, TaskState.KILL, "it was stopped before it began")
+            else:
+                end = await self._executor.run(task)
+        except asyncio.CancelledError:
+            if task.id not in self._why_cancelled:
+                raise
+            end = report(task, *self._why_cancelled[task.id])
+        self._running.pop(task.id, None)
+        self._ended[task.id] = end
+        self.wake.set()
+
+    async def _may_start(self, task: ClaimedTask) -> bool:
+        """Record that it starts, before it does."""
+        backoff = Backoff()
+        while True:
+            try:
+                async with self._life.database.writing() as connection:
+                    await nodes.hold_alive(connection, self._life.me)
+                    return await task_claims.mark_running(connection, task, self._life.me.epoch)
+            except (Unavailable, Unknown) as error:
+                log.warning("start_waits", task_instance=task.id, error=str(error))
+                await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+
+    async def _kill(self) -> None:
+        async with self._life.database.reading() as connection:
+            wanted = await task_claims.to_kill(connection, self._life.me.epoch)
+        for id_ in wanted & self._running.keys():
+            self._cancel(id_, TaskState.KILL, "it was killed because its workflow ends")
+
+    def _cancel(self, id_: TaskInstanceId, state: TaskState, reason: str) -> None:
+        if id_ not in self._why_cancelled:
+            self._why_cancelled[id_] = (state, reason)
+            self._running[id_].cancel()
+
+    def _forget(self, id_: TaskInstanceId) -> None:
+        self._claimed.pop(id_, None)
+        self._ended.pop(id_, None)
+        self._why_cancelled.pop(id_, None)
+
+    async def _start_unknown(self) -> None:
+        """After an unknown COMMIT: start what the database says is ours and we never heard of, report what is left."""
+        async with self._life.database.reading() as connection:
+            held: Mapping[TaskInstanceId, ClaimedTask] = {
+                task.id: task for task in await task_claims.held(connection, self._life.me.epoch)
+            }
+        for id_ in [id_ for id_ in self._ended if id_ not in held]:
+            self._forget(id_)
+        self._start(task for id_, task in held.items() if id_ not in self._claimed)
+
+    def _suspect(self, error: BadData) -> None:
+        """A batch of reports failed by what is in it: write them one by one; one that fails alone says only that."""
+        log.warning("exchange_failed", error=str(error), so="its reports are written one by one")
+        if self._one_by_one:
+            id_ = next(iter(self._ended))
+            reason = "it ended, but its result could not be written"
+            self._ended[id_] = report(self._claimed[id_], TaskState.FAILURE, reason)
+        self._one_by_one = True

@@ -1,0 +1,113 @@
+"""Runs one attempt of a task, from the claimed row to the report of how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from dao.task_claims import ClaimedTask, Report
+from model.errors import ShoalError
+from model.ids import Epoch
+from model.parameters import parse_parameters
+from model.states import TaskState
+from worker.environment import task_environment
+from worker.settings import WorkerSettings
+from worker.task_log import FileTaskLog, LogName
+from worker.tasks.catalog import TaskCatalog
+from worker.tasks.plugin import ProcessRunner, TaskContext, TaskResult
+
+log = structlog.get_logger()
+
+REASON_LENGTH_MAX = 2_000
+
+
+class Executor:
+    """What all attempts of one worker share: the task types, the launcher, the folders."""
+
+    def __init__(
+        self, settings: WorkerSettings, processes: ProcessRunner, epoch: Epoch, secrets: tuple[str, ...]
+    ) -> None:
+        self._catalog = TaskCatalog()
+        self._processes = processes
+        self._epoch = epoch
+        self._secrets = secrets
+        self._logs = settings.folder / "logs"
+        self._folders = settings.folder / "work"
+        self._log_bytes_max = settings.log_bytes_max
+
+    async def run(self, task: ClaimedTask) -> Report:
+        """Run it to its end. Never raises but for cancellation, which kills what it started."""
+        name = LogName(task.day, task.workflow_code, task.workflow_instance_id, task.id)
+        folder = self._folders / str(task.id)
+        file = FileTaskLog(self._logs, name, bytes_max=self._log_bytes_max, secrets=self._secrets)
+        try:
+            result = await self._attempt(task, file, folder)
+        except (ShoalError, OSError) as error:
+            result = TaskResult.failure(str(error))
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
+            log.warning("task_raised", task_instance=task.id, type=task.type, error=repr(error))
+            result = TaskResult.failure(f"{type(error).__name__}: {error}")
+        finally:
+            file.close()
+            if folder.exists():
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        return report(task, result.state, result.reason, result.exit_code, result.outputs)
+
+    async def _attempt(self, task: ClaimedTask, file: FileTaskLog, folder: Path) -> TaskResult:
+        values = parse_parameters(task.parameter_values, "its parameters")
+        context = TaskContext(
+            task.workflow_instance_id,
+            task.id,
+            task.name,
+            task.attempt,
+            values,
+            file,
+            self._processes,
+            make_folder=_making(folder),
+            make_environment=lambda: task_environment(
+                os.environ,
+                workflow_instance_id=task.workflow_instance_id,
+                task_code=task.code,
+                task_instance_id=task.id,
+                attempt=task.attempt,
+                fence=self._epoch,
+                extra={},
+            ),
+        )
+        try:
+            return await self._catalog.make(task.type, task.params, values).run(context)
+        except ShoalError as error:
+            file.write(f"{error}\n")
+            raise
+
+
+def report(
+    task: ClaimedTask, state: TaskState, reason: str, exit_code: int | None = None, outputs: object = None
+) -> Report:
+    """How an attempt ended, in a form that the database takes whatever the task printed."""
+    return Report(
+        task.id,
+        task.attempt,
+        state,
+        _storable(reason)[:REASON_LENGTH_MAX],
+        exit_code,
+        _storable(json.dumps(outputs, ensure_ascii=False)) if outputs else None,
+    )
+
+
+def _making(folder: Path) -> Callable[[], Path]:
+    def make() -> Path:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    return make
+
+
+def _storable(text: str) -> str:
+    return text.replace("\x00", "\\0").encode("utf-8", "replace").decode("utf-8")

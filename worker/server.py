@@ -1,0 +1,192 @@
+"""A worker process: the one place that knows all its parts, starts them in order and stops them in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from uuid import uuid4
+
+import structlog
+
+from dao import nodes, task_claims
+from dao.listen import Listener
+from dao.notify import EVENT, KILL, TASK, concerns, notify
+from dao.readiness import wait_until_ready
+from model.errors import Fenced, ShoalError
+from model.nodes import NodeKind
+from model.states import TaskState
+from model.timing import Timing
+from registry.connect import make_registry
+from registry.life import Life, boottime_s
+from registry.protocol import Registry
+from worker.exchange import Exchange
+from worker.executor import Executor
+from worker.launcher.client import Launcher
+from worker.log_service import LogService
+from worker.pulse import Pulse
+from worker.settings import WorkerSettings
+
+log = structlog.get_logger()
+
+
+class Worker:
+    """One worker. `run` returns after a graceful stop.
+
+    Args:
+        database_url: PostgreSQL with the schema of this program's version.
+        registry_url: ZooKeeper, or PostgreSQL.
+        connect_timeout_s: how long to try for servers that are away at start.
+        joined: called with its address once it takes tasks.
+    """
+
+    def __init__(
+        self,
+        database_url: str,
+        registry_url: str,
+        timing: Timing,
+        settings: WorkerSettings,
+        *,
+        connect_timeout_s: float,
+        joined: Callable[[str], None] = lambda _address: None,
+    ) -> None:
+        self._database_url = database_url
+        self._registry_url = registry_url
+        self._timing = timing
+        self._settings = settings
+        self._connect_timeout_s = connect_timeout_s
+        self._joined = joined
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
+
+        Raises `Refused` for a wrong schema or a log service that others could reach without a token, `Unavailable`
+        when a server stays away at start.
+        """
+        await wait_until_ready(self._database_url, self._connect_timeout_s)
+        token = self._settings.log_token
+        logs = LogService(
+            self._settings.folder / "logs",
+            self._settings.log_host,
+            self._settings.log_port,
+            token.get_secret_value() if token else None,
+        )
+        await logs.start()
+        try:
+            while not stop.is_set():
+                try:
+                    await self._live(stop, logs)
+                except* Fenced as fenced:
+                    log.error("fenced", why=str(fenced.exceptions[0]), so="killed what it ran and joins anew")
+        finally:
+            await logs.stop()
+
+    async def _live(self, stop: asyncio.Event, logs: LogService) -> None:
+        host, port = logs.address
+        address = f"{host}:{port}"
+        life = await Life.begin(
+            self._database_url,
+            NodeKind.WORKER,
+            address,
+            uuid4(),
+            fence_after=self._timing.worker_fence_after,
+            log_url=f"http://{address}",
+        )
+        registry = make_registry(
+            self._registry_url,
+            session_timeout=self._timing.session_timeout,
+            application_name=nodes.application_name(NodeKind.WORKER, life.me.epoch),
+        )
+        launcher = Launcher(grace_s=self._timing.kill_grace.total_seconds())
+        executor = Executor(self._settings, launcher, life.me.epoch, secrets=())
+        exchange = Exchange(life, executor, self._settings)
+        pulse = Pulse(life, registry, launcher, self._timing, self._settings, lambda: exchange.running)
+        try:
+            with structlog.contextvars.bound_contextvars(worker=address, epoch=life.me.epoch):
+                launcher.open()
+                await registry.open(self._connect_timeout_s)
+                await pulse.join()
+                log.info(
+                    "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
+                )
+                self._joined(address)
+                await self._work(stop, life, registry, exchange, pulse)
+        finally:
+            await exchange.abandon()
+            await launcher.close()
+            await registry.close()
+            await life.close()
+
+    async def _work(
+        self, stop: asyncio.Event, life: Life, registry: Registry, exchange: Exchange, pulse: Pulse
+    ) -> None:
+        def queued(payload: str) -> None:
+            if concerns(payload, self._settings.groups):
+                exchange.queued = True
+                exchange.wake.set()
+
+        def kills(_payload: str) -> None:
+            exchange.kills = True
+            exchange.wake.set()
+
+        ears = Listener(
+            self._database_url,
+            nodes.application_name(NodeKind.WORKER, life.me.epoch),
+            {TASK: queued, KILL: kills},
+        )
+        async with asyncio.TaskGroup() as tasks:
+            parts = [pulse.beat(), self._look(life, exchange), exchange.run(), ears.run()]
+            running = [tasks.create_task(part) for part in parts]
+            await stop.wait()
+            log.info("leaving", tasks=exchange.running)
+            await self._drain(life, registry, exchange)
+            await _cancel(running)
+        await self._say_goodbye(life)
+
+    async def _look(self, life: Life, exchange: Exchange) -> None:
+        """Look for work, and for tasks to kill, that nobody told of."""
+        while True:
+            try:
+                async with life.database.reading() as connection:
+                    queued, kills = await task_claims.work_waits(connection, self._settings.groups, life.me.epoch)
+                exchange.queued = exchange.queued or queued
+                exchange.kills = exchange.kills or kills
+                if queued or kills:
+                    exchange.wake.set()
+            except ShoalError as error:
+                log.warning("look_failed", error=str(error))
+            await asyncio.sleep(self._settings.look_every.total_seconds())
+
+    async def _drain(self, life: Life, registry: Registry, exchange: Exchange) -> None:
+        """Take nothing new, let run what ends in time, give the rest to others."""
+        exchange.accepting = False
+        try:
+            await registry.unregister()
+            async with life.database.writing() as connection:
+                await nodes.set_leaving(connection, life.me)
+        except ShoalError as error:
+            log.warning("leaves_without_a_word", error=str(error))
+        await _until(lambda: not exchange.running, self._settings.drain.total_seconds())
+        if exchange.running:
+            exchange.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was stopped")
+            await _until(lambda: not exchange.running, self._timing.kill_grace.total_seconds() + 5)
+
+    async def _say_goodbye(self, life: Life) -> None:
+        with suppress(ShoalError):
+            async with life.database.writing() as connection:
+                await nodes.set_left(connection, life.me)
+                await notify(connection, EVENT)
+        log.info("left")
+
+
+async def _until(is_so: Callable[[], bool], within_s: float) -> None:
+    deadline_s = boottime_s() + within_s
+    while not is_so() and boottime_s() < deadline_s:
+        await asyncio.sleep(0.05)
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
+    tasks = list(tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
