@@ -14,8 +14,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from model.commands import CommandRow
-from model.ids import Epoch, WorkflowInstanceId
+from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 from model.nodes import Slot
+from model.workflow import FailureStrategy, Priority
 
 _COLUMNS = """id, type, workflow_code::text, workflow_version::text, workflow_instance_id::text, params, priority,
            failure_strategy, worker_group, created_at::text, created_by"""
@@ -81,6 +82,15 @@ _REFUSE = text("""
             CAST(:created_at AS timestamptz), :created_by, :reason, :master)
 """)
 
+# null = what the table or the definition says.
+_INSERT = text("""
+    INSERT INTO command (type, workflow_code, workflow_version, params, priority, failure_strategy, worker_group,
+                         created_by)
+    VALUES ('START_PROCESS', :workflow_code, CAST(:workflow_version AS integer), :params, :priority, :failure_strategy,
+            :worker_group, coalesce(:created_by, session_user))
+    RETURNING id
+""")
+
 _ID_INCREMENT = text("""
     SELECT seqincrement FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
 """)
@@ -102,6 +112,38 @@ class WaitingWork:
     mine: bool
     aged: bool
     events: bool
+
+
+async def insert(
+    connection: AsyncConnection,
+    workflow: WorkflowCode,
+    *,
+    version: int | None = None,
+    params: str = "{}",
+    priority: Priority | None = None,
+    failure_strategy: FailureStrategy | None = None,
+    worker_group: str | None = None,
+    created_by: str | None = None,
+) -> CommandId:
+    """Ask for a start of a workflow; the id of the command.
+
+    Args:
+        workflow: the code of its definition; whether it is there is judged by the master that takes the command.
+        version: None = the current one.
+        params: JSON object as text; values for the run.
+        priority, failure_strategy, worker_group: None = the definition's own.
+        created_by: who asks; None = the database's user.
+    """
+    values = {
+        "workflow_code": workflow,
+        "workflow_version": version,
+        "params": params,
+        "priority": priority,
+        "failure_strategy": failure_strategy,
+        "worker_group": worker_group,
+        "created_by": created_by,
+    }
+    return CommandId((await connection.execute(_INSERT, values)).scalar_one())
 
 
 async def claim(connection: AsyncConnection, slot: Slot, limit: int, id_step: int) -> list[CommandRow]:

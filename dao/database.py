@@ -21,7 +21,7 @@ from model.errors import Refused, ShoalError, Unavailable, Unknown
 
 # 57014, 55P03 and 25P03 of these bound what a black-holed network, a stranger's lock or a stopped process can hold up;
 # together they stay below the registry's session time-out, so that a fence never waits for long.
-# The last four hold the plans: our tables fill and empty within seconds, so what ANALYZE saw is no longer so, and a plan
+# The last four hold the plans: our tables fill and empty within seconds, what ANALYZE saw is soon untrue, and a plan
 # must be right for any statistics (tests/dao/test_plans.py). Whole tables are never read; a bitmap scan loses its
 # index's order, so that a LIMIT reads everything first, and never marks dead entries for the next reader; compiling
 # takes longer than any of our statements.
@@ -51,7 +51,7 @@ def parse_url(url: str) -> URL:
     """A database URL checked for its form. Raises `Refused` with the cure; the sentence never holds a password."""
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise Refused(
             "the database URL cannot be read; write it as postgresql+psycopg://user:password@host:5432/name"
         ) from None
@@ -84,7 +84,7 @@ async def connect(url: str, application_name: str) -> psycopg.AsyncConnection[tu
 class Database:
     """A pool of connections to one PostgreSQL, as one node of the cluster sees it."""
 
-    def __init__(self, url: str, *, application_name: str, connections_max: int = 5) -> None:
+    def __init__(self, url: str, *, application_name: str, connections_max: int = 8) -> None:
         parsed = parse_url(url)
         self.url = url
         self.shown = shown(parsed)

@@ -39,17 +39,21 @@ class Listener:
 
     async def run(self) -> None:
         """Listen until cancelled. Never raises but for cancellation."""
-        pause_s = 0.05
+        pause_s, is_lost = 0.05, False
         while True:
             try:
                 async with await connect(self._url, self._application_name) as connection:
                     for channel in self._channels:
                         await connection.execute(f'LISTEN "{channel}"')
+                    if is_lost:
+                        log.info("listening_again", database=shown(self._url))
+                    pause_s, is_lost = 0.05, False
                     self._wake_all()
-                    pause_s = 0.05
                     await self._receive(connection)
             except (Unavailable, psycopg.Error, OSError) as error:
-                log.warning("listen_connection_lost", database=shown(self._url), error=str(error).strip()[:200])
+                if not is_lost:
+                    log.warning("listen_connection_lost", database=shown(self._url), error=str(error).strip()[:200])
+                is_lost = True
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
             pause_s = min(pause_s * 2, self.PAUSE_S_MAX)
 

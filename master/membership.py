@@ -25,6 +25,7 @@ from model.timing import Timing
 from registry.life import Life, boottime_s
 from registry.process import is_gone
 from registry.protocol import ConnectionState, Registry
+from registry.waiting import set_within
 
 log = structlog.get_logger()
 
@@ -98,14 +99,11 @@ class Membership:
     async def watch(self) -> None:
         """Count the slots anew whenever the registry says so, and now and then without being told."""
         while True:
-            try:
-                await asyncio.wait_for(self._registry.changed.wait(), READ_MEMBERS_EVERY_S)
-                self._registry.changed.clear()
-                await self._life.refresh_living()
-            except TimeoutError:
-                pass
-            except ShoalError as error:
-                log.warning("members_unread", error=str(error))
+            if await set_within(self._registry.changed, READ_MEMBERS_EVERY_S):
+                try:
+                    await self._life.refresh_living()
+                except ShoalError as error:
+                    log.warning("living_unread", error=str(error))
             await self._count_slots()
 
     async def sweep(self) -> None:
@@ -117,12 +115,7 @@ class Membership:
                 log.warning("sweep_failed", error=str(error))
                 await asyncio.sleep(1)
                 continue
-            try:
-                await asyncio.wait_for(self._sweep.wait(), self._settings.sweep_every.total_seconds())
-            except TimeoutError:
-                continue
-            finally:
-                self._sweep.clear()
+            await set_within(self._sweep, self._settings.sweep_every.total_seconds())
 
     async def _announce(self, heartbeat: Heartbeat, now_s: float) -> None:
         """Tell the registry what others act upon at once, and the rest now and then."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from uuid import uuid4
 
 import structlog
@@ -19,12 +18,14 @@ from master.command_loop import CommandLoop
 from master.driver import Driver
 from master.membership import HAND_ON_BATCH, Membership
 from master.settings import MasterSettings
-from model.errors import Fenced, ShoalError
+from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.timing import Timing
 from registry.connect import make_registry
 from registry.life import Life, boottime_s
+from registry.lives import ending_well, live_again_and_again
 from registry.protocol import Registry
+from registry.waiting import set_within
 
 log = structlog.get_logger()
 
@@ -65,11 +66,7 @@ class Master:
         Raises `Refused` for a wrong schema or a taken address, `Unavailable` when a server stays away at start.
         """
         await wait_until_ready(self._database_url, self._connect_timeout_s)
-        while not stop.is_set():
-            try:
-                await self._live(stop)
-            except* Fenced as fenced:
-                log.error("fenced", why=str(fenced.exceptions[0]), so="drops all it owned and joins anew")
+        await live_again_and_again(self._live, stop)
 
     async def _live(self, stop: asyncio.Event) -> None:
         life = await Life.begin(
@@ -93,7 +90,8 @@ class Master:
                 log.info("joined", slot=str(membership.slot), registry=registry.url)
                 self._joined(str(membership.slot))
                 loop = CommandLoop(life, membership, driver, self._settings)
-                await self._work(stop, life, registry, membership, driver, loop)
+                async with ending_well(lambda: self._hand_over(life)):
+                    await self._work(stop, life, registry, membership, driver, loop)
         finally:
             await registry.close()
             await life.close()
@@ -139,9 +137,7 @@ class Master:
                     driver.wake.set()
             except ShoalError as error:
                 log.warning("look_failed", error=str(error))
-            with suppress(TimeoutError):
-                await asyncio.wait_for(membership.slot_changed.wait(), self._settings.look_every.total_seconds())
-            membership.slot_changed.clear()
+            await set_within(membership.slot_changed, self._settings.look_every.total_seconds())
 
     async def _waiting(self, life: Life, membership: Membership) -> WaitingWork:
         async with life.database.reading() as connection:
@@ -158,7 +154,7 @@ class Master:
         except ShoalError as error:
             log.warning("leaves_without_a_word", error=str(error))
         deadline_s = boottime_s() + self._settings.drain.total_seconds()
-        while driver.running and boottime_s() < deadline_s:
+        while driver.running and boottime_s() < deadline_s:  # noqa: ASYNC110 - once in a life
             await asyncio.sleep(0.05)
 
     async def _hand_over(self, life: Life) -> None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from model.errors import Refused
 from model.graph import Graph, find_cycle
@@ -21,6 +22,7 @@ from model.ids import TaskCode
 TASKS_MAX = 10_000
 NAME_LENGTH_MAX = 200
 DEFAULT_WORKER_GROUP = "default"
+_MISFIT = "misfit"
 
 
 class Priority(StrEnum):
@@ -102,26 +104,28 @@ class WorkflowSpec(BaseModel):
     @model_validator(mode="after")
     def _names_fit_together(self) -> Self:
         names = [task.name for task in self.tasks]
-        known = set(names)
-        if len(known) < len(names):
-            twice = next(name for position, name in enumerate(names) if name in names[:position])
-            raise ValueError(f'task "{twice}" stands there twice; give each task a name of its own')
+        places = {name: place for place, name in reversed(list(enumerate(names)))}
         codes = [task.code for task in self.tasks if task.code is not None]
         if len(set(codes)) < len(codes) or (codes and len(codes) < len(names)):
             raise ValueError("task codes must be given to all tasks or to none, each its own; leave them out")
-        for task in self.tasks:
+        for place, task in enumerate(self.tasks):
+            if places[task.name] != place:
+                raise _misfit(place, f'task "{task.name}" stands there twice; give each task a name of its own')
             for before in task.after:
                 if before == task.name:
-                    raise ValueError(f'task "{task.name}" waits for itself; remove it from its "after"')
-                if before not in known:
+                    raise _misfit(place, f'task "{task.name}" waits for itself; remove it from its "after"')
+                if before not in places:
                     near = get_close_matches(before, names, n=1)
                     cure = f'did you mean "{near[0]}"?' if near else "add that task or remove it"
-                    raise ValueError(f'task "{task.name}" waits for "{before}", which does not exist; {cure}')
+                    raise _misfit(place, f'task "{task.name}" waits for "{before}", which does not exist; {cure}')
             if len(set(task.after)) < len(task.after):
-                raise ValueError(f'task "{task.name}" names the same task twice in its "after"; once is enough')
+                raise _misfit(place, f'task "{task.name}" names the same task twice in its "after"; once is enough')
         cycle = find_cycle({task.name: task.after for task in self.tasks})
         if cycle:
-            raise ValueError(f"tasks wait for each other in a circle: {' -> '.join(cycle)}; remove one of these arrows")
+            raise _misfit(
+                places[cycle[0]],
+                f"tasks wait for each other in a circle: {' -> '.join(cycle)}; remove one of these arrows",
+            )
         return self
 
     @classmethod
@@ -168,8 +172,15 @@ class InvalidWorkflow(Refused):
         super().__init__("; ".join(problem.sentence for problem in problems[:20]))
 
 
+def _misfit(task: int, sentence: str) -> PydanticCustomError:
+    """What is wrong between tasks: where (the position of one of them) and the sentence."""
+    return PydanticCustomError(_MISFIT, "{sentence}", {"task": task, "sentence": sentence})
+
+
 def _problem(content: Mapping[str, Any], part: Any) -> Problem:
     where = tuple(part["loc"])
+    if part["type"] == _MISFIT:
+        return Problem(where=("tasks", part["ctx"]["task"]), sentence=part["ctx"]["sentence"])
     message = str(part["msg"]).removeprefix("Value error, ")
     if part["type"] == "extra_forbidden":
         message = f'there is no field "{where[-1]}"{_near(where)}'

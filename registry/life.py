@@ -7,7 +7,6 @@ does the node's work, not by a thread of its own: a hung loop must look dead.
 from __future__ import annotations
 
 import asyncio
-import time
 from datetime import timedelta
 from uuid import UUID
 
@@ -18,14 +17,10 @@ from dao.database import Database
 from dao.nodes import Me, NodeRow
 from model.errors import Fenced, Refused, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind
+from registry.contact import boottime_s
 from registry.process import is_gone, this_process
 
 log = structlog.get_logger()
-
-
-def boottime_s() -> float:
-    """Seconds of a clock that no one sets and that counts while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Life:

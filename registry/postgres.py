@@ -156,6 +156,8 @@ class PostgresRegistry:
     async def members(self, kind: NodeKind) -> list[Heartbeat]:
         """A fresh read, which also sets the alarm for the first lease that may lapse."""
         rows = await self._ask(_MEMBERS, kind=kind.value)
+        if not self._contact.up:
+            self._wake.set()  # the database is back: the keeper need not wait any longer
         if kind in self._alarms:
             self._alarms.pop(kind).cancel()
         if rows:

@@ -26,20 +26,26 @@ class ConnectionState(StrEnum):
 class Registry(Protocol):
     """Ephemeral entries `<root>/<kind>/<epoch>` that hold a heartbeat and vanish with their process.
 
-    All methods but the constructor belong to the event loop that called `open`. All raise `model.errors.Unavailable`
-    (naming the URL, without password) when no server answers within the time given.
+    All methods but the constructor belong to the event loop that called `open`. All but `close` and `update` raise
+    `model.errors.Unavailable` (naming the URL, without password) when no server answers in time: at once when none
+    is there, within a few seconds when one is there and says nothing.
+
+    What `register`, `update` and `unregister` ask for is remembered. If a server is away, they raise or return, and it
+    is done as soon as one answers; so a caller may try again, and need not.
     """
 
     url: str
     """Where the registry is, without credentials: for sentences and logs."""
 
     changed: asyncio.Event
-    """Set whenever members may have come, gone or changed, and on each reconnect. Carries nothing: who is woken
-    clears it, then reads `members`. Set needlessly now and then; a missed one is made good by reading on a timer."""
+    """Set whenever members of a kind that was read may have come or gone, and on each reconnect. Carries nothing: who
+    is woken clears it, then reads `members`, which also arms the next wake. Set needlessly now and then; a missed one,
+    and a change within an entry, is made good by reading on a timer."""
 
     @property
     def state(self) -> ConnectionState:
-        """The connection as it is known now."""
+        """The connection as it is known now, reckoned when asked: a process that slept through its session reads LOST
+        as soon as it wakes, though nobody has told it yet."""
         ...
 
     @property
@@ -49,7 +55,12 @@ class Registry(Protocol):
         ...
 
     async def open(self, timeout_s: float) -> None:
-        """Connect, trying again with back-off for up to `timeout_s` seconds."""
+        """Connect, trying again with back-off for up to `timeout_s` seconds.
+
+        Raises:
+            Unavailable: no server answered in that time.
+            Refused: one answered, and does not take our credentials.
+        """
         ...
 
     async def close(self) -> None:
@@ -57,12 +68,12 @@ class Registry(Protocol):
         ...
 
     async def register(self, heartbeat: Heartbeat) -> None:
-        """Make our ephemeral entry, and make it again (same epoch, latest heartbeat) whenever a session is lost."""
+        """Make our ephemeral entry, and make it again (same epoch, latest heartbeat) whenever it was lost."""
         ...
 
     async def update(self, heartbeat: Heartbeat) -> None:
-        """Write the latest heartbeat into our entry. Does not raise while disconnected: the entry is written when
-        the connection is back."""
+        """Write the latest heartbeat into our entry. Never raises `Unavailable`. Without a registration it does
+        nothing, so that a late update cannot bring back an entry that was taken away."""
         ...
 
     async def unregister(self) -> None:

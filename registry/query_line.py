@@ -13,6 +13,10 @@ from dao.errors import translating
 from model.errors import Unavailable
 
 
+class _NoAnswer(Unavailable):
+    """The server took too long: asking again at once would only take twice as long."""
+
+
 class QueryLine:
     """Runs single statements, each in a transaction of its own, one after the other.
 
@@ -28,6 +32,7 @@ class QueryLine:
         self._answer_within_s = answer_within_s
         self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
         self._lock = asyncio.Lock()
+        self._abandoned: set[asyncio.Task[Any]] = set()
 
     async def ask(self, statement: LiteralString, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
         """Run an *idempotent* statement: if an older connection turns out to be dead it is sent again on a new one.
@@ -40,6 +45,8 @@ class QueryLine:
             was_open = self._connection is not None
             try:
                 return await self._in_time(statement, parameters)
+            except _NoAnswer:
+                raise
             except Unavailable:
                 if not was_open or self._connection is not None:
                     raise
@@ -59,11 +66,21 @@ class QueryLine:
             await asyncio.wait({query}, timeout=self._answer_within_s)
         finally:
             if not query.done():
-                self._connection = None
-                query.cancel()
+                self._abandon(query)
         if query.done():
             return query.result()
-        raise Unavailable(f"the database gave no answer within {self._answer_within_s:g} s")
+        raise _NoAnswer(f"the database gave no answer within {self._answer_within_s:g} s")
+
+    def _abandon(self, query: asyncio.Task[Any]) -> None:
+        self._connection = None
+        self._abandoned.add(query)
+        query.add_done_callback(self._abandoned_ended)
+        query.cancel()
+
+    def _abandoned_ended(self, query: asyncio.Task[Any]) -> None:
+        self._abandoned.discard(query)
+        if not query.cancelled():
+            query.exception()  # looked at, so that asyncio does not complain of it
 
     async def _run(self, statement: LiteralString, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
         if self._connection is None:
@@ -73,7 +90,7 @@ class QueryLine:
         try:
             with translating():
                 cursor = await connection.execute(statement, parameters)
-                rows = await cursor.fetchall()
+                rows = await cursor.fetchall() if cursor.description else []
             sound = True
             return rows
         finally:

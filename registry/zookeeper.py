@@ -98,6 +98,7 @@ class ZooKeeperRegistry:
         except BaseException:
             await self.close()
             raise
+        self._wake.clear()
         self._keeper = asyncio.create_task(self._keep(), name="registry-keeper")
 
     async def close(self) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 import structlog
 
 
 def configure_logging(log_format: str) -> None:
-    """Set up structlog; `log_format` is auto, text or json. Logs go to standard error."""
-    as_text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
+    """Set up structlog. Logs go to standard error.
+
+    Args:
+        log_format: `text`, `json`, or `auto`: text on a terminal, else JSON. `quiet`: warnings and errors only, as
+            text; for verbs that answer a person and have no story of their own to tell.
+    """
+    quiet = log_format == "quiet"
+    as_text = quiet or log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
     renderer: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
         if as_text
@@ -24,6 +31,7 @@ def configure_logging(log_format: str) -> None:
             *exceptions,
             renderer,
         ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING if quiet else logging.NOTSET),
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )

@@ -20,24 +20,20 @@ log = structlog.get_logger()
 HARD_STOP_EXIT_CODE = 130
 
 
-def run_until_stopped(serve: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+async def until_stopped(serve: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     """Run `serve(stop)`; `stop` is set by the first signal. Errors of `serve` come out as they are."""
+    stop = asyncio.Event()
 
-    async def main() -> None:
-        stop = asyncio.Event()
+    def on_signal() -> None:
+        if stop.is_set():
+            log.warning("stopped_hard", so="what it owned is taken over by others")
+            os._exit(HARD_STOP_EXIT_CODE)
+        stop.set()
 
-        def on_signal() -> None:
-            if stop.is_set():
-                log.warning("stopped_hard", so="what it owned is taken over by others")
-                os._exit(HARD_STOP_EXIT_CODE)
-            stop.set()
-
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, on_signal)
-        await serve(stop)
-
-    asyncio.run(main())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    await serve(stop)
 
 
 def hold_address(host: str, port: int) -> tuple[str, socket.socket]:

@@ -22,6 +22,7 @@ from pydantic_settings import (
 from master.settings import MasterSettings
 from model.errors import Refused
 from model.timing import Timing
+from shoal.embedded.server import default_folder
 from worker.settings import WorkerSettings
 
 
@@ -41,6 +42,9 @@ class Settings(BaseSettings):
     connect_timeout_s: float = Field(30, gt=0, description="seconds to try for at start before giving up")
     host: str = Field("127.0.0.1", description="the name or address under which others know this node")
     port: int = Field(0, ge=0, le=65535, description="its port, part of its name in the cluster; 0 = any free one")
+    folder: Path | None = Field(
+        None, description="data of `shoal up`, where the other verbs find it; not given: ~/.local/share/shoal"
+    )
     log_format: str = Field("auto", pattern="^(auto|text|json)$", description="auto: text on a terminal, else JSON")
     timing: Timing = Timing()
     master: MasterSettings = MasterSettings()
@@ -67,6 +71,11 @@ class Settings(BaseSettings):
         if self.database_url is None:
             raise Refused("no database is named; give --database-url or SHOAL_DATABASE_URL, or use `shoal up`")
         return self.database_url.get_secret_value()
+
+    @property
+    def data_folder(self) -> Path:
+        """Where `shoal up` keeps its data: as set, else the user's data folder, for root the system's."""
+        return self.folder or default_folder()
 
     def registry(self) -> str:
         """The registry's URL: its own, else the database's."""

@@ -8,6 +8,19 @@
 CREATE TYPE priority_level AS ENUM ('HIGHEST', 'HIGH', 'MEDIUM', 'LOW', 'LOWEST');
 COMMENT ON TYPE priority_level IS 'Sorts HIGHEST first.';
 
+CREATE TABLE schema_version (
+    version    integer PRIMARY KEY CHECK (version > 0),
+    name       text NOT NULL,
+    checksum   text,
+    program    text,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+COMMENT ON TABLE schema_version IS 'Which scripts made this schema: this file, then those of sql/upgrades. The highest version is the schema''s.';
+COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run by hand.';
+COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
+-- The number of the last script in sql/upgrades, whose changes this file holds too; 1 = there is none yet.
+INSERT INTO schema_version (version, name) VALUES (1, 'schema');
+
 -- ---------------------------------------------------------------------------------------------- definitions
 
 CREATE TABLE workflow_definition (

@@ -6,14 +6,22 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
 
+@overload
 async def eventually(
-    look: Callable[[], T | Awaitable[T]], *, within_s: float = 5.0, every_s: float = 0.05, until: object = True
-) -> T:
+    look: Callable[[], Awaitable[T]], *, within_s: float = 5.0, every_s: float = 0.05, until: object = True
+) -> T: ...
+@overload
+async def eventually(
+    look: Callable[[], T], *, within_s: float = 5.0, every_s: float = 0.05, until: object = True
+) -> T: ...
+async def eventually(
+    look: Callable[[], Any], *, within_s: float = 5.0, every_s: float = 0.05, until: object = True
+) -> Any:
     """Look again and again until what is seen is true (or equals `until`, if given), and return it.
 
     An exception of `look` counts as "not yet". After `within_s` seconds raises AssertionError with the last value.
@@ -22,11 +30,11 @@ async def eventually(
     while True:
         last: object
         try:
-            seen = look()
-            value: T = await seen if inspect.isawaitable(seen) else seen
-            if bool(value) if until is True else value == until:
-                return value
-            last = value
+            last = look()
+            if inspect.isawaitable(last):
+                last = await last
+            if bool(last) if until is True else last == until:
+                return last
         except Exception as error:  # noqa: BLE001 - whatever it is, it is reported below
             last = error
         if time.monotonic() > deadline:

@@ -18,7 +18,7 @@ from dao.errors import BadData
 from dao.notify import EVENT, notify
 from dao.task_claims import ClaimedTask, Report
 from model.backoff import Backoff
-from model.errors import Unavailable, Unknown
+from model.errors import Fenced, Unavailable, Unknown
 from model.ids import TaskInstanceId
 from model.states import TaskState
 from registry.life import Life
@@ -149,6 +149,11 @@ class Exchange:
             if task.id not in self._why_cancelled:
                 raise
             end = report(task, *self._why_cancelled[task.id])
+        except Fenced:
+            return  # the exchange finds out by itself, and ends this life
+        except Exception as error:
+            log.exception("task_broke", task_instance=task.id)
+            end = report(task, TaskState.FAILURE, f"the worker could not run it: {error!r}")
         self._running.pop(task.id, None)
         self._ended[task.id] = end
         self.wake.set()

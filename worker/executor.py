@@ -18,7 +18,7 @@ from model.parameters import parse_parameters
 from model.states import TaskState
 from worker.environment import task_environment
 from worker.settings import WorkerSettings
-from worker.task_log import FileTaskLog, LogName
+from worker.task_log import LogFile, LogName
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import ProcessRunner, TaskContext, TaskResult
 
@@ -45,7 +45,7 @@ class Executor:
         """Run it to its end. Never raises but for cancellation, which kills what it started."""
         name = LogName(task.day, task.workflow_code, task.workflow_instance_id, task.id)
         folder = self._folders / str(task.id)
-        file = FileTaskLog(self._logs, name, bytes_max=self._log_bytes_max, secrets=self._secrets)
+        file = LogFile(self._logs, name, bytes_max=self._log_bytes_max, secrets=self._secrets)
         try:
             result = await self._attempt(task, file, folder)
         except (ShoalError, OSError) as error:
@@ -59,7 +59,7 @@ class Executor:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return report(task, result.state, result.reason, result.exit_code, result.outputs)
 
-    async def _attempt(self, task: ClaimedTask, file: FileTaskLog, folder: Path) -> TaskResult:
+    async def _attempt(self, task: ClaimedTask, file: LogFile, folder: Path) -> TaskResult:
         values = parse_parameters(task.parameter_values, "its parameters")
         context = TaskContext(
             task.workflow_instance_id,

@@ -13,12 +13,13 @@ from dao import nodes, task_claims
 from dao.listen import Listener
 from dao.notify import EVENT, KILL, TASK, concerns, notify
 from dao.readiness import wait_until_ready
-from model.errors import Fenced, ShoalError
+from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.states import TaskState
 from model.timing import Timing
 from registry.connect import make_registry
 from registry.life import Life, boottime_s
+from registry.lives import ending_well, live_again_and_again
 from registry.protocol import Registry
 from worker.exchange import Exchange
 from worker.executor import Executor
@@ -73,11 +74,7 @@ class Worker:
         )
         await logs.start()
         try:
-            while not stop.is_set():
-                try:
-                    await self._live(stop, logs)
-                except* Fenced as fenced:
-                    log.error("fenced", why=str(fenced.exceptions[0]), so="killed what it ran and joins anew")
+            await live_again_and_again(lambda stop: self._live(stop, logs), stop)
         finally:
             await logs.stop()
 
@@ -110,7 +107,8 @@ class Worker:
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
                 )
                 self._joined(address)
-                await self._work(stop, life, registry, exchange, pulse)
+                async with ending_well(lambda: self._give_up(life, exchange)):
+                    await self._work(stop, life, registry, exchange, pulse)
         finally:
             await exchange.abandon()
             await launcher.close()
@@ -171,6 +169,10 @@ class Worker:
             exchange.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was stopped")
             await _until(lambda: not exchange.running, self._timing.kill_grace.total_seconds() + 5)
 
+    async def _give_up(self, life: Life, exchange: Exchange) -> None:
+        await exchange.abandon()
+        await self._say_goodbye(life)
+
     async def _say_goodbye(self, life: Life) -> None:
         with suppress(ShoalError):
             async with life.database.writing() as connection:
@@ -181,7 +183,7 @@ class Worker:
 
 async def _until(is_so: Callable[[], bool], within_s: float) -> None:
     deadline_s = boottime_s() + within_s
-    while not is_so() and boottime_s() < deadline_s:
+    while not is_so() and boottime_s() < deadline_s:  # noqa: ASYNC110 - once in a life
         await asyncio.sleep(0.05)
 
 

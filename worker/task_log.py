@@ -59,7 +59,7 @@ class LogSlice:
     size: int
 
 
-class FileTaskLog:
+class LogFile:
     """The `TaskLog` of one attempt: lazily made, private to the worker's user, bounded, secrets masked."""
 
     def __init__(self, root: Path, name: LogName, bytes_max: int, secrets: Sequence[str] = ()) -> None:

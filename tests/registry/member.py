@@ -10,21 +10,29 @@ import os
 import sys
 from datetime import timedelta
 
+import structlog
+
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind
 from registry.connect import make_registry
 
 
 async def main(kind: NodeKind, epoch: Epoch, session_timeout: timedelta) -> None:
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     registry = make_registry(os.environ["URL"], session_timeout=session_timeout, application_name="shoal-test-member")
     await registry.open(10)
     await registry.register(Heartbeat(epoch=epoch, kind=kind, address="127.0.0.1:1"))
-    print("registered", flush=True)
+    say("registered")
     while line := await asyncio.to_thread(sys.stdin.readline):
         assert line == "unregister\n"
         await registry.unregister()
-        print("unregistered", flush=True)
+        say("unregistered")
     os._exit(0)
+
+
+def say(word: str) -> None:
+    sys.stdout.write(word + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -58,7 +58,12 @@ class Scene(Protocol):
     async def start_server(self) -> None:
         """Start it and wait until it serves; nothing to do if it runs."""
 
-    async def lose_entry(self, registry: Registry, epoch: int) -> None:
+    def pause_server(self) -> None:
+        """Let it stop answering, connections open."""
+
+    def resume_server(self) -> None: ...
+
+    async def lose_entry(self, registry: Registry) -> None:
         """End the session, or delete the lease, of a living client."""
 
     async def put_raw(self, kind: NodeKind, name: str, text: str) -> None:
@@ -110,7 +115,13 @@ class ZooKeeperScene:
             self.server.start()
             await eventually(self.server.serves, within_s=20)
 
-    async def lose_entry(self, registry: Registry, epoch: int) -> None:
+    def pause_server(self) -> None:
+        self.server.pause()
+
+    def resume_server(self) -> None:
+        self.server.resume()
+
+    async def lose_entry(self, registry: Registry) -> None:
         assert isinstance(registry, ZooKeeperRegistry)
         session = kazoo_of(registry).client_id
 
@@ -161,8 +172,15 @@ class PostgresScene:
         if not self.server.serves():
             self.server.start()
 
-    async def lose_entry(self, registry: Registry, epoch: int) -> None:
-        self.execute("DELETE FROM registry_lease WHERE epoch = %s", epoch)
+    def pause_server(self) -> None:
+        self.server.pause()
+
+    def resume_server(self) -> None:
+        self.server.resume()
+
+    async def lose_entry(self, registry: Registry) -> None:
+        assert registry.url not in self.url, "the password is shown"
+        self.execute("DELETE FROM registry_lease")
 
     async def put_raw(self, kind: NodeKind, name: str, text: str) -> None:
         self.execute(
@@ -174,7 +192,7 @@ class PostgresScene:
 
     def execute(self, statement: str, *parameters: object) -> list[tuple[object, ...]]:
         with self.server.connect(self._database) as connection:
-            cursor = connection.execute(statement.encode(), parameters)
+            cursor = connection.execute(statement.encode(), parameters or None)
             return cursor.fetchall() if cursor.description else []
 
 

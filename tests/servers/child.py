@@ -7,6 +7,7 @@ is watched by a small shell that waits for its standard input to end, which it d
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import random
@@ -123,17 +124,31 @@ class Child:
         """SIGKILL the process and all its children at one blow, as a failing machine would."""
         if not self.running:
             return
-        tree = [psutil.Process(self.pid), *psutil.Process(self.pid).children(recursive=True)]
-        for process in tree:
-            process.kill()
+        tree = self._send_to_tree(signal.SIGKILL)
         self._process.wait()
         deadline = time.monotonic() + 10
         while any(map(_lives, tree)) and time.monotonic() < deadline:
             time.sleep(0.01)
 
+    def pause(self) -> None:
+        """Stop the process and all its children without closing connections: what a cut network looks like."""
+        self._send_to_tree(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._send_to_tree(signal.SIGCONT)
+
     def log_tail(self, lines: int = 20) -> str:
         """The last lines of the server's output."""
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines:])
+
+    def _send_to_tree(self, number: signal.Signals) -> list[psutil.Process]:
+        server = psutil.Process(self.pid)
+        tree = [server, *server.children(recursive=True)]
+        for process in tree:
+            with contextlib.suppress(psutil.NoSuchProcess):  # a child that just ended
+                process.send_signal(number)
+        return tree
 
 
 def _lives(process: psutil.Process) -> bool:

@@ -120,6 +120,16 @@ class PostgresServer:
         self._child = None
         self._free_shared_memory()
 
+    def pause(self) -> None:
+        """Stop answering without closing connections, as a server cut off by the network does."""
+        assert self._child is not None
+        self._child.pause()
+
+    def resume(self) -> None:
+        """Go on after `pause`; nothing to do if it runs."""
+        if self._child is not None:
+            self._child.resume()
+
     def close(self) -> None:
         """Leave nothing behind: no process, no folder, no shared memory."""
         with contextlib.suppress(ServerFailed):

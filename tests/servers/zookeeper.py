@@ -79,12 +79,12 @@ class ZooKeeperServer:
     def pause(self) -> None:
         """Stop answering without closing connections, as a server cut off by the network does."""
         assert self._child is not None
-        self._child.send(signal.SIGSTOP)
+        self._child.pause()
 
     def resume(self) -> None:
-        """Go on after `pause`."""
-        assert self._child is not None
-        self._child.send(signal.SIGCONT)
+        """Go on after `pause`; nothing to do if it runs."""
+        if self._child is not None:
+            self._child.resume()
 
     def close(self) -> None:
         """Leave nothing behind: neither process nor folder."""

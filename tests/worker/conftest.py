@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.worker.scene import Scene
-from worker.launcher import prctl
 from worker.launcher.client import Launcher
 
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    prctl.become_subreaper()
     launcher = Launcher(grace_s=0.5)
     launcher.open()
     scene = Scene(launcher, tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -13,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from model.errors import Unavailable
 from tests.eventually import eventually
 from tests.worker.scene import FAMILY, FAMILY_SIZE, Scene, processes_of
-from worker.launcher import tree
+from worker.launcher import client, prctl, task_process, tree
 from worker.launcher.deadline import boottime_s
-from worker.launcher.errors import DeadlinePassed, LauncherKilled
+from worker.launcher.errors import DeadlinePassed, LauncherKilled, TreeLeft
 
 ROOT = Path(__file__).parents[2]
 
@@ -133,6 +135,54 @@ async def test_a_keeper_that_is_killed_while_its_task_is_cancelled_changes_nothi
     assert scene.alive() == set()
 
 
+async def test_a_stopped_keeper_does_not_hold_up_a_cancellation_for_ever(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_process, "KEEPER_S_MAX", 0.2)
+    run = asyncio.create_task(scene.bash("setsid sleep 1000 & echo ready; kill -STOP $PPID; sleep 1000"))
+    await eventually(lambda: "ready" in scene.log.text, within_s=5)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(run, 5)
+    assert scene.alive() == set()
+
+
+async def test_a_stopped_zygote_does_not_hold_up_a_cancellation_for_ever(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_process, "KEEPER_S_MAX", 0.2)
+    assert scene.launcher.zygote_pid is not None
+    os.kill(scene.launcher.zygote_pid, signal.SIGSTOP)
+    run = asyncio.create_task(scene.bash("echo ran"))
+    await asyncio.sleep(0.05)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(run, 5)
+    os.kill(scene.launcher.zygote_pid, signal.SIGCONT)
+    assert await scene.bash("true") == 0
+    assert scene.log.text == ""
+
+
+async def test_what_cannot_be_killed_is_told(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process in an endless system call, or another user's, played by a keeper whose signals have no effect."""
+    powerless = "from worker.launcher import keeper, tree\nkeeper.KILL_S_MAX = 0.2\n"
+    powerless += "tree.signal_descendants = lambda *_: None\nmain("
+    monkeypatch.setattr(client, "_BOOT", client._BOOT.replace("main(", powerless))
+    scene.launcher.open()
+    with pytest.raises(TreeLeft, match="1 processes of the task could not be killed"):
+        await scene.bash("setsid sleep 1000 & exit 0")
+    scene.kill_what_is_left()
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may have any number of processes")
+async def test_a_machine_without_room_for_a_process_is_an_outage(scene: Scene) -> None:
+    assert await scene.bash("true") == 0
+    assert scene.launcher.zygote_pid is not None
+    resource.prlimit(scene.launcher.zygote_pid, resource.RLIMIT_NPROC, (1, 1))
+    with pytest.raises(Unavailable, match="no process can be made"):
+        await scene.bash("true")
+
+
 async def test_a_task_cannot_end_its_keeper_by_an_ordinary_signal(scene: Scene) -> None:
     assert (
         await scene.bash("for s in TERM HUP INT QUIT USR1 USR2 PIPE; do kill -$s $PPID; done; sleep 0.1; exit 5") == 5
@@ -153,6 +203,8 @@ async def test_a_killed_zygote_takes_nothing_with_it_and_is_replaced(scene: Scen
 
 
 async def test_keepers_that_outlived_their_zygote_are_killed_on_cancel_and_reaped(scene: Scene) -> None:
+    """As in a container, where the worker is pid 1."""
+    prctl.become_subreaper()
     run = asyncio.create_task(scene.bash(FAMILY + "wait"))
     await eventually(lambda: len(scene.alive()) >= FAMILY_SIZE, within_s=5)
     keeper = keeper_of(scene)

@@ -14,14 +14,14 @@ import pytest
 from model.errors import Refused, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from worker.log_service import SLICE_BYTES_MAX, LogService
-from worker.task_log import FileTaskLog, LogName
+from worker.task_log import LogFile, LogName
 
 LOG = "/log/20260131/7/8/9"
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    log = FileTaskLog(
+    log = LogFile(
         tmp_path / "logs",
         LogName("20260131", WorkflowCode(7), WorkflowInstanceId(8), TaskInstanceId(9)),
         bytes_max=1 << 30,

@@ -11,14 +11,14 @@ import pytest
 
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from worker.task_log import FileTaskLog, LogName, read_log
+from worker.task_log import LogFile, LogName, read_log
 
 NAME = LogName("20260131", WorkflowCode(7), WorkflowInstanceId(8), TaskInstanceId(9))
 MIB = 1 << 20
 
 
-def log_in(root: Path, bytes_max: int = MIB, secrets: tuple[str, ...] = ()) -> FileTaskLog:
-    return FileTaskLog(root, NAME, bytes_max, secrets)
+def log_in(root: Path, bytes_max: int = MIB, secrets: tuple[str, ...] = ()) -> LogFile:
+    return LogFile(root, NAME, bytes_max, secrets)
 
 
 def test_nothing_is_made_before_the_first_byte(tmp_path: Path) -> None:

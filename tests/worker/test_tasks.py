@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -18,21 +17,22 @@ from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import TaskContext, TaskResult
 
 
-def context(scene: Scene, attempt: int = 1, env: Mapping[str, str] | None = None) -> TaskContext:
+def context(scene: Scene, attempt: int = 1) -> TaskContext:
     return TaskContext(
         workflow_instance_id=WorkflowInstanceId(1),
         task_instance_id=TaskInstanceId(2),
         task_name="a",
         attempt=attempt,
-        environment=scene.env if env is None else env,
-        folder=scene.cwd,
+        values={},
         log=scene.log,
         processes=scene.launcher,
+        make_folder=lambda: scene.cwd,
+        make_environment=lambda: scene.env,
     )
 
 
 async def run(scene: Scene, type_name: str, attempt: int = 1, **params: Any) -> TaskResult:
-    return await TaskCatalog().make(type_name, json.dumps(params)).run(context(scene, attempt))
+    return await TaskCatalog().make(type_name, json.dumps(params), {}).run(context(scene, attempt))
 
 
 async def test_a_shell_script_that_ends_well_is_a_success(scene: Scene) -> None:
@@ -96,17 +96,19 @@ def test_the_catalogue_knows_what_the_entry_points_offer() -> None:
         ("FAKE", '{"sleep_s": NaN}', "sleep_s: "),
         ("FAKE", "{", "Invalid JSON"),
         ("FAKE", "[" * 5000, "Invalid JSON"),
+        ("FAKE", '"${a}', "Invalid JSON"),
+        ("FAKE", "[" * 5000 + '"${a}"', "Invalid JSON"),
     ],
 )
 def test_what_cannot_be_made_is_refused_with_the_cure(type_name: str, params: str, sentence: str) -> None:
     with pytest.raises(Refused) as refused:
-        TaskCatalog().make(type_name, params)
+        TaskCatalog().make(type_name, params, {})
     assert sentence in str(refused.value)
 
 
 def test_a_refusal_does_not_repeat_the_values_that_may_be_secret() -> None:
     with pytest.raises(Refused) as refused:
-        TaskCatalog().make("SHELL", '{"script": ["hunter2"], "hunter": "hunter2"}')
+        TaskCatalog().make("SHELL", '{"script": ["hunter2"], "hunter": "hunter2"}', {})
     assert "hunter2" not in str(refused.value)
 
 
@@ -116,8 +118,8 @@ def test_a_broken_plug_in_spoils_only_its_own_type(monkeypatch: pytest.MonkeyPat
     entries = {"BROKEN": EntryPoint("BROKEN", value, "shoal.tasks"), **catalog._entries}
     monkeypatch.setitem(catalog.__dict__, "_entries", entries)
     with pytest.raises(Refused, match="task type BROKEN: the plug-in"):
-        catalog.make("BROKEN", "{}")
-    assert catalog.make("FAKE", "{}")
+        catalog.make("BROKEN", "{}", {})
+    assert catalog.make("FAKE", "{}", {})
 
 
 async def test_a_task_sees_nothing_of_the_workers_environment(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

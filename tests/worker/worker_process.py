@@ -11,13 +11,11 @@ from pathlib import Path
 
 from model.errors import ShoalError
 from tests.worker.scene import MemoryLog, Scene
-from worker.launcher import prctl
 from worker.launcher.client import Launcher
 from worker.launcher.deadline import boottime_s
 
 
 async def main(mark: str, script: str, deadline_s: float) -> None:
-    prctl.become_subreaper()
     launcher = Launcher(grace_s=0.5)
     launcher.open()
     scene = Scene(launcher, Path("/"), MemoryLog(), mark)

@@ -12,12 +12,16 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+import structlog
+
 from model.errors import Unavailable
 from worker.launcher.deadline import Deadline
 from worker.launcher.sweep import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
 from worker.launcher.wire import Request
 from worker.tasks.plugin import TaskLog
+
+logger = structlog.get_logger()
 
 LAUNCH_VARIABLE = "SHOAL_LAUNCH"
 """Set in every task's environment to a value that is unique on the machine: the mark for `sweep`."""
@@ -136,12 +140,13 @@ class Launcher:
             except (BrokenPipeError, ConnectionResetError):
                 # Forgotten before the await: another run may put a new one there meanwhile.
                 dead, self._zygote = self._zygote, None
+                logger.warning("zygote_died", pid=dead.pid, so="a new one is started; what runs is not touched")
                 await dead.close()
             else:
                 return
 
     def _reap_adopted(self) -> None:
-        """Collect keepers that outlived their zygote: children of this process, if it is a subreaper."""
+        """Collect keepers that outlived their zygote: children of this process, if it is a subreaper or pid 1."""
         self._adopted = {pid for pid in self._adopted if reap(pid)}
 
 

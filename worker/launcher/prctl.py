@@ -23,7 +23,8 @@ _libc.prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_u
 def become_subreaper() -> None:
     """Make this process the parent of every descendant that loses its own, in place of init.
 
-    A worker calls it at its start: then even the tree of a killed keeper stays below it.
+    Whoever calls it must reap children that it never started, or keep them as zombies. Keepers and zygotes do. A
+    worker need not call it: what a dead zygote leaves is found by its mark (`sweep`), and init reaps better.
     """
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 

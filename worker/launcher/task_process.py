@@ -11,12 +11,16 @@ import struct
 import termios
 from contextlib import suppress
 
+import structlog
+
 from model.errors import ShoalError, Unavailable
 from worker.launcher import tree
 from worker.launcher.errors import CannotStart, DeadlinePassed, LauncherKilled, TreeLeft
 from worker.launcher.sweep import sweep
 from worker.launcher.wire import MESSAGE_BYTES_MAX, Cause, End, Ended, NotStarted, Started, decode, encode
 from worker.tasks.plugin import TaskLog
+
+logger = structlog.get_logger()
 
 READ_BYTES = 65_536
 """Read of the output at once; then others have the loop. What is not read yet blocks the task, so memory is bounded."""
@@ -70,16 +74,19 @@ class TaskProcess:
                 self._ask_to_end(0.0)
                 continue
             if not self._last_word.done():
-                self._kill_keeper()
-        self._conclusion.exception()  # looked at: whoever ends a task does not ask how it ended
+                self._stop_waiting()
+        if not self._conclusion.cancelled():
+            self._conclusion.exception()  # looked at: whoever ends a task does not ask how it ended
 
     def _ask_to_end(self, grace_s: float) -> None:
         with suppress(OSError):  # the keeper has ended, or is full of such requests
             self._channel.send(encode(End(grace_s)))
 
-    def _kill_keeper(self) -> None:
-        """A keeper that does not keep its word, perhaps stopped by its own task. The sweep does its work."""
+    def _stop_waiting(self) -> None:
+        """Kill a keeper that does not keep its word, perhaps stopped by its own task; the sweep does its work."""
         if self.keeper is None:
+            # Its zygote hangs. Nothing has run, and a keeper that finds its channel closed starts nothing.
+            self._last_word.set_result(None)
             return
         stat = tree.stat_of(self.keeper.keeper_pid)
         if stat is not None and stat.started == self.keeper.keeper_started:
@@ -146,6 +153,9 @@ class TaskProcess:
 
     def _verdict(self, ended: Ended | None, left: int) -> int:
         if left:
+            logger.warning(
+                "processes_left", marker=self._marker, count=left, so="they may still do harm; end them by hand"
+            )
             raise TreeLeft(f"{left} processes of the task could not be killed; look for them on this worker's machine")
         if self._not_started:
             raise CannotStart(self._not_started) if self.keeper else Unavailable(self._not_started)

@@ -41,11 +41,9 @@ class TaskCatalog:
         """
         task_type = self._loaded.get(type_name) or self._load(type_name)
         try:
-            if "${" not in params_json:
-                params = task_type.Params.model_validate_json(params_json)
-            else:
-                given = _replaced(json.loads(params_json), values, task_type.insert)
-                params = task_type.Params.model_validate_json(json.dumps(given))
+            if "${" in params_json:
+                params_json = json.dumps(_replaced(_parsed(type_name, params_json), values, task_type.insert))
+            params = task_type.Params.model_validate_json(params_json)
         except ValidationError as error:
             raise Refused(f"{type_name} parameters: {_sentence(error)}") from None  # its own text holds the values
         return task_type(params)
@@ -74,6 +72,13 @@ def _sentence(error: ValidationError) -> str:
     """The faults without the values given: those may be secrets."""
     faults = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'all of it'}: {fault['msg']}" for fault in faults)
+
+
+def _parsed(type_name: str, params_json: str) -> Any:
+    try:
+        return json.loads(params_json)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"{type_name} parameters: all of it: Invalid JSON: {error}") from None
 
 
 def _replaced(given: Any, values: Mapping[str, str], insert: Callable[[str, str], str]) -> Any:

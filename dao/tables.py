@@ -1,0 +1,206 @@
+"""The tables as SQLAlchemy sees them, for queries that are composed from parts.
+
+`sql/schema.sql` is the source, with its comments, defaults, checks and indexes; here stand only the columns and keys
+that a query can name. A test compares the two on a live database. Nothing is ever created from this.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Integer,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+)
+from sqlalchemy.dialects.postgresql import ENUM, JSONB
+
+from model.workflow import Priority
+
+metadata = MetaData()
+
+_TIME = DateTime(timezone=True)
+_PRIORITY = ENUM(*Priority, name="priority_level", create_type=False)
+
+schema_version = Table(
+    "schema_version",
+    metadata,
+    Column("version", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("checksum", Text),
+    Column("program", Text),
+    Column("applied_at", _TIME, nullable=False),
+)
+
+workflow_definition = Table(
+    "workflow_definition",
+    metadata,
+    Column("code", BigInteger, primary_key=True),
+    Column("project", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("release_state", Text, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Column("updated_at", _TIME, nullable=False),
+    UniqueConstraint("project", "name", name="workflow_definition_name"),
+)
+
+workflow_version = Table(
+    "workflow_version",
+    metadata,
+    Column("workflow_code", BigInteger, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("spec", JSONB, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Column("created_by", Text, nullable=False),
+)
+
+node = Table(
+    "node",
+    metadata,
+    Column("id", BigInteger, primary_key=True),
+    Column("incarnation", Uuid, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("process_boot", Text, nullable=False),
+    Column("process_id", Integer, nullable=False),
+    Column("process_started", BigInteger, nullable=False),
+    Column("log_url", Text),
+    Column("started_at", _TIME, nullable=False),
+    Column("ended_at", _TIME),
+    Column("ended_why", Text),
+)
+
+node_beat = Table(
+    "node_beat",
+    metadata,
+    Column("node_id", BigInteger, primary_key=True),
+    Column("beat_no", BigInteger, nullable=False),
+    Column("heartbeat", Text, nullable=False),
+    Column("beaten_at", _TIME, nullable=False),
+)
+
+registry_lease = Table(
+    "registry_lease",
+    metadata,
+    Column("kind", Text, primary_key=True),
+    Column("epoch", BigInteger, primary_key=True),
+    Column("heartbeat", Text, nullable=False),
+    Column("expires_at", _TIME, nullable=False),
+)
+
+command = Table(
+    "command",
+    metadata,
+    Column("id", BigInteger, primary_key=True),
+    Column("type", Text, nullable=False),
+    Column("workflow_code", BigInteger),
+    Column("workflow_version", Integer),
+    Column("workflow_instance_id", BigInteger),
+    Column("params", Text, nullable=False),
+    Column("priority", Text),
+    Column("failure_strategy", Text),
+    Column("worker_group", Text),
+    Column("created_at", _TIME, nullable=False),
+    Column("created_by", Text, nullable=False),
+    Column("tries", SmallInteger, nullable=False),
+    Column("priority_rank", SmallInteger, nullable=False),
+)
+
+command_history = Table(
+    "command_history",
+    metadata,
+    Column("command_id", BigInteger, primary_key=True),
+    Column("type", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("workflow_instance_id", BigInteger),
+    Column("master_id", BigInteger, nullable=False),
+    Column("slot_current", SmallInteger),
+    Column("slot_total", SmallInteger),
+    Column("created_at", _TIME, nullable=False),
+    Column("handled_at", _TIME, nullable=False),
+)
+
+error_command = Table(
+    "error_command",
+    metadata,
+    Column("command_id", BigInteger, primary_key=True),
+    Column("type", Text),
+    Column("workflow_code", BigInteger),
+    Column("workflow_version", Integer),
+    Column("workflow_instance_id", BigInteger),
+    Column("params", Text),
+    Column("priority", Text),
+    Column("failure_strategy", Text),
+    Column("worker_group", Text),
+    Column("created_at", _TIME),
+    Column("created_by", Text),
+    Column("reason", Text, nullable=False),
+    Column("master_id", BigInteger, nullable=False),
+    Column("refused_at", _TIME, nullable=False),
+)
+
+workflow_instance = Table(
+    "workflow_instance",
+    metadata,
+    Column("id", BigInteger, primary_key=True),
+    Column("command_id", BigInteger, nullable=False),
+    Column("workflow_code", BigInteger, nullable=False),
+    Column("workflow_version", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("master_id", BigInteger, nullable=False),
+    Column("failure_strategy", Text, nullable=False),
+    Column("priority", _PRIORITY, nullable=False),
+    Column("worker_group", Text, nullable=False),
+    Column("params", Text, nullable=False),
+    Column("takeovers", SmallInteger, nullable=False),
+    Column("started_at", _TIME, nullable=False),
+    Column("ended_at", _TIME),
+    Column("reason", Text),
+    UniqueConstraint("command_id", name="workflow_instance_command"),
+)
+
+task_instance = Table(
+    "task_instance",
+    metadata,
+    Column("id", BigInteger, primary_key=True),
+    Column("workflow_instance_id", BigInteger, nullable=False),
+    Column("task_code", Integer, nullable=False),
+    Column("attempt", SmallInteger, nullable=False),
+    Column("task_name", Text, nullable=False),
+    Column("task_type", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("kill_requested", Boolean, nullable=False),
+    Column("write_ahead", Boolean, nullable=False),
+    Column("worker_group", Text, nullable=False),
+    Column("workflow_priority", _PRIORITY, nullable=False),
+    Column("task_priority", _PRIORITY, nullable=False),
+    Column("worker_id", BigInteger),
+    Column("params", Text, nullable=False),
+    Column("parameter_values", Text, nullable=False),
+    Column("outputs", Text),
+    Column("exit_code", Integer),
+    Column("reason", Text),
+    Column("queued_at", _TIME, nullable=False),
+    Column("started_at", _TIME),
+    Column("ended_at", _TIME),
+    UniqueConstraint("workflow_instance_id", "task_code", "attempt", name="task_instance_attempt"),
+)
+
+task_event = Table(
+    "task_event",
+    metadata,
+    Column("id", BigInteger, primary_key=True),
+    Column("workflow_instance_id", BigInteger, nullable=False),
+    Column("task_code", Integer, nullable=False),
+    Column("attempt", SmallInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+)

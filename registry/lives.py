@@ -1,0 +1,54 @@
+"""One life after another: what a process does when a life of its node ends before it was asked to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import structlog
+
+from model.backoff import Backoff
+from model.errors import Fenced, Unavailable
+
+log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def ending_well(give_up: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Around the work of one life: what ends it early is logged, and does not come out.
+
+    A node that was fenced writes nothing more. One that failed in a way that nobody foresaw ends its own life by
+    `give_up`, so that others need not wait until its beats are missed.
+    """
+    try:
+        yield
+    except* Fenced as fenced:
+        log.error("fenced", why=str(_first(fenced)), so="drops all it owned, and joins anew")
+    except* Exception as unforeseen:
+        log.error("broke", exc_info=unforeseen, so="hands on what it owned, and joins anew; please report it")
+        await give_up()
+
+
+async def live_again_and_again(live: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event) -> None:
+    """Call `live(stop)` until `stop` is set. Raises what the first life raises at its start, and `Refused` always;
+    later ones wait for servers that are away, however long that takes."""
+    backoff, is_first = Backoff(), True
+    while not stop.is_set():
+        try:
+            await live(stop)
+        except Unavailable as error:
+            if is_first:
+                raise
+            log.warning("cannot_join_yet", error=str(error))
+        is_first = False
+        if not stop.is_set():
+            await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+
+
+def _first(group: BaseExceptionGroup[Fenced]) -> BaseException:
+    first: BaseException = group
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first

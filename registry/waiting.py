@@ -1,0 +1,21 @@
+"""Waiting for an event or a time, whichever comes first."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+async def set_within(event: asyncio.Event, seconds: float) -> bool:
+    """Whether `event` was set within `seconds`; it is cleared either way.
+
+    By `asyncio.timeout`, not `wait_for`: in Python 3.11 that one swallows a cancellation which comes together with
+    the event, and its caller then never ends (bpo-42130).
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return False
+    finally:
+        event.clear()
+    return True

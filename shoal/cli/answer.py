@@ -1,0 +1,135 @@
+"""How verbs answer: tables for people, JSON for programs, plain text in pipes.
+
+The rules: ids and states are never cut. When a terminal is too narrow the least useful column is left out, whole; the
+last column, when it is a sentence, is folded. A pipe has no width, so nothing is left out there.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from shoal.cli.words import STATES, exact, plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+GAP = 2
+"""Blanks between two columns."""
+
+PIPE_WIDTH = 10_000
+SENTENCE_WIDTH_MIN = 24
+"""A folded column narrower than this is hard to read: rather leave another one out."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    `keep` says how useful it is: None is never left out, else the column with the lowest number goes first.
+    """
+
+    title: str
+    keep: int | None = None
+    right: bool = False
+    sentence: bool = False
+
+
+@cache
+def console() -> Console:
+    """Standard output, as wide as the terminal, or without limits in a pipe."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(markup=False, highlight=False, emoji=False, width=width, soft_wrap=False)
+
+
+def state(name: str) -> Text:
+    """A state with its sign and colour."""
+    from rich.text import Text
+
+    sign, style = STATES.get(name, ("?", ""))
+    return Text(f"{sign} {name}", style=style)
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent: int = 0) -> None:
+    """Print a table; without rows nothing, the caller says so in words."""
+    if not rows:
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[each if isinstance(each, Text) else Text(plain(str(each))) for each in row] for row in rows]
+    widths = [
+        max(len(column.title), *(row[place].cell_len for row in cells)) for place, column in enumerate(columns)
+    ]
+    kept = fitting(columns, widths, console().width - indent)
+    grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", collapse_padding=True)
+    for place in kept:
+        column = columns[place]
+        grid.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            no_wrap=not column.sentence,
+            overflow="fold",
+            min_width=None if column.sentence else widths[place],
+        )
+    for row in cells:
+        grid.add_row(*(row[place] for place in kept))
+    with console().capture() as captured:
+        console().print(grid)
+    for line in captured.get().splitlines():
+        sys.stdout.write(f"{' ' * indent}{line.rstrip()}\n")
+
+
+def fitting(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
+    """The places of the columns that fit into `room`: the least useful are left out until the rest does."""
+    kept = list(range(len(columns)))
+
+    def needed() -> int:
+        least = (min(widths[at], SENTENCE_WIDTH_MIN) if columns[at].sentence else widths[at] for at in kept)
+        return sum(least) + GAP * (len(kept) - 1)
+
+    while needed() > room:
+        spare = [at for at in kept if columns[at].keep is not None]
+        if not spare:
+            break
+        kept.remove(min(spare, key=lambda at: columns[at].keep or 0))
+    return kept
+
+
+def say(text: object = "", *, style: str | None = None) -> None:
+    """Print a line; colours only on a terminal."""
+    console().print(text, style=style, crop=False, overflow="ignore", no_wrap=True)
+
+
+def hint(text: str) -> None:
+    """The next likely command, after a list."""
+    say(text, style="dim")
+
+
+def print_json(value: object) -> None:
+    """One JSON document."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=_as_json) + "\n")
+
+
+def json_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields for JSON: ids as texts, since 64 bits do not fit a number there; what is unknown is left out."""
+    return {name: _field(name, value) for name, value in given.items() if value is not None}
+
+
+def _field(name: str, value: Any) -> Any:
+    is_id = name in ("id", "code", "epoch") or name.endswith(("_id", "_code"))
+    return str(value) if is_id and isinstance(value, int) else value
+
+
+def _as_json(value: object) -> str:
+    return exact(value) if isinstance(value, datetime) else str(value)
+
+

@@ -1,0 +1,97 @@
+"""One call of the command line: where it asks, and in which form it answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from dao.database import Database
+    from shoal.settings import Settings
+
+
+@dataclass(frozen=True)
+class Asking:
+    """An open database: a connection for single reads, and its time when it was opened."""
+
+    database: Database
+    connection: AsyncConnection
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Call:
+    """What every verb is given beside its own options."""
+
+    database_url: str | None = None
+    registry_url: str | None = None
+    config: Path | None = None
+    as_json: bool = False
+    utc: bool = False
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings of a verb without flags of its own. Raises `Refused`."""
+        return self.settings_with({})
+
+    def settings_with(self, flags: dict[str, Any]) -> Settings:
+        """The settings with `flags` on top, and below them the database of a running `shoal up`. Raises `Refused`."""
+        from shoal.whereabouts import read_whereabouts
+
+        settings = self.own_settings(flags)
+        if settings.database_url is None and (running := read_whereabouts(settings.data_folder)) is not None:
+            settings = self.own_settings({**flags, "database_url": running.database_url})
+        return settings
+
+    def own_settings(self, flags: dict[str, Any]) -> Settings:
+        """The settings as they were given, whoever runs. Raises `Refused`."""
+        from shoal.settings import load_settings
+
+        if self.config is not None:
+            # In the environment, so that the processes that `up` starts read the same file.
+            os.environ["SHOAL_CONFIG"] = str(self.config.absolute())
+        return load_settings({"database_url": self.database_url, "registry_url": self.registry_url, **flags})
+
+    @asynccontextmanager
+    async def database(self) -> AsyncIterator[Database]:
+        """Open the database, whatever its schema.
+
+        Raises:
+            Refused: no database is named.
+            Unavailable: it cannot be reached; the sentence names it, without its password.
+        """
+        from dao.database import Database
+        from model.errors import Unavailable
+
+        database = Database(self.settings.database(), application_name="shoal-cli", connections_max=2)
+        try:
+            try:
+                async with database.reading():
+                    pass
+            except Unavailable as error:
+                raise Unavailable(
+                    f"cannot reach the database {database.shown}: {error}; is it running, and is the URL right?"
+                ) from error
+            yield database
+        finally:
+            await database.close()
+
+    @asynccontextmanager
+    async def asking(self) -> AsyncIterator[Asking]:
+        """Open the database, check its schema, and give a connection. Raises as `database`, and for the schema."""
+        from dao import schema
+        from dao.database import database_now
+
+        async with self.database() as database:
+            await schema.check(database)
+            async with database.reading() as connection:
+                now = datetime.fromisoformat(await database_now(connection))
+                yield Asking(database, connection, now)

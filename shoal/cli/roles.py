@@ -1,0 +1,111 @@
+"""The verbs that run something: `up`, `master`, `worker`, `demo`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.call import Call
+from shoal.cli.verbs import verb
+
+EXIT_GAVE_UP = 1
+"""A server stayed away at start: a supervisor shall try again later."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these verbs."""
+    for name in ("up", "standalone"):
+        example = f"shoal {name} --masters 2 --workers 1"
+        verb(app, f"shoal {name}", example, name=name, hidden=name != "up")(up)
+    verb(app, "shoal demo")(demo)
+    verb(app, "shoal master", "shoal master --host 10.0.0.1 --port 5678")(master)
+    verb(app, "shoal worker", "shoal worker --group gpu --group default --capacity 4")(worker)
+
+
+async def up(
+    call: Call,
+    masters: Annotated[int, typer.Option(min=1, max=64, help="How many masters.")] = 2,
+    workers: Annotated[int, typer.Option(min=0, max=64, help="How many workers.")] = 1,
+    folder: Annotated[Path | None, typer.Option(help="Where the data is kept between runs.")] = None,
+) -> None:
+    """Everything on this machine: a PostgreSQL of its own, masters and workers. Ctrl-C stops all of it cleanly."""
+    from shoal.up import serve_all
+
+    await serve_all(call.own_settings({"folder": folder}), masters, workers)
+
+
+async def demo(
+    call: Call,
+    commands: Annotated[int, typer.Option(min=10, max=100_000, help="How many workflows to start.")] = 300,
+    seconds: Annotated[float, typer.Option(min=5, max=600, help="Over how long they come in.")] = 20,
+) -> None:
+    """Three masters and two workers in a temporary folder; one master is killed half way. Nothing is lost."""
+    from shoal.demo import run_demo
+
+    if not await run_demo(commands, seconds, as_json=call.as_json):
+        raise typer.Exit(EXIT_GAVE_UP)
+
+
+async def master(
+    call: Call,
+    host: Annotated[str | None, typer.Option(help="The name under which others know it.")] = None,
+    port: Annotated[int | None, typer.Option(help="Part of its name in the cluster; 0 = any free one.")] = None,
+) -> None:
+    """Run one master. SIGTERM lets it leave gracefully, a second one ends it at once."""
+    from master.server import Master
+    from shoal.logging import configure_logging
+    from shoal.process import hold_address, until_stopped
+
+    settings = call.settings_with({"host": host, "port": port})
+    configure_logging(settings.log_format)
+    address, holder = hold_address(settings.host, settings.port)
+    with holder:
+        role = Master(
+            settings.database(),
+            settings.registry(),
+            address,
+            settings.timing,
+            settings.master,
+            connect_timeout_s=settings.connect_timeout_s,
+        )
+        await _serve(until_stopped(role.run))
+
+
+async def worker(
+    call: Call,
+    group: Annotated[list[str] | None, typer.Option(help="A worker group that it serves; may be repeated.")] = None,
+    capacity: Annotated[int | None, typer.Option(help="Tasks that it runs at once.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders lie.")] = None,
+) -> None:
+    """Run one worker. SIGTERM lets its tasks end first, for a while; a second one ends it at once."""
+    from shoal.logging import configure_logging
+    from shoal.process import until_stopped
+    from worker.server import Worker
+
+    own = {"groups": tuple(group) if group else None, "capacity": capacity, "folder": folder}
+    settings = call.settings_with({"worker": own})
+    configure_logging(settings.log_format)
+    role = Worker(
+        settings.database(),
+        settings.registry(),
+        settings.timing,
+        settings.worker,
+        connect_timeout_s=settings.connect_timeout_s,
+    )
+    await _serve(until_stopped(role.run))
+
+
+async def _serve(role: Awaitable[None]) -> None:
+    """Wait for a role's end. Raises `typer.Exit` when it gave up, with another code than for wrong use."""
+    import sys
+
+    from model.errors import Unavailable
+
+    try:
+        await role
+    except* Unavailable as gone:
+        sys.stderr.write(f"shoal: {gone.exceptions[0]}\n")
+        raise typer.Exit(EXIT_GAVE_UP) from None

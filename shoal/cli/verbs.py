@@ -1,0 +1,82 @@
+"""How a function becomes a verb of the command line.
+
+Each verb takes a `Call` first, made from the options that all verbs have (where to ask, how to answer), and then its
+own options. The help begins with the examples.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any, Concatenate, ParamSpec
+
+import typer
+
+from shoal.cli.call import Call
+
+P = ParamSpec("P")
+Verb = Callable[Concatenate[Call, P], Coroutine[Any, Any, None]]
+
+_CONNECTION = "Where to ask"
+
+
+def _shared(
+    database_url: Annotated[
+        str | None,
+        typer.Option(
+            help="PostgreSQL; else SHOAL_DATABASE_URL, else a running `shoal up`.",
+            rich_help_panel=_CONNECTION,
+            metavar="URL",
+        ),
+    ] = None,
+    registry_url: Annotated[
+        str | None,
+        typer.Option(
+            help="ZooKeeper or PostgreSQL; else SHOAL_REGISTRY_URL, else the database.",
+            rich_help_panel=_CONNECTION,
+            metavar="URL",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="Settings file; else SHOAL_CONFIG, else ./shoal.toml.", rich_help_panel=_CONNECTION, metavar="FILE"
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")] = False,
+    utc: Annotated[bool, typer.Option("--utc", help="Exact times in UTC instead of relative ones.")] = False,
+) -> Call:
+    return Call(database_url, registry_url, config, as_json=as_json, utc=utc)
+
+
+def verb(
+    app: typer.Typer, *examples: str, name: str | None = None, hidden: bool = False
+) -> Callable[[Verb[P]], Verb[P]]:
+    """Register a coroutine function as a verb of `app`.
+
+    Args:
+        app: the command or group that it belongs to.
+        examples: whole command lines, shown first in the help.
+        name: when it is not the function's own.
+        hidden: not listed in the help (a second name of a verb).
+    """
+
+    def register(run: Verb[P]) -> Verb[P]:
+        own = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
+        shared = list(inspect.signature(_shared, eval_str=True).parameters.values())
+
+        def command(**given: Any) -> None:
+            call = _shared(**{each.name: given.pop(each.name) for each in shared})
+            asyncio.run(run(call, **given))  # type: ignore[call-arg]
+
+        parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared)]
+        command.__dict__["__signature__"] = inspect.Signature(parameters)
+        command.__annotations__ = {each.name: each.annotation for each in parameters}
+        shown = "\n".join(f"  {example}" for example in examples)
+        help_text = f"\b\n{shown}\n\n{inspect.getdoc(run)}" if examples else inspect.getdoc(run)
+        app.command(name or run.__name__.replace("_", "-"), help=help_text, hidden=hidden)(command)
+        return run
+
+    return register

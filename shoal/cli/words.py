@@ -1,0 +1,82 @@
+"""How times, durations and states are said to people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+STATES: dict[str, tuple[str, str]] = {
+    "SUCCESS": ("✓", "green"),
+    "FAILURE": ("✗", "red"),
+    "KILL": ("■", "red"),
+    "RUNNING_EXECUTION": ("●", "cyan"),
+    "DISPATCH": ("◐", "cyan"),
+    "QUEUED": ("○", "yellow"),
+    "WAITING": ("·", "dim"),
+    "FAILOVER": ("⇄", "magenta"),
+    "NEED_FAULT_TOLERANCE": ("⇄", "magenta"),
+    "NORMAL": ("●", "green"),
+    "BUSY": ("▲", "yellow"),
+    "ALIVE": ("●", "green"),
+    "LEAVING": ("◌", "yellow"),
+    "FENCED": ("✝", "red"),
+    "ONLINE": ("●", "green"),
+    "OFFLINE": ("○", "dim"),
+}
+"""State -> its sign and its style. A shape beside the colour: not everybody sees colours, and pipes have none."""
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
+
+def duration(seconds: float | None) -> str:
+    """Such as `30 ms`, `1.2 s`, `4 min 12 s`, `3 h 5 min`, `2 d 4 h`; `-` when there is none."""
+    if seconds is None:
+        return "-"
+    if seconds < 1:
+        return f"{max(seconds, 0) * 1000:.0f} ms"
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for unit, name, below, below_name in (
+        (_DAY, "d", _HOUR, "h"),
+        (_HOUR, "h", _MINUTE, "min"),
+        (_MINUTE, "min", 1, "s"),
+    ):
+        if whole >= unit:
+            return f"{whole // unit} {name} {whole % unit // below} {below_name}"
+    return f"{whole} s"
+
+
+def ago(seconds: float | None) -> str:
+    """Such as `12 s ago`; coarser than a duration, since it changes while one looks."""
+    if seconds is None:
+        return "-"
+    for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= unit:
+            return f"{seconds // unit:.0f} {name} ago"
+    return f"{max(seconds, 0):.0f} s ago"
+
+
+def exact(time: datetime) -> str:
+    """RFC 3339 in UTC to the millisecond, as in JSON."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def when(time: datetime | None, now: datetime, *, utc: bool) -> str:
+    """A time relative to `now`, or exactly if `utc`; `-` when there is none."""
+    if time is None:
+        return "-"
+    return exact(time) if utc else ago((now - time).total_seconds())
+
+
+def parse_duration(text: str) -> timedelta:
+    """Such as 30s, 15m, 12h, 7d. Raises `ValueError` with a sentence."""
+    units = {"s": 1, "m": _MINUTE, "h": _HOUR, "d": _DAY}
+    number, unit = text[:-1], text[-1:]
+    if unit not in units or not (number.isascii() and number.isdecimal()) or len(number) > 6:
+        raise ValueError(f'"{text}" is not a duration; write 30s, 15m, 12h or 7d')
+    return timedelta(seconds=int(number) * units[unit])
+
+
+def plain(text: str) -> str:
+    """`text` on one line and without anything that a terminal would obey: names and reasons come from anywhere."""
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -1,0 +1,203 @@
+"""The verbs about workflows: `workflow apply`, `list`, `show`, and `run`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from model.workflow import FailureStrategy, Priority
+from shoal.cli.call import Call
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from dao.definitions import Definition
+
+LIST_MAX = 10_000
+RUN_FAILED = 1
+
+Project = Annotated[str, typer.Option(help="The project that the workflow belongs to.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `workflow`, and `run`."""
+    group = typer.Typer(no_args_is_help=True, help="Definitions: saved from YAML files, listed, shown.")
+    verb(group, "shoal workflow apply examples/hello.yaml")(apply)
+    verb(group, "shoal workflow list", name="list")(list_all)
+    verb(group, "shoal workflow show hello")(show)
+    app.add_typer(group, name="workflow")
+    verb(app, "shoal run hello", "shoal run hello --param name=Ada --wait")(run)
+
+
+async def apply(call: Call, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
+    """Save workflows from YAML files. Nothing is saved unless all files are right; what has not changed stays as it is."""
+    from dao import definitions
+    from shoal.cli.answer import hint, json_fields, print_json, say
+    from shoal.workflow_file import read_workflow_files
+
+    documents = read_workflow_files(files)
+    saved: list[tuple[Definition, bool]] = []
+    async with call.asking() as ask, ask.database.writing() as connection:
+        for each in documents:
+            saved.append(
+                await definitions.save(connection, each.project, each.name, each.release_state, each.spec)
+            )
+    if call.as_json:
+        print_json([json_fields({**_fields(head), "is_new_version": is_new}) for head, is_new in saved])
+        return
+    for (head, is_new), document in zip(saved, documents, strict=True):
+        what = f"saved as version {head.version}" if is_new else f"unchanged, version {head.version}"
+        say(f'Workflow "{head.name}" ({len(document.spec.tasks)} tasks, code {head.code}): {what}.')
+    hint(f"Start it: shoal run {saved[0][0].name} --wait")
+
+
+async def list_all(call: Call) -> None:
+    """List the workflows by project and name."""
+    from dao import definitions
+    from shoal.cli.answer import Column, hint, json_fields, print_json, say, state, table
+
+    async with call.asking() as ask:
+        heads = await definitions.all_heads(ask.connection, LIST_MAX)
+    if call.as_json:
+        print_json([json_fields(_fields(head)) for head in heads])
+        return
+    if not heads:
+        say("There is no workflow yet.")
+        hint("Save one: shoal workflow apply examples/hello.yaml")
+        return
+    columns = [
+        Column("CODE", right=True),
+        Column("PROJECT", keep=1),
+        Column("WORKFLOW"),
+        Column("VERSION", right=True, keep=2),
+        Column("STATE"),
+    ]
+    table(columns, [(h.code, h.project, h.name, h.version, state(h.release_state)) for h in heads])
+    hint(f"Start one: shoal run {heads[0].name} --wait")
+
+
+async def show(
+    call: Call,
+    name: Annotated[str, typer.Argument(help="Its name, or its code.")],
+    project: Project = "default",
+    version: Annotated[int | None, typer.Option(help="An older version than the current one.")] = None,
+) -> None:
+    """Show what a workflow does: its tasks and their order."""
+    from dao import definitions
+    from model.errors import NotFound, Refused
+    from shoal.cli.answer import Column, hint, json_fields, print_json, say, state, table
+
+    async with call.asking() as ask:
+        head = await definitions.find(ask.connection, name, project)
+        wanted = (head.code, version or head.version)
+        spec = (await definitions.specs(ask.connection, [wanted])).get(wanted)
+    if spec is None:
+        raise NotFound(f'workflow "{head.name}" has no version {wanted[1]}')
+    if isinstance(spec, Refused):
+        raise Refused(f'version {wanted[1]} of workflow "{head.name}" cannot be read: {spec}')
+    if call.as_json:
+        print_json({**json_fields({**_fields(head), "version": wanted[1]}), **spec.model_dump(mode="json")})
+        return
+    say(f"{head.name}  v{wanted[1]}  code {head.code}  project {head.project}")
+    say(state(head.release_state))
+    if spec.description:
+        say(spec.description)
+    for key, value in spec.params.items():
+        say(f"  {key} = {value}")
+    columns = [Column("TASK"), Column("TYPE"), Column("GROUP", keep=1), Column("PRIORITY", keep=0), Column("AFTER")]
+    rows = [
+        (task.name, task.type, task.worker_group or spec.worker_group, task.priority, ", ".join(task.after) or "-")
+        for task in spec.tasks
+    ]
+    table(columns, rows, indent=2)
+    hint(f"Start it: shoal run {head.name} --wait")
+
+
+async def run(
+    call: Call,
+    name: Annotated[str, typer.Argument(help="The workflow's name, or its code.")],
+    param: Annotated[
+        list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if it fails.")] = False,
+    priority: Annotated[
+        Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")
+    ] = None,
+    failure_strategy: Annotated[
+        FailureStrategy | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")
+    ] = None,
+    worker_group: Annotated[str | None, typer.Option(help="Instead of the definition's.")] = None,
+    version: Annotated[int | None, typer.Option(min=1, help="Another version than the current one.")] = None,
+    project: Project = "default",
+) -> None:
+    """Start a workflow: one row in `command`, which the master of its slot takes."""
+    import json
+
+    from dao import commands, definitions
+    from model.errors import Refused
+    from model.workflow import ReleaseState
+    from shoal.cli.answer import hint, print_json, say
+    from shoal.waiting import follow_command
+
+    values = _values(param or [])
+    async with call.asking() as ask:
+        head = await definitions.find(ask.connection, name, project)
+        if head.release_state is not ReleaseState.ONLINE:
+            raise Refused(f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it')
+        async with ask.database.writing() as connection:
+            command = await commands.insert(
+                connection,
+                head.code,
+                version=version,
+                params=json.dumps(values),
+                priority=priority,
+                failure_strategy=failure_strategy,
+                worker_group=worker_group,
+            )
+        if not wait:
+            if call.as_json:
+                print_json({"command_id": str(command), "workflow": head.name})
+                return
+            say(f'Workflow "{head.name}" is asked for by command {command}.')
+            hint(f"See it: shoal show {head.name}   Why does it not run: shoal why command {command}")
+            return
+        end = await follow_command(ask.database, command, None if call.as_json else _tell_started)
+    if call.as_json:
+        print_json(end.as_json())
+    else:
+        say(end.sentence)
+        hint(f"See its tasks: shoal show {end.run_id}")
+    if not end.succeeded:
+        sys.exit(RUN_FAILED)
+
+
+def _tell_started(sentence: str) -> None:
+    from shoal.cli.answer import say
+
+    say(sentence)
+
+
+def _values(given: Sequence[str]) -> dict[str, str]:
+    """The parameters of a start. Raises `Refused`."""
+    from model.errors import Refused
+
+    values: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise Refused(f'--param "{each}" has no value; write it as name=value')
+        values[name] = value
+    return values
+
+
+def _fields(head: Definition) -> dict[str, object]:
+    return {
+        "code": head.code,
+        "project": head.project,
+        "name": head.name,
+        "version": head.version,
+        "release_state": head.release_state,
+    }

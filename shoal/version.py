@@ -1,0 +1,13 @@
+"""Which Shoal this is."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+
+def shoal_version() -> str:
+    """The version that is installed; `unknown` when it runs from a folder that was never installed."""
+    try:
+        return version("shoal")
+    except PackageNotFoundError:
+        return "unknown"

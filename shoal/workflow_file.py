@@ -1,0 +1,161 @@
+"""Workflow definitions in YAML files: read, and checked so far that a worker could run them.
+
+One workflow a document. Its keys are `name`, `project` and `release_state`, and those of `model.workflow.WorkflowSpec`.
+All that is wrong with it is told at once, each with file, line, task and cure; nothing is saved unless all is right.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from model.errors import NotFound, Refused
+from model.workflow import InvalidWorkflow, Name, Problem, ReleaseState, WorkflowSpec
+from shoal.yaml_lines import BYTES_MAX, BadYaml, Document, Number, read_documents
+from worker.tasks.catalog import TaskCatalog
+
+FAULTS_SHOWN_MAX = 20
+
+
+class Head(BaseModel):
+    """What names a workflow, beside what it does."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    project: Name = "default"
+    release_state: ReleaseState = ReleaseState.ONLINE
+
+
+@dataclass(frozen=True)
+class WorkflowDocument:
+    """One workflow of a file."""
+
+    project: str
+    name: str
+    release_state: ReleaseState
+    spec: WorkflowSpec
+
+
+class BadWorkflowFile(Refused):
+    """A file that cannot be applied: a line of text for each fault."""
+
+    def __init__(self, faults: Iterable[str]) -> None:
+        self.faults = tuple(faults)
+        more = len(self.faults) - FAULTS_SHOWN_MAX
+        shown = [*self.faults[:FAULTS_SHOWN_MAX], *([f"and {more} more"] if more > 0 else [])]
+        super().__init__("\n       ".join(shown))
+
+
+def read_workflow_file(path: Path, catalog: TaskCatalog) -> list[WorkflowDocument]:
+    """All workflows in a file.
+
+    Args:
+        path: of a YAML file.
+        catalog: the task types against which the tasks are checked.
+    Raises:
+        NotFound: there is no such file.
+        BadWorkflowFile: it cannot be read, or something in it is wrong.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}") from None
+    except OSError as error:
+        raise BadWorkflowFile([f"{path}: it cannot be read: {error.strerror}"]) from None
+    return parse_workflows(data, str(path), catalog)
+
+
+def parse_workflows(data: bytes, file: str, catalog: TaskCatalog) -> list[WorkflowDocument]:
+    """The same from bytes; `file` is what the sentences call it."""
+    try:
+        documents = read_documents(data)
+    except BadYaml as error:
+        raise BadWorkflowFile([f"{file}:{error.line}: {error}"]) from None
+    if not documents:
+        raise BadWorkflowFile([f"{file}: there is no workflow in it; begin with `name:` and `tasks:`"])
+    found: list[WorkflowDocument] = []
+    faults: list[str] = []
+    for document in documents:
+        try:
+            found.append(_workflow(document, catalog))
+        except InvalidWorkflow as error:
+            lines = sorted((document.line_of(problem.where), problem.sentence) for problem in error.problems)
+            faults += [f"{file}:{line}: {sentence}" for line, sentence in lines]
+    faults += _twice(found, file)
+    if faults:
+        raise BadWorkflowFile(faults)
+    return found
+
+
+def _workflow(document: Document, catalog: TaskCatalog) -> WorkflowDocument:
+    content = _plain(document.content)
+    if not isinstance(content, dict):
+        raise InvalidWorkflow([Problem(where=(), sentence="a workflow is a mapping with `name:` and `tasks:`")])
+    if isinstance(params := document.content.get("params"), dict):
+        content["params"] = {name: _written(value) for name, value in params.items()}
+    head_fields = {name: content.pop(name) for name in Head.model_fields if name in content}
+    problems = list(_head_problems(head_fields))
+    try:
+        spec = WorkflowSpec.parse(content)
+        problems += _unrunnable(spec, catalog)
+    except InvalidWorkflow as error:
+        problems += error.problems
+    if problems:
+        raise InvalidWorkflow(problems)
+    head = Head.model_validate(head_fields)
+    return WorkflowDocument(head.project, head.name, head.release_state, spec)
+
+
+def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
+    try:
+        Head.model_validate(fields)
+    except ValidationError as error:
+        for part in error.errors(include_url=False):
+            name, said = part["loc"][0], part["msg"]
+            missing = part["type"] == "missing"
+            sentence = f'the field "{name}" is missing' if missing else f'field "{name}": {said[:1].lower()}{said[1:]}'
+            yield Problem(where=(name,), sentence=sentence)
+
+
+def _unrunnable(spec: WorkflowSpec, catalog: TaskCatalog) -> Iterator[Problem]:
+    """The tasks that no worker of this version could run."""
+    for place, task in enumerate(spec.tasks):
+        params = json.dumps(task.params)
+        try:
+            catalog.make(task.type, params, {})
+        except Refused as error:
+            is_known = task.type in catalog.known()
+            if is_known and "${" in params:
+                continue  # a reference may stand for what is asked; its value comes with the command
+            where = ("tasks", place, "params" if is_known else "type")
+            yield Problem(where=where, sentence=f'task "{task.name}": {error}')
+
+
+def _twice(found: list[WorkflowDocument], file: str) -> Iterator[str]:
+    seen: set[tuple[str, str]] = set()
+    for each in found:
+        if (each.project, each.name) in seen:
+            yield f'{file}: the workflow "{each.name}" stands there twice; give each a name of its own'
+        seen.add((each.project, each.name))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Number):
+        return value.value
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _written(value: Any) -> Any:
+    """A parameter is a text: a number is taken as it was written."""
+    return value.written if isinstance(value, Number) else _plain(value)

@@ -1,0 +1,36 @@
+"""A database with our schema, as a node of the cluster sees it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from dao.database import Database
+from tests.dao.scene import Scene
+from tests.servers.postgres import PostgresServer
+
+
+@pytest_asyncio.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """A fresh database with the schema, and nothing in it."""
+    opened = Database(database_url, application_name="shoal-test")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def scene(database: Database) -> Scene:
+    """The same with sentences for what a test wants to be there."""
+    return Scene(database)
+
+
+@pytest_asyncio.fixture
+async def empty_database(postgres_server: PostgresServer) -> AsyncIterator[Database]:
+    """A database without any schema."""
+    name = "empty"
+    opened = Database(postgres_server.create_database(name), application_name="shoal-test")
+    yield opened
+    await opened.close()
+    postgres_server.drop_database(name)

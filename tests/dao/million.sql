@@ -1,0 +1,42 @@
+-- A cluster in full swing: a million commands wait, a million tasks and runs are history, a thousand of each are not.
+-- The statistics are of an early moment, when all that there was waited or ran; autovacuum would mend them some time.
+SET session_replication_role = replica;
+ALTER TABLE command SET (autovacuum_enabled = off);
+ALTER TABLE task_instance SET (autovacuum_enabled = off);
+ALTER TABLE workflow_instance SET (autovacuum_enabled = off);
+ALTER TABLE task_event SET (autovacuum_enabled = off);
+ALTER TABLE node SET (autovacuum_enabled = off);
+
+-- Masters 1 to 50, of which 1 and 2 live; workers 51 to 100, of which 51 and 52 live.
+INSERT INTO node (incarnation, kind, address, state, process_boot, process_id, process_started)
+SELECT gen_random_uuid(), CASE WHEN i <= 50 THEN 'MASTER' ELSE 'WORKER' END, '10.0.0.1:' || i,
+       CASE WHEN i IN (1, 2, 51, 52) THEN 'ALIVE' ELSE 'FENCED' END, 'boot', i, i
+FROM generate_series(1, 100) AS i;
+INSERT INTO node_beat (node_id) SELECT id FROM node;
+
+-- A thousand runs, and for each a task: of workers 51 to 54 the first 500, queued the others.
+INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy, priority,
+                               worker_group)
+SELECT 2000000 + i, 1001, 1, 'RUNNING_EXECUTION', 1 + i % 4, 'CONTINUE', 'MEDIUM', 'default'
+FROM generate_series(1, 1000) AS i;
+INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
+                           workflow_priority, task_priority, worker_id, started_at)
+SELECT i, 1, 'a', 'FAKE', CASE WHEN i <= 500 THEN 'RUNNING_EXECUTION' ELSE 'QUEUED' END, 'default', 'MEDIUM', 'MEDIUM',
+       CASE WHEN i <= 500 THEN 51 + i % 4 END, clock_timestamp()
+FROM generate_series(1, 1000) AS i;
+INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
+SELECT 1 + i % 1000, 1, 1, 'SUCCESS' FROM generate_series(1, 2000) AS i;
+INSERT INTO command (type, workflow_code) SELECT 'START_PROCESS', 1001 FROM generate_series(1, 1000) AS i;
+ANALYZE;
+
+INSERT INTO command (type, workflow_code, priority)
+SELECT 'START_PROCESS', 1001, (ARRAY['HIGHEST', 'HIGH', 'MEDIUM', 'LOW', 'LOWEST'])[1 + (i * 7919::bigint) % 5]
+FROM generate_series(1, 999000) AS i;
+INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy, priority,
+                               worker_group, ended_at)
+SELECT 3000000 + i, 1001, 1, 'SUCCESS', 1 + i % 4, 'CONTINUE', 'MEDIUM', 'default', clock_timestamp()
+FROM generate_series(1, 1000000) AS i;
+INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
+                           workflow_priority, task_priority, worker_id, started_at, ended_at)
+SELECT 1000 + i, 1, 'a', 'FAKE', 'SUCCESS', 'default', 'MEDIUM', 'MEDIUM', 51 + i % 4, clock_timestamp(), clock_timestamp()
+FROM generate_series(1, 1000000) AS i;

@@ -1,0 +1,117 @@
+"""What a test of statements wants to be there: nodes, commands, runs and tasks, each in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao import nodes, task_claims, task_instances, workflow_instances
+from dao.database import Database
+from dao.nodes import Me, NodeRow
+from dao.task_claims import ClaimedTask
+from dao.task_instances import NewTask
+from dao.workflow_instances import NewInstance
+from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.nodes import NodeKind, ProcessIdentity
+from model.workflow import FailureStrategy, Priority
+
+
+class Scene:
+    """Writes through `dao` where it can, by SQL where a test needs what `dao` would never write."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._command = 1_000_000
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[AsyncConnection]:
+        """One transaction, as everybody writes."""
+        async with self.database.writing() as connection:
+            yield connection
+
+    async def sql(self, statement: str, **values: Any) -> list[Any]:
+        """Run one statement in a transaction of its own; its rows, a lone column without its tuple."""
+        async with self.writing() as connection:
+            done = await connection.execute(text(statement), values)
+            rows = [tuple(row) for row in done.all()] if done.returns_rows else []
+        return [row[0] if len(row) == 1 else row for row in rows]
+
+    async def node(self, kind: NodeKind, address: str = "10.0.0.1:5678") -> Me:
+        """A node that has just begun its life."""
+        async with self.writing() as connection:
+            return await nodes.enlist(connection, uuid4(), kind, address, ProcessIdentity("boot", 17, 4711), "")
+
+    async def master(self) -> Me:
+        """A living master."""
+        return await self.node(NodeKind.MASTER)
+
+    async def worker(self) -> Me:
+        """A living worker."""
+        return await self.node(NodeKind.WORKER, "10.0.0.2:1234")
+
+    async def fence(self, dead: Me) -> bool:
+        """Fence a node; whether it was us who did."""
+        return await nodes.fence(self.database, await self.row_of(dead), "a test")
+
+    async def row_of(self, wanted: Me) -> NodeRow:
+        """A living node as others see it."""
+        async with self.database.reading() as connection:
+            return next(row for row in await nodes.living(connection) if row.epoch == wanted.epoch)
+
+    async def commands(self, count: int, *, priority: str | None = None, age: str = "0 s") -> list[CommandId]:
+        """Waiting START commands, in order."""
+        return await self.sql(
+            "INSERT INTO command (type, workflow_code, priority, created_at) "
+            "SELECT 'START_PROCESS', 1001, :priority, now() - CAST(:age AS interval) FROM generate_series(1, :count) "
+            "RETURNING id",
+            count=count,
+            priority=priority,
+            age=age,
+        )
+
+    async def instance(self, master: Me, *, priority: Priority = Priority.MEDIUM) -> WorkflowInstanceId:
+        """A running instance of that master."""
+        self._command += 1
+        command = CommandId(self._command)
+        new = NewInstance(command, WorkflowCode(1001), 1, FailureStrategy.CONTINUE, priority, "default", "{}")
+        async with self.writing() as connection:
+            return (await workflow_instances.insert(connection, [new], master.epoch))[command]
+
+    async def queue(self, instance: WorkflowInstanceId, *codes: int, master: Me, **fields: Any) -> None:
+        """Queue the first attempts of the tasks with these codes; see `new_task` for the fields."""
+        async with self.writing() as connection:
+            await task_instances.queue(connection, [new_task(instance, code, **fields) for code in codes], master.epoch)
+
+    async def claim(self, worker: Me, limit: int = 100, groups: Sequence[str] = ("default",)) -> list[ClaimedTask]:
+        """Have a worker claim tasks."""
+        async with self.writing() as connection:
+            return await task_claims.claim(connection, groups, limit, worker.epoch)
+
+    async def states(self) -> dict[int, str]:
+        """The state of the latest attempt of each task, by code; for scenes with one instance."""
+        return dict(await self.sql("SELECT task_code, state FROM task_instance ORDER BY attempt"))
+
+
+def new_task(
+    instance: WorkflowInstanceId,
+    code: int,
+    *,
+    attempt: int = 1,
+    write_ahead: bool = True,
+    worker_group: str = "default",
+    workflow_priority: Priority = Priority.MEDIUM,
+    task_priority: Priority = Priority.MEDIUM,
+) -> NewTask:
+    """A FAKE task to be queued."""
+    return NewTask(
+        *(instance, TaskCode(code), attempt, f"task {code}", "FAKE", write_ahead, worker_group),
+        *(workflow_priority, task_priority, "{}", "{}"),
+    )
+
+
+NOBODY = Epoch(999_999)

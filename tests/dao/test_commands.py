@@ -1,0 +1,191 @@
+"""`dao/commands.py`: each command goes to one master, in order, and leaves a record."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from dao import commands
+from dao.commands import Outcome
+from dao.errors import BadData
+from model.commands import CommandRow
+from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.nodes import Slot
+from model.workflow import FailureStrategy, Priority
+from tests.dao.scene import Scene
+
+ALL = Slot(0, 1)
+
+
+async def taken(scene: Scene, slot: Slot = ALL, limit: int = 100, id_step: int = 1) -> list[CommandRow]:
+    async with scene.writing() as connection:
+        return await commands.claim(connection, slot, limit, id_step)
+
+
+def ids(rows: list[CommandRow]) -> list[CommandId]:
+    return [row.id for row in rows]
+
+
+async def test_two_lines_of_sql_and_the_function_ask_for_the_same(scene: Scene) -> None:
+    await scene.sql("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 1001)")
+    async with scene.writing() as connection:
+        await commands.insert(connection, WorkflowCode(1001))
+    by_hand, by_function = await taken(scene)
+    for name in ("type", "workflow_code", "workflow_version", "params", "priority", "worker_group", "created_by"):
+        assert getattr(by_hand, name) == getattr(by_function, name)
+
+
+async def test_a_start_keeps_all_that_it_was_given(scene: Scene) -> None:
+    async with scene.writing() as connection:
+        id_ = await commands.insert(
+            connection,
+            WorkflowCode(1001),
+            version=3,
+            params='{"day": "2026-01-31"}',
+            priority=Priority.HIGH,
+            failure_strategy=FailureStrategy.END,
+            worker_group="gpu",
+            created_by="anna",
+        )
+    [row] = await taken(scene)
+    assert (row.id, row.type, row.workflow_code, row.workflow_version) == (id_, "START_PROCESS", "1001", "3")
+    assert (row.params, row.priority, row.failure_strategy) == ('{"day": "2026-01-31"}', "HIGH", "END")
+    assert (row.worker_group, row.created_by) == ("gpu", "anna")
+
+
+async def test_a_claim_takes_its_slot_and_leaves_the_others(scene: Scene) -> None:
+    made = await scene.commands(10)
+    slot = Slot(1, 3)
+    assert ids(await taken(scene, slot)) == [id_ for id_ in made if slot.owns(id_)]
+    assert await scene.sql("SELECT id FROM command ORDER BY id") == [id_ for id_ in made if not slot.owns(id_)]
+
+
+async def test_ids_in_strides_are_shared_by_their_stride(scene: Scene) -> None:
+    await scene.sql("ALTER TABLE command ALTER id SET INCREMENT BY 2")
+    made = await scene.commands(8)
+    slot = Slot(0, 2)
+    got = ids(await taken(scene, slot, id_step=2))
+    assert got == [id_ for id_ in made if slot.owns(id_, step=2)]
+    assert len(got) == 4
+    async with scene.writing() as connection:
+        assert await commands.id_increment(connection) == 2
+
+
+async def test_a_claim_is_ordered_by_urgency_then_age_and_keeps_its_limit(scene: Scene) -> None:
+    low = await scene.commands(2, priority="low")
+    medium = await scene.commands(2)
+    unknown = await scene.commands(1, priority="SUPER")
+    highest = await scene.commands(2, priority="HIGHEST")
+    [recover] = await scene.sql(
+        "INSERT INTO command (type, workflow_instance_id, priority) "
+        "VALUES ('RECOVER_TOLERANCE_FAULT_PROCESS', 5, 'LOWEST') RETURNING id"
+    )
+    order = [recover, *highest, *medium, *unknown, *low]
+    assert ids(await taken(scene, limit=4)) == order[:4]
+    assert ids(await taken(scene)) == order[4:]
+
+
+async def test_two_masters_that_believe_in_one_slot_share_its_commands(scene: Scene) -> None:
+    made = await scene.commands(10)
+    async with scene.writing() as one, scene.writing() as other:
+        first = ids(await commands.claim(one, ALL, 4, 1))
+        second = ids(await commands.claim(other, ALL, 100, 1))
+    assert (first, second) == (made[:4], made[4:])
+
+
+async def test_a_claim_that_is_not_committed_leaves_the_commands(scene: Scene) -> None:
+    made = await scene.commands(3)
+    with pytest.raises(RuntimeError):
+        async with scene.writing() as connection:
+            await commands.claim(connection, ALL, 100, 1)
+            raise RuntimeError("the master dies here")
+    assert ids(await taken(scene)) == made
+
+
+async def test_what_waited_too_long_is_taken_by_anybody_oldest_first(scene: Scene) -> None:
+    await scene.commands(2)
+    younger = await scene.commands(1, age="1 h")
+    older = await scene.commands(1, age="2 h")
+    async with scene.writing() as connection:
+        assert ids(await commands.steal(connection, timedelta(minutes=30), 1)) == older
+        assert ids(await commands.steal(connection, timedelta(minutes=30), 10)) == younger
+    assert await scene.sql("SELECT count(*) FROM command") == [2]
+
+
+async def test_rows_that_no_program_could_read_are_fetched_as_text(scene: Scene) -> None:
+    await scene.sql(
+        "INSERT INTO command (type, workflow_code, workflow_version, params, created_at) VALUES "
+        "('START_PROCESS', 1001, 1, repeat('[', 3000), 'infinity'), ('', 0, -1, '', '-infinity'), "
+        "('START_PROCESS', 1001, NULL, '{}', 'epoch'::timestamptz + interval '18000 years')"
+    )
+    assert [row.created_at for row in await taken(scene)][:2] == ["infinity", "-infinity"]
+
+
+async def test_a_look_tells_what_waits_for_whom(scene: Scene) -> None:
+    me, other = await scene.master(), await scene.master()
+
+    async def look(slot: Slot | None) -> tuple[bool, bool, bool]:
+        async with scene.database.reading() as connection:
+            found = await commands.work_waits(connection, slot, timedelta(minutes=1), 1, me.epoch)
+        return found.mine, found.aged, found.events
+
+    assert await look(ALL) == (False, False, False)
+    [id_] = await scene.commands(1)
+    assert await look(Slot(id_ % 2, 2)) == (True, False, False)
+    assert await look(Slot((id_ + 1) % 2, 2)) == (False, False, False)
+    assert await look(None) == (False, False, False)
+    await scene.commands(1, age="1 h")
+    assert await look(None) == (False, True, False)
+    event = "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) VALUES (:id, 1, 1, 'SUCCESS')"
+    await scene.sql(event, id=await scene.instance(other))
+    assert await look(None) == (False, True, False)
+    await scene.sql(event, id=await scene.instance(me))
+    assert await look(None) == (False, True, True)
+
+
+async def test_every_outcome_is_recorded_and_a_refused_command_is_kept_whole(scene: Scene) -> None:
+    master = await scene.master()
+    await scene.commands(1)
+    await scene.sql(
+        "INSERT INTO command (type, workflow_code, workflow_version, workflow_instance_id, params, priority, "
+        "failure_strategy, worker_group, created_at, created_by) "
+        "VALUES (:type, 7, 8, 9, '{', 'SUPER', 'MAYBE', 'g', 'infinity', 'anna')",
+        type="X" * 5000,
+    )
+    async with scene.writing() as connection:
+        good, bad = await commands.claim(connection, Slot(0, 1), 10, 1)
+        outcomes = [Outcome(good, WorkflowInstanceId(42)), Outcome(bad, None, "it is broken")]
+        await commands.record(connection, outcomes, master.epoch, Slot(0, 1))
+    assert await scene.sql(
+        "SELECT command_id, outcome, workflow_instance_id, slot_total, isfinite(created_at) "
+        "FROM command_history ORDER BY command_id"
+    ) == [(good.id, "DONE", 42, 1, True), (bad.id, "ERROR", None, 1, True)]
+    assert await scene.sql(
+        "SELECT type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy, "
+        "worker_group, created_at::text, created_by, reason, master_id FROM error_command"
+    ) == [("X" * 5000, 7, 8, 9, "{", "SUPER", "MAYBE", "g", "infinity", "anna", "it is broken", master.epoch)]
+
+
+async def test_a_command_is_recorded_once_and_no_more(scene: Scene) -> None:
+    master = await scene.master()
+    await scene.commands(1)
+    [row] = await taken(scene)
+    async with scene.writing() as connection:
+        await commands.record(connection, [Outcome(row, WorkflowInstanceId(1))], master.epoch, None)
+    with pytest.raises(BadData):
+        async with scene.writing() as connection:
+            await commands.record(connection, [Outcome(row, WorkflowInstanceId(2))], master.epoch, None)
+
+
+async def test_an_insert_wakes_the_masters_once_for_many_rows(scene: Scene) -> None:
+    async with scene.database.reading() as connection:
+        await connection.execute(text("LISTEN shoal_command"))
+        await scene.commands(50)
+        driver = (await connection.get_raw_connection()).driver_connection
+        assert driver is not None
+        heard = [notification.payload async for notification in driver.notifies(timeout=1, stop_after=1)]
+        heard += [notification.payload async for notification in driver.notifies(timeout=0.1)]
+        await connection.execute(text("UNLISTEN *"))
+    assert heard == [""]

@@ -1,0 +1,194 @@
+"""`dao/nodes.py`: who may write, and that a fence waits for writes under way and is seen by all later ones."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from dao import nodes
+from dao.database import Database
+from dao.nodes import Me, application_name
+from model.errors import Fenced, ShoalError, Unavailable
+from model.ids import Epoch
+from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
+from tests.dao.scene import Scene
+
+
+def heartbeat_of(me: Me) -> Heartbeat:
+    return Heartbeat(epoch=me.epoch, kind=me.kind, address=me.address, running=3, slot_current=0, slot_total=1)
+
+
+async def beat(scene: Scene, me: Me, beat_no: int, *, unsure: bool = False) -> int:
+    async with scene.writing() as connection:
+        return (await nodes.beat(connection, me, beat_no, unsure=unsure, heartbeat=heartbeat_of(me)))[0]
+
+
+async def test_each_life_gets_a_higher_epoch(scene: Scene) -> None:
+    first, second = await scene.master(), await scene.worker()
+    assert second.epoch > first.epoch
+
+
+async def test_the_living_are_seen_with_their_beats(scene: Scene) -> None:
+    master, worker, dead = await scene.master(), await scene.worker(), await scene.master()
+    await scene.fence(dead)
+    await beat(scene, master, 0)
+    async with scene.database.reading() as connection:
+        seen_master, seen_worker = await nodes.living(connection)
+    assert (seen_master.epoch, seen_master.beat_no, seen_master.heartbeat) == (master.epoch, 1, heartbeat_of(master))
+    assert seen_master.heartbeat is not None
+    assert seen_master.heartbeat.status is NodeStatus.NORMAL
+    assert 0 <= seen_master.beat_age_s < 60
+    assert (seen_worker.epoch, seen_worker.kind, seen_worker.heartbeat) == (worker.epoch, NodeKind.WORKER, None)
+
+
+async def test_a_beat_gives_the_next_number_and_all_who_live(scene: Scene) -> None:
+    me, other = await scene.master(), await scene.worker()
+    async with scene.writing() as connection:
+        number, living = await nodes.beat(connection, me, 0, unsure=False, heartbeat=heartbeat_of(me))
+    assert number == 1
+    assert [row.epoch for row in living] == [me.epoch, other.epoch]
+    assert await beat(scene, me, 1) == 2
+
+
+async def test_a_beat_with_a_number_that_is_not_the_last_finds_itself_fenced(scene: Scene) -> None:
+    """History was rewritten under us: a restored backup, a cloned machine."""
+    me = await scene.master()
+    await beat(scene, me, 0)
+    for wrong in (0, 2):
+        with pytest.raises(Fenced):
+            await beat(scene, me, wrong)
+
+
+async def test_an_unsure_beat_is_right_whether_the_last_one_arrived_or_not(scene: Scene) -> None:
+    me = await scene.master()
+    assert await beat(scene, me, 0, unsure=True) == 1  # it had not arrived
+    assert await beat(scene, me, 0, unsure=True) == 2  # it had
+    with pytest.raises(Fenced):
+        await beat(scene, me, 0, unsure=True)
+
+
+async def test_a_stranger_with_our_epoch_cannot_write_or_beat(scene: Scene) -> None:
+    me = await scene.master()
+    clone = replace(me, incarnation=uuid4())
+    with pytest.raises(Fenced):
+        await beat(scene, clone, 0)
+    for ask in (nodes.hold_alive, nodes.barrier):
+        with pytest.raises(Fenced):
+            async with scene.writing() as connection:
+                await ask(connection, clone)
+
+
+async def test_a_fenced_node_can_neither_write_nor_beat_and_is_fenced_once(scene: Scene) -> None:
+    me = await scene.master()
+    row = await scene.row_of(me)
+    assert await nodes.fence(scene.database, row, "its beat stood still") is True
+    assert await nodes.fence(scene.database, row, "again") is False
+    assert await scene.sql("SELECT state, ended_why FROM node") == [("FENCED", "its beat stood still")]
+    with pytest.raises(Fenced, match=f"epoch {me.epoch}"):
+        await beat(scene, me, 0)
+    for ask in (nodes.hold_alive, nodes.barrier):
+        with pytest.raises(Fenced):
+            async with scene.writing() as connection:
+                await ask(connection, me)
+
+
+async def test_a_leaving_node_still_writes_and_one_that_left_does_not(scene: Scene) -> None:
+    me = await scene.master()
+    async with scene.writing() as connection:
+        await nodes.set_leaving(connection, me)
+        await nodes.hold_alive(connection, me)
+    assert (await scene.row_of(me)).state is NodeState.LEAVING
+    async with scene.writing() as connection:
+        await nodes.set_left(connection, me)
+    with pytest.raises(Fenced):
+        async with scene.writing() as connection:
+            await nodes.hold_alive(connection, me)
+
+
+async def test_a_fence_ends_the_sessions_of_the_dead_and_no_others(scene: Scene) -> None:
+    """One that was stopped inside a transaction would hold its share lock, and so the fence, for ever."""
+    me, bystander = await scene.master(), await scene.master()
+    asleep = Database(scene.database.url, application_name=application_name(me.kind, me.epoch))
+    awake = Database(scene.database.url, application_name=application_name(bystander.kind, bystander.epoch))
+    try:
+        async with awake.writing() as neighbour:
+            await nodes.hold_alive(neighbour, bystander)
+            with pytest.raises(ShoalError):
+                async with asleep.writing() as connection:
+                    await nodes.hold_alive(connection, me)
+                    assert await asyncio.wait_for(scene.fence(me), timeout=1.5) is True
+                    await nodes.hold_alive(connection, me)
+            await nodes.hold_alive(neighbour, bystander)
+    finally:
+        await asleep.close()
+        await awake.close()
+
+
+async def test_a_fence_waits_for_a_write_under_way_and_is_seen_by_the_next(scene: Scene) -> None:
+    me = await scene.master()  # its sessions here have another name, so the fence cannot end them and must wait
+    async with scene.writing() as connection:
+        await nodes.hold_alive(connection, me)
+        fence = asyncio.create_task(scene.fence(me))
+        await asyncio.sleep(0.3)
+        assert not fence.done()
+    assert await fence is True
+    with pytest.raises(Fenced):
+        async with scene.writing() as connection:
+            await nodes.hold_alive(connection, me)
+
+
+async def test_a_write_that_meets_a_fence_under_way_waits_and_finds_itself_fenced(scene: Scene) -> None:
+    me = await scene.master()
+
+    async def write() -> None:
+        async with scene.writing() as connection:
+            await nodes.hold_alive(connection, me)
+
+    async with scene.writing() as fencing:
+        await fencing.exec_driver_sql(f"UPDATE node SET state = 'FENCED' WHERE id = {me.epoch}")
+        late = asyncio.create_task(write())
+        await asyncio.sleep(0.3)
+        assert not late.done()
+    with pytest.raises(Fenced):
+        await late
+
+
+async def test_a_fence_that_cannot_get_the_row_says_so_and_may_be_tried_again(scene: Scene) -> None:
+    me = await scene.master()
+    async with scene.writing() as connection:
+        await nodes.hold_alive(connection, me)
+        with pytest.raises(Unavailable):
+            await scene.fence(me)
+    assert await scene.fence(me) is True
+
+
+async def test_a_barrier_waits_for_our_earlier_write(scene: Scene) -> None:
+    """After a COMMIT that was cut: its backend may still be committing."""
+    me = await scene.master()
+
+    async def look_behind_the_barrier() -> list[int]:
+        async with scene.writing() as connection:
+            await nodes.barrier(connection, me)
+        return await scene.sql("SELECT count(*) FROM command")
+
+    async with scene.writing() as earlier:
+        await nodes.hold_alive(earlier, me)
+        await earlier.exec_driver_sql("INSERT INTO command (type) VALUES ('START_PROCESS')")
+        look = asyncio.create_task(look_behind_the_barrier())
+        await asyncio.sleep(0.3)
+        assert not look.done()
+    assert await look == [1]
+
+
+async def test_a_beat_does_not_wait_for_our_own_slow_write(scene: Scene) -> None:
+    me = await scene.master()
+    async with scene.writing() as slow:
+        await nodes.hold_alive(slow, me)
+        assert await asyncio.wait_for(beat(scene, me, 0), timeout=1) == 1
+
+
+def test_sessions_are_named_after_kind_and_epoch() -> None:
+    assert application_name(NodeKind.MASTER, Epoch(17)) == "shoal-master-17"

@@ -1,0 +1,205 @@
+"""Each hot statement walks its index and reads in proportion to what it takes, whatever the statistics say.
+
+The tables fill and empty within seconds, so a plan that is right only after ANALYZE is wrong. All statements are run as
+`dao` sends them, with the settings of our sessions, in a database with a million commands, runs and finished tasks
+(million.sql), under four kinds of statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao import commands, nodes, task_claims, task_events, task_instances, workflow_instances
+from dao.database import Database
+from dao.task_claims import Report
+from dao.workflow_instances import InstanceEnd
+from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
+from model.nodes import Slot
+from model.states import TaskState, WorkflowState
+from tests.conftest import SCHEMA
+from tests.dao.explaining import Explaining
+from tests.dao.scene import Scene, new_task
+from tests.servers.postgres import PostgresServer
+
+BIG = {"command", "task_instance", "workflow_instance"}
+LIVING_MASTER, LIVING_WORKER, DEAD_WORKER = Epoch(1), Epoch(51), Epoch(53)
+RUNNING = [WorkflowInstanceId(id_) for id_ in range(4, 1001, 4)]
+"""The unfinished instances of the living master."""
+
+
+@dataclass(frozen=True)
+class Hot:
+    """A statement, the indexes that it must walk, and how many rows of the big tables it may read in all."""
+
+    call: Callable[[AsyncConnection], Awaitable[Any]]
+    indexes: set[str]
+    rows_read_max: int
+
+
+HOT = {
+    "claim, small batch": Hot(lambda c: commands.claim(c, Slot(1, 2), 20, 1), {"command_claim", "command_pkey"}, 100),
+    "claim, large batch of three": Hot(
+        lambda c: commands.claim(c, Slot(1, 3), 5_000, 1), {"command_claim", "command_pkey"}, 25_000
+    ),
+    "steal": Hot(lambda c: commands.steal(c, timedelta(0), 500), {"command_age", "command_pkey"}, 1_000),
+    "steal, nothing is old": Hot(lambda c: commands.steal(c, timedelta(days=1), 500), {"command_age"}, 0),
+    "idle look of a master": Hot(
+        lambda c: commands.work_waits(c, Slot(0, 2), timedelta(days=1), 1, Epoch(77)),
+        {"command_pkey", "command_age"},
+        2_100,
+    ),
+    "idle look without a slot": Hot(
+        lambda c: commands.work_waits(c, None, timedelta(days=1), 1, LIVING_MASTER), {"command_age"}, 2_100
+    ),
+    "consume": Hot(
+        lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_pkey", "workflow_instance_pkey"}, 500
+    ),
+    "queue": Hot(
+        lambda c: task_instances.queue(c, [new_task(each, 2) for each in RUNNING], LIVING_MASTER),
+        {"workflow_instance_pkey"},
+        len(RUNNING),
+    ),
+    "kill": Hot(lambda c: task_instances.kill(c, RUNNING[:5], LIVING_MASTER), set(), 2_100),
+    "latest attempts": Hot(
+        lambda c: task_instances.latest_attempts(c, RUNNING), {"task_instance_attempt"}, len(RUNNING)
+    ),
+    "finish": Hot(
+        lambda c: workflow_instances.finish(
+            c, [InstanceEnd(each, WorkflowState.SUCCESS, "") for each in RUNNING], LIVING_MASTER
+        ),
+        {"workflow_instance_pkey"},
+        len(RUNNING),
+    ),
+    "take over": Hot(
+        lambda c: workflow_instances.take_over(c, [WorkflowInstanceId(2), WorkflowInstanceId(3)], LIVING_MASTER),
+        {"workflow_instance_pkey"},
+        10,
+    ),
+    "owned": Hot(lambda c: workflow_instances.owned(c, LIVING_MASTER), {"workflow_instance_unfinished"}, 250),
+    "hand on": Hot(
+        lambda c: workflow_instances.hand_on(c, 100), {"workflow_instance_unfinished", "workflow_instance_pkey"}, 1_200
+    ),
+    "mark lost": Hot(lambda c: task_instances.mark_lost(c, 100), {"task_instance_running", "task_instance_pkey"}, 700),
+    "task claim": Hot(
+        lambda c: task_claims.claim(c, ["gpu", "default"], 50, LIVING_WORKER),
+        {"task_instance_queue", "task_instance_pkey", "workflow_instance_pkey"},
+        150,
+    ),
+    "task claim, nothing is queued": Hot(
+        lambda c: task_claims.claim(c, ["gpu"], 50, LIVING_WORKER), {"task_instance_queue"}, 0
+    ),
+    "idle look of a worker": Hot(
+        lambda c: task_claims.work_waits(c, ["gpu"], LIVING_WORKER),
+        {"task_instance_queue", "task_instance_running"},
+        125,
+    ),
+    "report": Hot(
+        lambda c: task_claims.report(
+            c,
+            [Report(TaskInstanceId(id_), 1, TaskState.SUCCESS, "", 0, None) for id_ in range(2, 501, 4)],
+            DEAD_WORKER,
+        ),
+        {"task_instance_pkey"},
+        125,
+    ),
+    "living nodes": Hot(lambda c: nodes.living(c), {"node_alive", "node_beat_pkey"}, 0),
+}
+
+
+@pytest.fixture(scope="module")
+def full_server() -> Iterator[PostgresServer]:
+    """A server that does not wait for the disk; its database `full` has a million of everything."""
+    settings = {"full_page_writes": "off", "synchronous_commit": "off", "max_wal_size": "8GB", "autovacuum": "off"}
+    with PostgresServer(fsync=False, settings={**settings, "shared_buffers": "512MB"}) as server:
+        server.create_database("full")
+        with server.connect("full") as connection:
+            connection.execute(SCHEMA.read_bytes())
+            connection.execute((Path(__file__).parent / "million.sql").read_bytes())
+        yield server
+
+
+# In this order: each begins where the one before ended.
+STATISTICS = {
+    "of an early moment": "SELECT",
+    "none": """
+        DELETE FROM pg_statistic WHERE starelid >= 16384;
+        UPDATE pg_class SET reltuples = -1, relpages = 0, relallvisible = 0 WHERE oid >= 16384""",
+    "fresh": "ANALYZE",
+    "of fuller tables": "DELETE FROM command WHERE id % 101 > 0; DELETE FROM task_event",
+}
+
+
+@pytest.fixture(scope="module", params=STATISTICS)
+def full_url(full_server: PostgresServer, request: pytest.FixtureRequest) -> str:
+    """The URL of the full database, under each kind of statistics."""
+    with full_server.connect("full") as connection:
+        connection.execute(STATISTICS[request.param].encode())
+    return full_server.url("full")
+
+
+@pytest_asyncio.fixture
+async def full(full_url: str) -> AsyncIterator[AsyncConnection]:
+    """A connection as our nodes have it, whose transaction is undone."""
+    database = Database(full_url, application_name="shoal-test")
+    with suppress(_Undone):
+        async with database.writing() as connection:
+            yield connection
+            raise _Undone
+    await database.close()
+
+
+class _Undone(Exception):
+    """Rolls back."""
+
+
+@pytest.mark.parametrize("name", HOT)
+async def test_a_hot_statement_walks_its_index_and_reads_no_more_than_it_must(full: AsyncConnection, name: str) -> None:
+    hot, explaining = HOT[name], Explaining(full)
+    await hot.call(cast(AsyncConnection, explaining))
+    plan = explaining.plan
+    assert not plan.whole_tables & BIG, plan
+    assert hot.indexes <= plan.indexes, plan
+    rows_read = sum(rows for through, rows in plan.read.items() if not through.startswith(("node", "task_event")))
+    assert rows_read <= hot.rows_read_max, plan
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("enable_hashjoin", "enable_mergejoin", "enable_material"),
+        ("enable_hashjoin", "enable_mergejoin", "enable_material", "enable_indexscan", "enable_indexonlyscan"),
+    ],
+)
+async def test_a_bad_plan_never_takes_more_than_the_limit(scene: Scene, settings: tuple[str, ...]) -> None:
+    """A LIMIT that the planner runs once for each row would take all (reliability study, part 0, 5)."""
+    master, worker = await scene.master(), await scene.worker()
+    await scene.commands(100, age="1 h")
+    instance = await scene.instance(master)
+    await scene.queue(instance, *range(1, 101), master=master)
+    await scene.sql(
+        "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) "
+        "SELECT :instance, i, 1, 'SUCCESS' FROM generate_series(1, 100) AS i",
+        instance=instance,
+    )
+    await scene.sql("ANALYZE")
+    async with scene.writing() as connection:
+        for setting in settings:
+            await connection.execute(text(f"SET LOCAL {setting} = off"))
+        assert len(await commands.claim(connection, Slot(0, 1), 5, 1)) == 5
+        assert len(await commands.steal(connection, timedelta(minutes=1), 5)) == 5
+        assert len(await task_claims.claim(connection, ["default"], 5, worker.epoch)) == 5
+        assert len(await task_events.consume(connection, master.epoch, 5)) == 5
+    assert await scene.sql(
+        "SELECT (SELECT count(*) FROM command), (SELECT count(*) FROM task_event), "
+        "(SELECT count(*) FROM task_instance WHERE state <> 'QUEUED')"
+    ) == [(90, 95, 5)]

@@ -1,0 +1,243 @@
+"""The schema: made once whoever asks, brought up to date, refused where it does not fit; and what it refuses itself."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from enum import StrEnum
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from dao import schema
+from dao.database import SESSION_SETTINGS, Database
+from dao.errors import BadData
+from model.errors import Refused, Unavailable
+from model.nodes import NodeKind, NodeState
+from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
+from model.transition_sql import transition_trigger
+from model.workflow import FailureStrategy, Priority, ReleaseState
+from tests.dao.scene import Scene
+
+SQL = Path(schema.__file__).parent.parent / "sql"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Our scripts, to which a test may add upgrades."""
+    (tmp_path / "upgrades").mkdir()
+    (tmp_path / "schema.sql").write_text((SQL / "schema.sql").read_text())
+    return tmp_path
+
+
+def an_upgrade(folder: Path, version: int, name: str, content: str) -> None:
+    (folder / "upgrades" / f"{version:04}_{name}.sql").write_text(content)
+
+
+# --------------------------------------------------------------------------------------------- made once
+
+
+async def test_an_empty_database_gets_the_schema_and_a_second_time_changes_nothing(empty_database: Database) -> None:
+    first = await schema.init(empty_database)
+    second = await schema.init(empty_database)
+    assert (first.ran, second.ran) == (("schema",), ())
+    assert second.changed == ()
+    await schema.check(empty_database)
+
+
+async def test_two_processes_at_once_make_it_once(empty_database: Database) -> None:
+    program = (
+        "import asyncio, sys\nfrom dao import schema\nfrom dao.database import Database\n"
+        "print(asyncio.run(schema.init(Database(sys.argv[1], application_name='init'))).ran)"
+    )
+    started = [
+        await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", program, empty_database.url), stdout=asyncio.subprocess.PIPE, cwd=SQL.parent
+        )
+        for _ in range(2)
+    ]
+    said = sorted([(await process.communicate())[0].decode().splitlines()[-1] for process in started])
+    assert [process.returncode for process in started] == [0, 0]
+    assert said == ["('schema',)", "()"]
+
+
+async def test_a_schema_made_by_hand_with_psql_counts(database: Database) -> None:
+    """The fixture makes it so: by the file alone."""
+    await schema.check(database)
+    assert (await schema.upgrade(database)).ran == ()
+
+
+async def test_a_database_of_others_is_refused_and_left_as_it_was(empty_database: Database) -> None:
+    scene = Scene(empty_database)
+    await scene.sql("CREATE TABLE command (theirs int)")
+    with pytest.raises(Refused, match=r"does not take schema\.sql.*needs a database of its own"):
+        await schema.init(empty_database)
+    assert await scene.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [1]
+
+
+def test_the_number_in_the_whole_schema_is_that_of_the_last_upgrade() -> None:
+    scripts = schema.read_scripts()
+    said = re.search(r"INSERT INTO schema_version \(version, name\) VALUES \((\d+), 'schema'\)", scripts.schema.content)
+    assert said is not None
+    assert int(said[1]) == scripts.version
+
+
+# ------------------------------------------------------------------------------------------- brought up to date
+
+
+async def test_upgrades_run_in_order_and_once(empty_database: Database, folder: Path) -> None:
+    await schema.init(empty_database, folder)
+    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a int); INSERT INTO note VALUES (1);")
+    an_upgrade(folder, 3, "add_more", "INSERT INTO note SELECT 2 WHERE EXISTS (SELECT FROM note WHERE a = 1);")
+    first = await schema.upgrade(empty_database, folder)
+    second = await schema.upgrade(empty_database, folder)
+    assert (first.version, first.ran, second.ran) == (3, ("add_note", "add_more"), ())
+    assert await Scene(empty_database).sql("SELECT a FROM note ORDER BY a") == [1, 2]
+    await schema.check(empty_database, folder)
+
+
+async def test_a_script_that_fails_leaves_nothing_of_itself(empty_database: Database, folder: Path) -> None:
+    await schema.init(empty_database, folder)
+    an_upgrade(folder, 2, "good", "CREATE TABLE good (a int);")
+    an_upgrade(folder, 3, "broken", "CREATE TABLE half (a int); SELECT 1 / 0;")
+    with pytest.raises(Refused, match=r"does not take broken\.sql, which was undone: division by zero"):
+        await schema.upgrade(empty_database, folder)
+    scene = Scene(empty_database)
+    assert await scene.sql("SELECT to_regclass('good') IS NOT NULL, to_regclass('half') IS NOT NULL") == [(True, False)]
+    assert await scene.sql("SELECT max(version) FROM schema_version") == [2]
+
+
+async def test_a_script_may_take_longer_than_our_statements(
+    empty_database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await schema.init(empty_database, folder)
+    an_upgrade(folder, 2, "slow", "SELECT pg_sleep(0.5);")
+    monkeypatch.setattr("dao.database.SESSION_SETTINGS", {**SESSION_SETTINGS, "statement_timeout": "100ms"})
+    hasty = Database(empty_database.url, application_name="hasty")
+    try:
+        with pytest.raises(Unavailable):
+            await Scene(hasty).sql("SELECT pg_sleep(0.5)")
+        assert (await schema.upgrade(hasty, folder)).ran == ("slow",)
+    finally:
+        await hasty.close()
+
+
+async def test_a_script_that_was_changed_after_it_ran_is_said(empty_database: Database, folder: Path) -> None:
+    await schema.init(empty_database, folder)
+    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a int);")
+    await schema.upgrade(empty_database, folder)
+    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a bigint);")
+    assert (await schema.upgrade(empty_database, folder)).changed == ("add_note",)
+
+
+def test_a_gap_in_the_numbers_of_the_upgrades_is_refused(folder: Path) -> None:
+    an_upgrade(folder, 3, "too_far", "")
+    with pytest.raises(ValueError, match="must be named 0002_what_it_does"):
+        schema.read_scripts(folder)
+
+
+# ------------------------------------------------------------------------------------- told when it does not fit
+
+
+async def test_a_missing_schema_is_told_with_its_cure(empty_database: Database) -> None:
+    with pytest.raises(Refused, match="has no Shoal schema; run `shoal db init`") as raised:
+        await schema.check(empty_database)
+    password = empty_database.url.split(":")[2].split("@")[0]
+    assert password not in str(raised.value)
+
+
+async def test_an_older_schema_is_told_with_its_cure(database: Database, folder: Path) -> None:
+    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a int);")
+    with pytest.raises(Refused, match="has schema version 1, this program needs 2; run `shoal db upgrade`"):
+        await schema.check(database, folder)
+
+
+@pytest.mark.parametrize(
+    ("program", "cure"), [("'9.9.0'", r"install Shoal 9\.9\.0 or newer"), ("NULL", "install a newer Shoal")]
+)
+async def test_a_newer_schema_is_told_with_its_cure(database: Database, program: str, cure: str) -> None:
+    await Scene(database).sql(f"INSERT INTO schema_version (version, name, program) VALUES (99, 'future', {program})")
+    for ask in (schema.check, schema.upgrade):
+        with pytest.raises(Refused, match=f"has schema version 99, this program knows only 1; {cure}"):
+            await ask(database)
+
+
+# ------------------------------------------------------------------------------------------ what it refuses
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "words"),
+    [
+        ("workflow_instance", "state", WorkflowState),
+        ("workflow_instance", "failure_strategy", FailureStrategy),
+        ("task_instance", "state", TaskState),
+        ("node", "state", NodeState),
+        ("node", "kind", NodeKind),
+        ("workflow_definition", "release_state", ReleaseState),
+    ],
+)
+async def test_a_column_takes_the_words_of_the_model_and_no_others(
+    database: Database, table: str, column: str, words: type[StrEnum]
+) -> None:
+    [check] = await Scene(database).sql(
+        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = :name", name=f"{table}_{column}_check"
+    )
+    assert set(re.findall(r"'(\w+)'", check)) == set(words)
+
+
+async def test_priorities_sort_as_in_the_model(database: Database) -> None:
+    assert await Scene(database).sql("SELECT unnest(enum_range(NULL::priority_level))::text") == list(Priority)
+
+
+def test_the_triggers_in_the_file_are_made_from_the_model() -> None:
+    content = (SQL / "schema.sql").read_text()
+    assert transition_trigger("workflow_instance", WORKFLOW_TRANSITIONS) in content
+    assert transition_trigger("task_instance", TASK_TRANSITIONS) in content
+
+
+async def test_a_run_moves_only_along_the_listed_transitions(scene: Scene) -> None:
+    [id_] = await scene.sql(
+        "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
+        "failure_strategy, priority, worker_group) VALUES (1, 1, 1, 'SUCCESS', 1, 'END', 'LOW', 'g') RETURNING id"
+    )
+    for old, new in product(WorkflowState, WorkflowState):
+        assert await _moves(scene, "workflow_instance", id_, old, new) == (
+            old == new or new in WORKFLOW_TRANSITIONS[old]
+        )
+
+
+async def test_a_task_moves_only_along_the_listed_transitions(scene: Scene) -> None:
+    [id_] = await scene.sql(
+        "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
+        "workflow_priority, task_priority) VALUES (1, 1, 'a', 'FAKE', 'QUEUED', 'g', 'LOW', 'LOW') RETURNING id"
+    )
+    for old, new in product(TaskState, TaskState):
+        assert await _moves(scene, "task_instance", id_, old, new) == (old == new or new in TASK_TRANSITIONS[old])
+
+
+async def _moves(scene: Scene, table: str, id_: int, old: StrEnum, new: StrEnum) -> bool:
+    """Whether the database lets a row go from one state to another. It is put into the first past the triggers."""
+    async with scene.writing() as connection:
+        await connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        await connection.exec_driver_sql(f"UPDATE {table} SET state = '{old}' WHERE id = {id_}")
+    try:
+        await scene.sql(f"UPDATE {table} SET state = :new WHERE id = :id", new=new, id=id_)
+    except BadData as error:
+        assert f"{table} {id_} cannot go from {old} to {new}" in str(error)
+        return False
+    return True
+
+
+async def test_a_version_never_changes_once_written(scene: Scene) -> None:
+    await scene.sql("INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1001, 1, '{}')")
+    with pytest.raises(BadData, match="version 1 of workflow 1001 never changes once written; save a new version"):
+        await scene.sql("UPDATE workflow_version SET spec = '{\"a\": 1}'")
+
+
+async def test_no_command_can_have_an_id_that_belongs_to_no_slot(scene: Scene) -> None:
+    with pytest.raises(BadData):
+        await scene.sql(
+            "INSERT INTO command (id, type, workflow_code) OVERRIDING SYSTEM VALUE VALUES (-5, 'START_PROCESS', 1)"
+        )

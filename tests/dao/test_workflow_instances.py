@@ -1,0 +1,171 @@
+"""`dao/workflow_instances.py`: a run has one owner, and only the owner's writes land."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from dao import workflow_instances
+from dao.errors import BadData
+from dao.nodes import Me
+from dao.workflow_instances import InstanceEnd, NewInstance, OwnershipLost
+from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.states import WorkflowState
+from model.workflow import FailureStrategy, Priority
+from tests.dao.scene import Scene
+
+
+async def finish(scene: Scene, id_: WorkflowInstanceId, master: Me) -> None:
+    async with scene.writing() as connection:
+        await workflow_instances.finish(connection, [InstanceEnd(id_, WorkflowState.SUCCESS, "")], master.epoch)
+
+
+async def hand_on(scene: Scene, limit: int = 100) -> int:
+    async with scene.writing() as connection:
+        return await workflow_instances.hand_on(connection, limit)
+
+
+async def take_over(scene: Scene, *ids: WorkflowInstanceId, master: Me) -> dict[WorkflowInstanceId, int]:
+    """Those that were taken, with the number of their takeovers."""
+    async with scene.writing() as connection:
+        taken = await workflow_instances.take_over(connection, ids, master.epoch)
+    return {id_: takeovers for id_, (_, takeovers) in taken.items()}
+
+
+async def owner_of(scene: Scene, id_: WorkflowInstanceId) -> tuple[str, int]:
+    [found] = await scene.sql("SELECT state, master_id FROM workflow_instance WHERE id = :id", id=id_)
+    return found  # type: ignore[no-any-return]
+
+
+async def test_a_new_run_is_its_masters_and_stands_there_as_it_was_asked_for(scene: Scene) -> None:
+    master = await scene.master()
+    new = [
+        NewInstance(CommandId(n), WorkflowCode(1001), 2, FailureStrategy.END, Priority.LOW, "gpu", '{"a": "1"}')
+        for n in (70, 80)
+    ]
+    async with scene.writing() as connection:
+        ids = await workflow_instances.insert(connection, new, master.epoch)
+        assert await workflow_instances.owned(connection, master.epoch) == set(ids.values())
+        [found] = await workflow_instances.read_owned(connection, [ids[CommandId(80)]], master.epoch)
+    assert list(ids) == [70, 80]
+    assert (found.workflow_code, found.workflow_version, found.failure_strategy) == (1001, 2, FailureStrategy.END)
+    assert (found.priority, found.worker_group, found.params) == (Priority.LOW, "gpu", '{"a": "1"}')
+
+
+async def test_a_command_makes_one_run_and_no_second(scene: Scene) -> None:
+    master = await scene.master()
+    new = NewInstance(CommandId(7), WorkflowCode(1), 1, FailureStrategy.END, Priority.LOW, "g", "{}")
+    for attempt in (1, 2):
+        try:
+            async with scene.writing() as connection:
+                await workflow_instances.insert(connection, [new], master.epoch)
+        except BadData:
+            assert attempt == 2
+    assert await scene.sql("SELECT count(*) FROM workflow_instance") == [1]
+
+
+async def test_only_the_owner_ends_a_run_and_only_once(scene: Scene) -> None:
+    master, other = await scene.master(), await scene.master()
+    id_ = await scene.instance(master)
+    with pytest.raises(OwnershipLost, match="1 of 1"):
+        await finish(scene, id_, other)
+    await finish(scene, id_, master)
+    with pytest.raises(OwnershipLost):
+        await finish(scene, id_, master)
+    assert await scene.sql("SELECT state, ended_at IS NOT NULL, reason FROM workflow_instance") == [
+        ("SUCCESS", True, None)
+    ]
+    async with scene.database.reading() as connection:
+        assert await workflow_instances.owned(connection, master.epoch) == set()
+        assert await workflow_instances.read_owned(connection, [id_], master.epoch) == []
+
+
+async def test_ends_that_are_not_all_ours_are_not_written_at_all(scene: Scene) -> None:
+    master, other = await scene.master(), await scene.master()
+    mine, theirs = await scene.instance(master), await scene.instance(other)
+    with pytest.raises(OwnershipLost, match="1 of 2"):
+        async with scene.writing() as connection:
+            ends = [InstanceEnd(id_, WorkflowState.FAILURE, "x") for id_ in (mine, theirs)]
+            await workflow_instances.finish(connection, ends, master.epoch)
+    assert await owner_of(scene, mine) == ("RUNNING_EXECUTION", master.epoch)
+
+
+async def test_what_a_dead_master_left_is_handed_on_once(scene: Scene) -> None:
+    dead, living = await scene.master(), await scene.master()
+    left = [await scene.instance(dead, priority=Priority.HIGH) for _ in range(3)]
+    ended, others = await scene.instance(dead), await scene.instance(living)
+    await finish(scene, ended, dead)
+    assert await hand_on(scene) == 0
+    await scene.fence(dead)
+    assert [await hand_on(scene, limit=2), await hand_on(scene), await hand_on(scene)] == [2, 1, 0]
+    assert await scene.sql(
+        "SELECT workflow_instance_id, type, priority FROM command ORDER BY workflow_instance_id"
+    ) == [(id_, "RECOVER_TOLERANCE_FAULT_PROCESS", "HIGH") for id_ in left]
+    assert await owner_of(scene, left[0]) == ("FAILOVER", dead.epoch)
+    assert await owner_of(scene, others) == ("RUNNING_EXECUTION", living.epoch)
+    assert await owner_of(scene, ended) == ("SUCCESS", dead.epoch)
+
+
+async def test_two_masters_that_hand_on_at_once_ask_once(scene: Scene) -> None:
+    dead = await scene.master()
+    for _ in range(20):
+        await scene.instance(dead)
+    await scene.fence(dead)
+    await asyncio.gather(*(hand_on(scene) for _ in range(4)))
+    assert await scene.sql("SELECT count(*), count(DISTINCT workflow_instance_id) FROM command") == [(20, 20)]
+
+
+async def test_a_hand_over_that_was_taken_and_lost_again_is_asked_for_again(scene: Scene) -> None:
+    first, second = await scene.master(), await scene.master()
+    id_ = await scene.instance(first)
+    await scene.fence(first)
+    assert await hand_on(scene) == 1
+    await scene.sql("DELETE FROM command")
+    assert await take_over(scene, id_, master=second) == {id_: 1}
+    assert await hand_on(scene) == 0
+    await scene.fence(second)
+    assert await hand_on(scene) == 1
+
+
+async def test_only_what_belongs_to_the_gone_is_taken_over_and_only_once(scene: Scene) -> None:
+    dead, living, me, late = [await scene.master() for _ in range(4)]
+    lost, theirs, over = await scene.instance(dead), await scene.instance(living), await scene.instance(dead)
+    await finish(scene, over, dead)
+    assert await take_over(scene, lost, master=me) == {}
+    await scene.fence(dead)
+    assert await take_over(scene, lost, theirs, over, WorkflowInstanceId(777), master=me) == {lost: 1}
+    assert await take_over(scene, lost, master=late) == {}
+    assert await owner_of(scene, lost) == ("RUNNING_EXECUTION", me.epoch)
+    assert await owner_of(scene, theirs) == ("RUNNING_EXECUTION", living.epoch)
+
+
+async def test_a_master_that_left_by_itself_does_not_count_as_a_takeover(scene: Scene) -> None:
+    left, me = await scene.master(), await scene.master()
+    id_ = await scene.instance(left)
+    await scene.sql("UPDATE node SET state = 'LEFT' WHERE id = :id", id=left.epoch)
+    assert await take_over(scene, id_, master=me) == {id_: 0}
+
+
+async def test_two_that_take_over_at_once_do_not_both_get_it(scene: Scene) -> None:
+    dead, one, other = await scene.master(), await scene.master(), await scene.master()
+    ids = [await scene.instance(dead) for _ in range(10)]
+    await scene.fence(dead)
+    first, second = await asyncio.gather(
+        take_over(scene, *ids, master=one), take_over(scene, *reversed(ids), master=other)
+    )
+    assert sorted([*first, *second]) == ids
+
+
+async def test_why_a_run_cannot_be_taken_over_is_said(scene: Scene) -> None:
+    master = await scene.master()
+    running, ended = await scene.instance(master), await scene.instance(master)
+    await finish(scene, ended, master)
+    async with scene.database.reading() as connection:
+        said = [await workflow_instances.why_not_recovered(connection, id_) for id_ in (running, ended)]
+        said.append(await workflow_instances.why_not_recovered(connection, WorkflowInstanceId(777)))
+    assert said == [
+        f"workflow instance {running} belongs to master {master.epoch}, which lives; it is not taken away",
+        f"workflow instance {ended} has already ended as SUCCESS; there is nothing to take over",
+        "there is no workflow instance 777",
+    ]

@@ -1,0 +1,30 @@
+"""The connection state is reckoned from a clock, so that waking up late is seen at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from registry import contact
+from registry.contact import Contact
+from registry.protocol import ConnectionState
+
+
+def test_who_slept_through_the_session_reads_lost_on_waking(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(contact, "boottime_s", lambda: now_s)
+    seen = Contact(timedelta(seconds=10))
+    states = [seen.state]  # no proof yet
+    seen.proved(sent_s=99.0)
+    states.append(seen.state)
+    now_s = 109.1
+    states.append(seen.state)  # nobody has told us, the clock did
+    seen.proved(sent_s=109.0)
+    seen.up = False
+    states.append(seen.state)
+    seen.over()
+    states.append(seen.state)
+    assert [state.value for state in states] == ["LOST", "CONNECTED", "LOST", "SUSPENDED", "LOST"]
+    seen.proved(sent_s=108.0)
+    assert (seen.state, seen.last_s) == (ConnectionState.CONNECTED, 109.0)
