@@ -18,6 +18,7 @@ from model.states import WORKFLOW_TRANSITIONS, TaskState, WorkflowState
 from model.workflow import FailureStrategy, OnWorkerLoss
 
 T = TaskState
+_FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +118,19 @@ class WorkflowRunnable:
         for attempt in known:
             self._attempts[attempt.code] = attempt.attempt
             self._in_flight.add(attempt.code)
-        # The failure before what it killed, and both before what was lost: with END that must not run again.
-        order = [T.SUCCESS, T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE]
-        for attempt in sorted(known, key=lambda each: order.index(each.state) if each.state in order else -1):
+        for attempt in sorted(known, key=self._failures_first):
             if attempt.state.is_final:
                 effects += self._record(attempt.code, attempt.state)
         if not self._ending:
             effects += self._queue(code for code, count in self._waiting_for.items() if count == 0)
         return [*effects, *self._finish_if_over()]
+
+    def _failures_first(self, attempt: TaskAttempt) -> int:
+        """The failure before what it killed, and what failed for good before what makes others run: with END nothing
+        may start after a failure, whichever the rows tell first."""
+        if attempt.state is T.NEED_FAULT_TOLERANCE and self._runs_again(attempt.code):
+            return 3
+        return _FAILED.index(attempt.state) if attempt.state in _FAILED else 4
 
     def _record(self, code: TaskCode, state: TaskState) -> list[Effect]:
         self._in_flight.discard(code)

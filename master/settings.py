@@ -6,6 +6,8 @@ from datetime import timedelta
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from model.timing import Duration
+
 
 class MasterSettings(BaseModel):
     """Limits and pace of one master."""
@@ -14,14 +16,14 @@ class MasterSettings(BaseModel):
 
     max_running_workflows: int = Field(20_000, gt=0, description="workflow instances it drives at once; full = BUSY")
     batch_max: int = Field(500, gt=0, le=10_000, description="most commands or events handled in one transaction")
-    look_every: timedelta = Field(timedelta(seconds=2), description="how often it looks for work when nobody wakes it")
-    sweep_every: timedelta = Field(
+    look_every: Duration = Field(timedelta(seconds=2), description="how often it looks for work when nobody wakes it")
+    sweep_every: Duration = Field(
         timedelta(seconds=10), description="how often it looks for what dead nodes left, beside the moment of a death"
     )
-    steal_after: timedelta = Field(
+    steal_after: Duration = Field(
         timedelta(seconds=5), description="waiting time after which any free master takes a command of any slot"
     )
     id_step: int = Field(1, gt=0, description="stride of the command ids that this database gives out")
-    drain: timedelta = Field(
+    drain: Duration = Field(
         timedelta(seconds=2), description="time to finish what it owns on a graceful stop, before handing the rest on"
     )

@@ -6,6 +6,7 @@ the fetch of the whole batch. What is wrong with a row is said in a sentence and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -15,7 +16,7 @@ from typing import TypeVar
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.parameters import parse_parameters
-from model.workflow import FailureStrategy, Priority
+from model.workflow import GROUP_NAME, FailureStrategy, Priority
 
 
 class CommandType(StrEnum):
@@ -78,7 +79,7 @@ def read_command(row: CommandRow) -> Command:
             parse_parameters(row.params or "{}", "params"),
             _choice(Priority, row.priority, "priority"),
             _choice(FailureStrategy, row.failure_strategy, "failure_strategy"),
-            row.worker_group or None,
+            _group(row.worker_group),
         )
     if row.type == CommandType.RECOVER_TOLERANCE_FAULT_PROCESS:
         return RecoverToleranceFault(
@@ -92,10 +93,16 @@ def read_command(row: CommandRow) -> Command:
 def _number(value: str | None, field: str) -> int:
     if value is None:
         raise Refused(f"{field} is missing; say which one is meant")
-    number = int(value) if len(value) <= 20 else 0
-    if number <= 0:
+    number = int(value) if value.isascii() and value.isdigit() and len(value) < 20 else 0
+    if not 0 < number < 2**63:
         raise Refused(f"{field} must be a positive number, not {value[:40]}")
     return number
+
+
+def _group(value: str | None) -> str | None:
+    if value and not re.fullmatch(GROUP_NAME, value):
+        raise Refused(f'worker_group "{value[:100]}" is no name of a group; use letters, digits and _ . - only')
+    return value or None
 
 
 def _choice(kind: type[E], value: str | None, field: str) -> E | None:

@@ -16,23 +16,28 @@ from model.errors import Refused
 PARAMETERS_BYTES_MAX = 1_048_576
 
 _REFERENCE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/@%+=-]*")
 
 
 def parse_parameters(text: str, where: str) -> dict[str, str]:
     """Values from a JSON object; numbers and booleans become text. Raises `Refused`, naming `where`."""
-    if len(text.encode()) > PARAMETERS_BYTES_MAX:
+    if len(text.encode(errors="surrogatepass")) > PARAMETERS_BYTES_MAX:
         raise Refused(f"{where} is larger than {PARAMETERS_BYTES_MAX} bytes; pass a file's name instead")
     try:
-        given = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        at = f" at character {error.pos + 1}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
-        raise Refused(f'{where} is not valid JSON{at}; write an object such as {{"day": "2026-01-31"}}') from None
-    if not isinstance(given, dict):
-        raise Refused(f'{where} must be a JSON object such as {{"day": "2026-01-31"}}, not {_kind(given)}')
-    values = {str(name): _text(value) for name, value in given.items()}
+        given = json.loads(text, parse_float=_WrittenFloat)
+        if not isinstance(given, dict):
+            raise Refused(f'{where} must be a JSON object such as {{"day": "2026-01-31"}}, not {_kind(given)}')
+        values = {name: _text(value) for name, value in given.items()}
+    except json.JSONDecodeError as error:
+        at = f"at character {error.pos + 1}: {error.msg}"
+        raise Refused(f'{where} is not valid JSON {at}; write an object such as {{"day": "2026-01-31"}}') from None
+    except RecursionError:
+        raise Refused(f"{where} is nested too deeply; make it flatter") from None
+    except ValueError:
+        raise Refused(f"{where} holds a number with too many digits; write it in quotes") from None
     for name, value in values.items():
-        if not _storable(name) or not _storable(value):
+        if not is_storable(name) or not is_storable(value):
             raise Refused(f"{where}: {name!a} holds a NUL or half a character, which no process takes; remove it")
     return values
 
@@ -50,22 +55,40 @@ def replace_references(text: str, values: Mapping[str, str], insert: Callable[[s
 
 
 def is_plain(value: str) -> bool:
-    """Whether a value means nothing but itself in any shell, SQL or URL: letters, digits and `_ . , : / @ % + = -`."""
+    """Whether a value stays data wherever a shell or Python script puts it: letters, digits and `_ . , : / @ % + = -`.
+
+    No promise for SQL, where `--` begins a comment, nor for a URL, where `%41` is an A.
+    """
     return _PLAIN.fullmatch(value) is not None
+
+
+def is_storable(text: str) -> bool:
+    """Whether a database and the environment of a process take it: no NUL, and no half of a surrogate pair."""
+    return _UNSTORABLE.search(text) is None
+
+
+class _WrittenFloat(float):
+    """Remembers how it was written: version 1.10 is not 1.1, and 1e999 is not infinite."""
+
+    text: str
+
+    def __new__(cls, text: str) -> _WrittenFloat:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
 
 
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
+    if isinstance(value, _WrittenFloat):
+        return value.text
     if value is None:
         return ""
     return json.dumps(value, ensure_ascii=False)
 
 
-def _storable(text: str) -> bool:
-    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
-
-
 def _kind(value: object) -> str:
-    kinds = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "a truth value"}
-    return kinds.get(type(value), "null")
+    if isinstance(value, float):
+        return "a number"
+    return {list: "a list", str: "a text", int: "a number", bool: "a truth value"}.get(type(value), "null")

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+
+def _from_number(value: object) -> object:
+    """Numbers are seconds, also as text: an environment variable has no other form."""
+    if isinstance(value, str):
+        try:
+            return timedelta(seconds=float(value))
+        except (ValueError, OverflowError):
+            return value
+    return value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_from_number), Field(gt=timedelta(0))]
+"""A time span: seconds (2, 0.5, "2"), or ISO 8601 (PT1M)."""
 
 
 def _seconds(value: float) -> timedelta:
@@ -17,20 +31,20 @@ class Timing(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    heartbeat_every: timedelta = Field(_seconds(2), description="time between two beats of a node")
-    session_timeout: timedelta = Field(_seconds(10), description="silence after which the registry drops a node")
-    master_fence_after: timedelta = Field(
+    heartbeat_every: Duration = Field(_seconds(2), description="time between two beats of a node")
+    session_timeout: Duration = Field(_seconds(10), description="silence after which the registry drops a node")
+    master_fence_after: Duration = Field(
         _seconds(10), description="standstill of a master's beat after which others take over its workflows"
     )
-    worker_fence_after: timedelta = Field(
+    worker_fence_after: Duration = Field(
         _seconds(30),
         description="standstill of a worker's beat, its registry entry gone too, that loses its tasks",
     )
-    worker_cut_limit: timedelta = Field(
+    worker_cut_limit: Duration = Field(
         _seconds(600),
         description="longest time that a worker may run with the registry alone, cut from the database",
     )
-    kill_grace: timedelta = Field(_seconds(5), description="time between TERM and KILL for a task's processes")
+    kill_grace: Duration = Field(_seconds(5), description="time between TERM and KILL for a task's processes")
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:

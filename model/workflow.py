@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import date, time
 from difflib import get_close_matches
 from enum import StrEnum
+from itertools import chain
+from math import isfinite
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from model.errors import Refused
 from model.graph import Graph, find_cycle
 from model.ids import TaskCode
+from model.parameters import is_storable
 
 TASKS_MAX = 10_000
 NAME_LENGTH_MAX = 200
+NESTING_MAX = 50
+TASK_CODE_MAX = 2**31 - 1
 DEFAULT_WORKER_GROUP = "default"
+GROUP_NAME = r"[\w.-]{1,100}"
 _MISFIT = "misfit"
 
 
@@ -65,13 +72,33 @@ def _as_text(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, (dict, list)):
-        return json.dumps(value)
+        return json.dumps(_plain_data(value), ensure_ascii=False, default=str)
     return value if isinstance(value, str) else str(value)
 
 
-Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX, pattern=r"^[^\x00-\x1f]+$")]
-ParameterValue = Annotated[str, BeforeValidator(_as_text)]
-GroupName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[\w.-]+$")]
+def _plain_data(value: Any) -> Any:
+    """`value`, if a database takes it as JSON: found here, with the task's name, and not when it is saved or run."""
+    pending = [(value, 0)]
+    while pending:
+        part, depth = pending.pop()
+        if depth > NESTING_MAX:
+            raise ValueError(f"must not be nested deeper than {NESTING_MAX} levels")
+        if isinstance(part, dict):
+            pending += ((each, depth + 1) for each in chain(part, part.values()))
+        elif isinstance(part, list | tuple):
+            pending += ((each, depth + 1) for each in part)
+        elif isinstance(part, str) and not is_storable(part):
+            raise ValueError("must not hold a NUL or half a character, which no process takes")
+        elif isinstance(part, float) and not isfinite(part):
+            raise ValueError(f"must not hold the number {part}; write it in quotes")
+        elif not isinstance(part, str | int | float | date | time | None):
+            raise ValueError(f"must not hold a {type(part).__name__}; JSON has texts, numbers, lists and objects")
+    return value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
+ParameterValue = Annotated[str, BeforeValidator(_as_text), AfterValidator(_plain_data)]
+GroupName = Annotated[str, Field(pattern=f"^{GROUP_NAME}$")]
 
 
 class TaskSpec(BaseModel):
@@ -81,12 +108,12 @@ class TaskSpec(BaseModel):
 
     name: Name
     type: str = Field(min_length=1, max_length=100)
-    params: dict[str, Any] = {}
+    params: Annotated[dict[str, Any], AfterValidator(_plain_data)] = {}
     after: tuple[str, ...] = ()
     priority: Priority = Priority.MEDIUM
     worker_group: GroupName | None = None
     on_worker_loss: OnWorkerLoss = OnWorkerLoss.RETRY
-    code: Annotated[int, Field(gt=0, lt=2**31)] | None = None
+    code: Annotated[int, Field(gt=0, le=TASK_CODE_MAX)] | None = None
 
 
 class WorkflowSpec(BaseModel):
@@ -98,11 +125,13 @@ class WorkflowSpec(BaseModel):
     priority: Priority = Priority.MEDIUM
     failure_strategy: FailureStrategy = FailureStrategy.CONTINUE
     worker_group: GroupName = DEFAULT_WORKER_GROUP
-    params: dict[str, ParameterValue] = {}
-    tasks: tuple[TaskSpec, ...] = Field(min_length=1, max_length=TASKS_MAX)
+    params: Annotated[dict[str, ParameterValue], AfterValidator(_plain_data)] = {}
+    tasks: tuple[TaskSpec, ...] = Field(max_length=TASKS_MAX)
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> Self:
+        if not self.tasks:
+            raise ValueError('a workflow needs at least one task; add one under "tasks"')
         names = [task.name for task in self.tasks]
         places = {name: place for place, name in reversed(list(enumerate(names)))}
         codes = [task.code for task in self.tasks if task.code is not None]
@@ -140,12 +169,14 @@ class WorkflowSpec(BaseModel):
         """The same with a code for every task: its own, else that of `known` (name -> code), else a new one."""
         given = {task.name: task.code for task in self.tasks if task.code is not None}
         given = {**(known or {}), **given}
-        free = max([0, *given.values()]) + 1
+        taken = set(given.values())
+        highest = max(taken, default=0)
+        beyond, gaps = range(highest + 1, TASK_CODE_MAX + 1), range(1, highest)
+        free = (code for code in chain(beyond, gaps) if code not in taken)
         tasks = []
         for task in self.tasks:
             if task.name not in given:
-                given[task.name] = free
-                free += 1
+                given[task.name] = next(free)
             tasks.append(task.model_copy(update={"code": given[task.name]}))
         return self.model_copy(update={"tasks": tuple(tasks)})
 
@@ -177,22 +208,38 @@ def _misfit(task: int, sentence: str) -> PydanticCustomError:
     return PydanticCustomError(_MISFIT, "{sentence}", {"task": task, "sentence": sentence})
 
 
+# What pydantic says in words of Python, in words of whoever writes a workflow.
+_SAID = {
+    "tuple_type": "must be a list, such as [a, b]",
+    "dict_type": "must be a mapping of names to values",
+    "model_type": "must be a mapping of fields to values",
+    "string_type": "must be a text; write it in quotes",
+    "string_unicode": "must not hold half a character",
+    "too_long": f"must not have more than {TASKS_MAX} entries",
+}
+
+
 def _problem(content: Mapping[str, Any], part: Any) -> Problem:
     where = tuple(part["loc"])
     if part["type"] == _MISFIT:
         return Problem(where=("tasks", part["ctx"]["task"]), sentence=part["ctx"]["sentence"])
-    message = str(part["msg"]).removeprefix("Value error, ")
+    message = _SAID.get(part["type"], str(part["msg"]).removeprefix("Value error, "))
+    if part["type"] == "string_pattern_mismatch":
+        in_group = where[-1] == "worker_group"
+        message = "must be 1 to 100 letters, digits and _ . -" if in_group else "must not hold control characters"
     if part["type"] == "extra_forbidden":
-        message = f'there is no field "{where[-1]}"{_near(where)}'
+        message = f"there is no field {_quoted(where[-1])}{_near(where)}"
     elif part["type"] == "missing":
         message = f'the field "{where[-1]}" is missing'
-    elif where:
-        message = f'field "{".".join(str(step) for step in _fields(where))}": {message[:1].lower()}{message[1:]}'
+    elif fields := _fields(where):
+        message = f'field "{".".join(str(step) for step in fields)}": {message[:1].lower()}{message[1:]}'
+    elif part["type"] == "model_type":
+        message = message if where else f"a workflow {message}"
     return Problem(where=where, sentence=f"{_task_of(content, where)}{message}")
 
 
 def _fields(where: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    return where[2:] if len(where) > 2 and where[0] == "tasks" else where
+    return where[2:] if len(where) > 1 and where[0] == "tasks" else where
 
 
 def _near(where: tuple[str | int, ...]) -> str:
@@ -205,6 +252,11 @@ def _task_of(content: Mapping[str, Any], where: tuple[str | int, ...]) -> str:
     if len(where) < 2 or where[0] != "tasks" or not isinstance(where[1], int):
         return ""
     try:
-        return f'task "{content["tasks"][where[1]]["name"]}": '
+        return f"task {_quoted(content['tasks'][where[1]]['name'])}: "
     except (KeyError, TypeError, IndexError):
         return f"task {where[1] + 1}: "
+
+
+def _quoted(name: object) -> str:
+    shown = str(name)[:NAME_LENGTH_MAX]
+    return f'"{shown}"' if shown.isprintable() else ascii(shown)

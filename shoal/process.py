@@ -9,7 +9,9 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
 
 import structlog
 
@@ -20,20 +22,30 @@ log = structlog.get_logger()
 HARD_STOP_EXIT_CODE = 130
 
 
-async def until_stopped(serve: Callable[[asyncio.Event], Awaitable[None]]) -> None:
-    """Run `serve(stop)`; `stop` is set by the first signal. Errors of `serve` come out as they are."""
+async def until_stopped(serve: Callable[[asyncio.Event], Coroutine[Any, Any, None]], started: asyncio.Event) -> None:
+    """Run `serve(stop)`; `stop` is set by the first signal. Errors of `serve` come out as they are.
+
+    Args:
+        serve: returns when it has stopped; must stand being cancelled until it has set `started`.
+        started: set by `serve` once there is something to stop gracefully. A signal before that cancels it: it may
+            be waiting for a server that never comes.
+    """
     stop = asyncio.Event()
+    serving = asyncio.create_task(serve(stop))
 
     def on_signal() -> None:
         if stop.is_set():
             log.warning("stopped_hard", so="what it owned is taken over by others")
             os._exit(HARD_STOP_EXIT_CODE)
         stop.set()
+        if not started.is_set():
+            serving.cancel()
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
-    await serve(stop)
+    with suppress(asyncio.CancelledError):
+        await serving
 
 
 def hold_address(host: str, port: int) -> tuple[str, socket.socket]:

@@ -52,28 +52,45 @@ class BadWorkflowFile(Refused):
         super().__init__("\n       ".join(shown))
 
 
-def read_workflow_file(path: Path, catalog: TaskCatalog) -> list[WorkflowDocument]:
-    """All workflows in a file.
+def read_workflow_files(paths: Iterable[Path]) -> list[WorkflowDocument]:
+    """All workflows in some files.
 
-    Args:
-        path: of a YAML file.
-        catalog: the task types against which the tasks are checked.
     Raises:
-        NotFound: there is no such file.
-        BadWorkflowFile: it cannot be read, or something in it is wrong.
+        NotFound: one of the files is not there.
+        BadWorkflowFile: one cannot be read, or something in them is wrong; all faults of all files.
     """
+    catalog = TaskCatalog()
+    found: dict[tuple[str, str], Path] = {}
+    documents: list[WorkflowDocument] = []
+    faults: list[str] = []
+    for path in paths:
+        try:
+            new = parse_workflows(_content(path), str(path), catalog)
+        except BadWorkflowFile as error:
+            faults += error.faults
+            continue
+        for each in new:
+            other = found.setdefault((each.project, each.name), path)
+            if other is not path:
+                faults.append(f'{path}: the workflow "{each.name}" stands in {other} too; remove one of them')
+        documents += new
+    if faults:
+        raise BadWorkflowFile(faults)
+    return documents
+
+
+def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            data = file.read(BYTES_MAX + 1)
+            return file.read(BYTES_MAX + 1)
     except FileNotFoundError:
         raise NotFound(f"there is no file {path}") from None
     except OSError as error:
         raise BadWorkflowFile([f"{path}: it cannot be read: {error.strerror}"]) from None
-    return parse_workflows(data, str(path), catalog)
 
 
 def parse_workflows(data: bytes, file: str, catalog: TaskCatalog) -> list[WorkflowDocument]:
-    """The same from bytes; `file` is what the sentences call it."""
+    """All workflows in the content of one file; `file` is what the sentences call it. Raises `BadWorkflowFile`."""
     try:
         documents = read_documents(data)
     except BadYaml as error:

@@ -37,8 +37,9 @@ class Executor:
         self._processes = processes
         self._epoch = epoch
         self._secrets = secrets
-        self._logs = settings.folder / "logs"
-        self._folders = settings.folder / "work"
+        folder = settings.folder.absolute()  # the launcher's processes have another working directory than we
+        self._logs = folder / "logs"
+        self._folders = folder / "work"
         self._log_bytes_max = settings.log_bytes_max
 
     async def run(self, task: ClaimedTask) -> Report:

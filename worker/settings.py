@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from model.timing import Duration
 from model.workflow import DEFAULT_WORKER_GROUP
 
 
@@ -22,8 +23,8 @@ class WorkerSettings(BaseModel):
     log_host: str = Field("127.0.0.1", description="address on which it serves task logs")
     log_port: int = Field(0, ge=0, le=65535, description="port for the same; 0 = any free one")
     log_token: SecretStr | None = Field(None, description="token that log readers must show; needed beyond loopback")
-    look_every: timedelta = Field(timedelta(seconds=2), description="how often it looks for work when nobody wakes it")
-    drain: timedelta = Field(
+    look_every: Duration = Field(timedelta(seconds=2), description="how often it looks for work when nobody wakes it")
+    drain: Duration = Field(
         timedelta(seconds=30),
         description="time that running tasks get on a graceful stop; then they run elsewhere",
     )

@@ -66,9 +66,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent
     from rich.text import Text
 
     cells = [[each if isinstance(each, Text) else Text(plain(str(each))) for each in row] for row in rows]
-    widths = [
-        max(len(column.title), *(row[place].cell_len for row in cells)) for place, column in enumerate(columns)
-    ]
+    widths = [max(len(column.title), *(row[place].cell_len for row in cells)) for place, column in enumerate(columns)]
     kept = fitting(columns, widths, console().width - indent)
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", collapse_padding=True)
     for place in kept:
@@ -131,5 +129,3 @@ def _field(name: str, value: Any) -> Any:
 
 def _as_json(value: object) -> str:
     return exact(value) if isinstance(value, datetime) else str(value)
-
-

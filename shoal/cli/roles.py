@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Annotated
@@ -62,6 +63,7 @@ async def master(
     settings = call.settings_with({"host": host, "port": port})
     configure_logging(settings.log_format)
     address, holder = hold_address(settings.host, settings.port)
+    started = asyncio.Event()
     with holder:
         role = Master(
             settings.database(),
@@ -70,8 +72,9 @@ async def master(
             settings.timing,
             settings.master,
             connect_timeout_s=settings.connect_timeout_s,
+            joined=lambda _slot: started.set(),
         )
-        await _serve(until_stopped(role.run))
+        await _serve(until_stopped(role.run, started))
 
 
 async def worker(
@@ -88,24 +91,24 @@ async def worker(
     own = {"groups": tuple(group) if group else None, "capacity": capacity, "folder": folder}
     settings = call.settings_with({"worker": own})
     configure_logging(settings.log_format)
+    started = asyncio.Event()
     role = Worker(
         settings.database(),
         settings.registry(),
         settings.timing,
         settings.worker,
         connect_timeout_s=settings.connect_timeout_s,
+        joined=lambda _address: started.set(),
     )
-    await _serve(until_stopped(role.run))
+    await _serve(until_stopped(role.run, started))
 
 
 async def _serve(role: Awaitable[None]) -> None:
     """Wait for a role's end. Raises `typer.Exit` when it gave up, with another code than for wrong use."""
-    import sys
-
     from model.errors import Unavailable
 
     try:
         await role
-    except* Unavailable as gone:
-        sys.stderr.write(f"shoal: {gone.exceptions[0]}\n")
+    except Unavailable as gone:
+        typer.echo(f"shoal: {gone}", err=True)
         raise typer.Exit(EXIT_GAVE_UP) from None

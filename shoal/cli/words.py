@@ -12,6 +12,7 @@ STATES: dict[str, tuple[str, str]] = {
     "DISPATCH": ("◐", "cyan"),
     "QUEUED": ("○", "yellow"),
     "WAITING": ("·", "dim"),
+    "NOT_BEGUN": ("·", "dim"),
     "FAILOVER": ("⇄", "magenta"),
     "NEED_FAULT_TOLERANCE": ("⇄", "magenta"),
     "NORMAL": ("●", "green"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,18 +33,17 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def apply(call: Call, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
-    """Save workflows from YAML files. Nothing is saved unless all files are right; what has not changed stays as it is."""
+    """Save workflows from YAML files; nothing is saved unless all are right. What has not changed stays as it is."""
     from dao import definitions
     from shoal.cli.answer import hint, json_fields, print_json, say
     from shoal.workflow_file import read_workflow_files
 
     documents = read_workflow_files(files)
-    saved: list[tuple[Definition, bool]] = []
     async with call.asking() as ask, ask.database.writing() as connection:
-        for each in documents:
-            saved.append(
-                await definitions.save(connection, each.project, each.name, each.release_state, each.spec)
-            )
+        saved: list[tuple[Definition, bool]] = [
+            await definitions.save(connection, each.project, each.name, each.release_state, each.spec)
+            for each in documents
+        ]
     if call.as_json:
         print_json([json_fields({**_fields(head), "is_new_version": is_new}) for head, is_new in saved])
         return
@@ -139,7 +138,8 @@ async def run(
     from dao import commands, definitions
     from model.errors import Refused
     from model.workflow import ReleaseState
-    from shoal.cli.answer import hint, print_json, say
+    from shoal.cli.answer import hint, json_fields, print_json, say
+    from shoal.cli.words import duration, plain
     from shoal.waiting import follow_command
 
     values = _values(param or [])
@@ -159,25 +159,20 @@ async def run(
             )
         if not wait:
             if call.as_json:
-                print_json({"command_id": str(command), "workflow": head.name})
+                print_json(json_fields({"command_id": command, "workflow": head.name}))
                 return
             say(f'Workflow "{head.name}" is asked for by command {command}.')
             hint(f"See it: shoal show {head.name}   Why does it not run: shoal why command {command}")
             return
-        end = await follow_command(ask.database, command, None if call.as_json else _tell_started)
+        end = await follow_command(ask.database, command)
     if call.as_json:
-        print_json(end.as_json())
+        print_json(json_fields({"command_id": command, "run_id": end.run, **asdict(end)}))
     else:
-        say(end.sentence)
-        hint(f"See its tasks: shoal show {end.run_id}")
+        why = f": {plain(end.reason)}" if end.reason else ""
+        say(f"Run {end.run} of {end.workflow}: {end.state}, {end.tasks} tasks in {duration(end.took_s)}{why}")
+        hint(f"See its tasks: shoal show {end.run}")
     if not end.succeeded:
-        sys.exit(RUN_FAILED)
-
-
-def _tell_started(sentence: str) -> None:
-    from shoal.cli.answer import say
-
-    say(sentence)
+        raise typer.Exit(RUN_FAILED)
 
 
 def _values(given: Sequence[str]) -> dict[str, str]:

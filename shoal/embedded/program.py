@@ -80,7 +80,7 @@ async def spawn(
         pass_fds=kept,
         start_new_session=True,
         umask=0o077,
-        preexec_fn=_end_with_us(at_our_end),
+        preexec_fn=end_with_us(at_our_end),
         **identity,
     )
 
@@ -114,8 +114,8 @@ def last_words(output: str) -> str:
     return " | ".join((fatal or lines)[-3:]) or "it said nothing"
 
 
-def _end_with_us(at_our_end: signal.Signals) -> Callable[[], None]:
-    """What the child does between fork and exec.
+def end_with_us(at_our_end: signal.Signals) -> Callable[[], None]:
+    """A `preexec_fn`: what a child does between fork and exec to get a signal when the thread that started it ends.
 
     It runs in a copy of a process that may have had threads, so it takes no lock: all is looked up before the fork.
     """

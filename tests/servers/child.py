@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -64,6 +64,7 @@ class Child:
         log: the file that gets its output, appended.
         death_signal: what the kernel sends it when we die.
         user: run as this user; needs root.
+        environment: the whole environment of the process; None: ours.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Child:
         log: Path,
         death_signal: signal.Signals = signal.SIGKILL,
         user: pwd.struct_passwd | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         if threading.current_thread() is not threading.main_thread():
             raise ServerFailed("start servers from the main thread: they die with the thread that starts them")
@@ -82,6 +84,7 @@ class Child:
             self._process = subprocess.Popen(
                 [*as_user(user), "--pdeathsig", death_signal.name.removeprefix("SIG"), "--", *command],
                 cwd=cwd,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -97,6 +100,11 @@ class Child:
     def running(self) -> bool:
         """Whether the process has not ended yet."""
         return self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended, once it has; minus the signal's number if by one."""
+        return self._process.poll()
 
     def wait_until(self, ready: Callable[[], bool], timeout_s: float) -> None:
         """Ask until `ready`; raises `ServerFailed` when the process ends or `timeout_s` passes first."""

@@ -188,8 +188,8 @@ async def test_nothing_stays_open_in_the_worker(scene: Scene) -> None:
 
 
 async def test_closing_ends_what_still_runs(scene: Scene) -> None:
-    run = asyncio.create_task(scene.bash(FAMILY + "trap '' TERM; wait; sleep 1000"))
-    await eventually(lambda: len(scene.alive()) >= FAMILY_SIZE, within_s=5)
+    run = asyncio.create_task(scene.bash("trap '' TERM\n" + FAMILY + "wait; sleep 1000"))
+    await eventually(lambda: len(scene.alive()) > FAMILY_SIZE, within_s=5)
     await scene.launcher.close()
     assert scene.alive() == set()
     assert await run == 128 + signal.SIGKILL

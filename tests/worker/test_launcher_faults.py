@@ -166,7 +166,7 @@ async def test_a_stopped_zygote_does_not_hold_up_a_cancellation_for_ever(
 async def test_what_cannot_be_killed_is_told(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process in an endless system call, or another user's, played by a keeper whose signals have no effect."""
     powerless = "from worker.launcher import keeper, tree\nkeeper.KILL_S_MAX = 0.2\n"
-    powerless += "tree.signal_descendants = lambda *_: None\nmain("
+    powerless += "tree.signal_descendants = lambda *_: set()\nmain("
     monkeypatch.setattr(client, "_BOOT", client._BOOT.replace("main(", powerless))
     scene.launcher.open()
     with pytest.raises(TreeLeft, match="1 processes of the task could not be killed"):

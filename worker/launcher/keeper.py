@@ -29,6 +29,9 @@ TICK_ENDING_S = 0.02
 KILL_S_MAX = 30.0
 """After this long, what SIGKILL did not end (another user's, or hanging in the kernel) is reported and left."""
 
+KILL_PAUSE_S = 0.0005
+KILL_PAUSE_S_MAX = 0.05
+
 NOT_STARTED_CODE = 127
 
 
@@ -51,7 +54,12 @@ def keep(channel: socket.socket, request: Request, output_fd: int, deadline: Dea
     if stat is None or not _send(channel, Started(os.getpid(), stat.started)):
         return  # the worker is dead already: nothing was started, nothing is
     keeper_pid = os.getpid()
-    main_pid = os.fork()
+    try:
+        main_pid = os.fork()
+    except OSError as error:
+        _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started: {error.strerror}'))
+        _send(channel, Ended(Cause.EXIT, NOT_STARTED_CODE, 0))
+        return
     if main_pid == 0:
         _become_task(channel, request, output_fd, keeper_pid)
     os.close(output_fd)
@@ -115,13 +123,16 @@ def _watch(channel: socket.socket, family: _Family, deadline: Deadline) -> Cause
 def _kill_all(family: _Family) -> int:
     """Kill until the kernel says that no child is left; give how many could not be killed."""
     give_up_at = boottime_s() + KILL_S_MAX
-    pause_s = 0.0005
+    pause_s = KILL_PAUSE_S
+    known: set[int] = set()
     while family.reap():
         if boottime_s() >= give_up_at:
             return len(tree.descendants(os.getpid()))
-        tree.signal_descendants(os.getpid(), signal.SIGKILL)
+        found = tree.signal_descendants(os.getpid(), signal.SIGKILL)
+        # New ones: somebody forks as fast as we kill, so hurry. The same ones: they only take their time to die.
+        pause_s = KILL_PAUSE_S if found - known else min(2 * pause_s, KILL_PAUSE_S_MAX)
+        known |= found
         time.sleep(pause_s)
-        pause_s = min(2 * pause_s, 0.05)
     return 0
 
 

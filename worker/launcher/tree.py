@@ -63,8 +63,11 @@ def descendants(root: int) -> list[int]:
     return found[1:]
 
 
-def signal_descendants(root: int, *signals: signal.Signals) -> None:
-    """Send the signals to all that are below `root` now. One that belongs to another user (sudo) is left out."""
+def signal_descendants(root: int, *signals: signal.Signals) -> set[int]:
+    """Send the signals to all that are below `root` now, and give who they are.
+
+    One that belongs to another user (sudo) is left out, without a word.
+    """
     members = descendants(root)
     family = {root, *members}
     for pid in members:
@@ -82,6 +85,7 @@ def signal_descendants(root: int, *signals: signal.Signals) -> None:
             continue
         finally:
             os.close(handle)
+    return set(members)
 
 
 @cache

@@ -1,0 +1,189 @@
+"""Masters and workers on this machine, each a process of its own: started, killed, started again, stopped.
+
+`shoal up`, `shoal demo` and the tests use it. A child belongs to its starter: it gets SIGKILL from the kernel when the
+thread that started it ends, even by kill -9, and sits in a session of its own, so that a Ctrl-C on the terminal
+reaches only the starter, which then stops its children in order. The database's URL goes by environment, never as an
+argument: everybody on the machine may read those.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dao import nodes
+from dao.database import Database
+from dao.nodes import NodeRow
+from model.errors import Unavailable
+from model.nodes import NodeKind
+from shoal.embedded.program import end_with_us, last_words
+
+LOOK_EVERY_S = 0.05
+LOG_BYTES_MAX = 10_000_000
+"""A child's log that is larger is put aside when the child starts, once: two files at most."""
+
+
+@dataclass
+class Child:
+    """One master or worker; `name` (m1, w1) stays when it is started again. It ends with the thread that started it."""
+
+    name: str
+    kind: NodeKind
+    log: Path
+    process: asyncio.subprocess.Process
+
+    @property
+    def pid(self) -> int:
+        """The id of its present process."""
+        return self.process.pid
+
+    @property
+    def runs(self) -> bool:
+        """Whether its process has not ended."""
+        return self.process.returncode is None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal; nothing happens when it has ended."""
+        with suppress(ProcessLookupError):
+            self.process.send_signal(number)
+
+    async def ended(self) -> int:
+        """Wait for its end; the exit code, negative for a signal."""
+        return await self.process.wait()
+
+    def last_words(self) -> str:
+        """What it said last, on one line."""
+        with self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - 10_000))
+            return last_words(file.read().decode(errors="replace"))
+
+
+class LocalCluster:
+    """Masters and workers over one database. `async with` stops them all at its end.
+
+    Args:
+        database_url: with the schema of this program.
+        folder: for logs, and for what the workers keep; made if it is not there.
+        registry_url: the database's if not given.
+        settings: further environment of the children, such as SHOAL_TIMING__HEARTBEAT_EVERY.
+    """
+
+    def __init__(
+        self,
+        database_url: str,
+        folder: Path,
+        *,
+        registry_url: str | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.children: list[Child] = []
+        self._environment = {
+            **os.environ,
+            **(settings or {}),
+            "SHOAL_DATABASE_URL": database_url,
+            "SHOAL_REGISTRY_URL": registry_url or database_url,
+        }
+        self._database = Database(database_url, application_name="shoal-local-cluster", connections_max=1)
+
+    async def __aenter__(self) -> LocalCluster:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    @property
+    def masters(self) -> list[Child]:
+        """The masters, ended ones too."""
+        return [child for child in self.children if child.kind is NodeKind.MASTER]
+
+    @property
+    def workers(self) -> list[Child]:
+        """The workers, ended ones too."""
+        return [child for child in self.children if child.kind is NodeKind.WORKER]
+
+    async def start(self, kind: NodeKind) -> Child:
+        """Start one more process; `joined` waits until the others see it."""
+        number = 1 + sum(child.kind is kind for child in self.children)
+        name = f"{kind.lower()[0]}{number}"
+        log = self.folder / "logs" / f"{name}.log"
+        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        child = Child(name, kind, log, await self._launch(name, kind, log))
+        self.children.append(child)
+        return child
+
+    async def start_again(self, child: Child) -> None:
+        """Give a child that has ended a new process."""
+        assert not child.runs, f"{child.name} still runs"
+        child.process = await self._launch(child.name, child.kind, child.log)
+
+    async def joined(self, child: Child, within_s: float = 60) -> NodeRow:
+        """Wait until a child has its row, its beat and, as a master, its slot.
+
+        Raises:
+            Unavailable: it ended instead, or took longer than `within_s`; the sentence quotes it.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while child.runs:
+                    found = await self._row_of(child)
+                    if found is not None:
+                        return found
+                    await asyncio.sleep(LOOK_EVERY_S)
+        what = "has not joined" if child.runs else f"ended with {child.process.returncode} instead of joining"
+        raise Unavailable(f"{child.name} {what}: {child.last_words()} (log: {child.log})")
+
+    async def stop(self, within_s: float = 45) -> None:
+        """Let all leave gracefully, at the same time; who takes longer than `within_s` is killed."""
+        for child in self.children:
+            child.send(signal.SIGTERM)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._all_ended(), within_s)
+        for child in self.children:
+            child.send(signal.SIGKILL)
+        await self._all_ended()
+        await self._database.close()
+
+    async def _all_ended(self) -> None:
+        await asyncio.gather(*(child.ended() for child in self.children))
+
+    async def _launch(self, name: str, kind: NodeKind, log: Path) -> asyncio.subprocess.Process:
+        with _appending(log) as output:
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "shoal", kind.lower()),
+                env={"SHOAL_WORKER__FOLDER": str(self.folder / name), **self._environment},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=end_with_us(signal.SIGKILL),
+            )
+
+    async def _row_of(self, child: Child) -> NodeRow | None:
+        try:
+            async with self._database.reading() as connection:
+                living = await nodes.living(connection)
+        except Unavailable:
+            return None
+        for node in living:
+            if (node.kind, node.process.pid) == (child.kind, child.pid) and node.heartbeat is not None:
+                has_slot = child.kind is NodeKind.WORKER or node.heartbeat.slot is not None
+                return node if has_slot else None
+        return None
+
+
+@contextmanager
+def _appending(log: Path) -> Iterator[int]:
+    if log.exists() and log.stat().st_size > LOG_BYTES_MAX:
+        log.replace(log.with_suffix(".log.1"))
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

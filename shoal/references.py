@@ -1,0 +1,53 @@
+"""How people name a run or a task: by id, by `@last` and `@failed`, by a workflow's name, by `RUN/task`."""
+
+from __future__ import annotations
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao import lists, questions
+from dao.lists import Run, TaskRun
+from model.errors import NotFound
+from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.states import WorkflowState
+
+LAST = "@last"
+FAILED = "@failed"
+
+
+async def find_run(connection: AsyncConnection, named: str) -> WorkflowInstanceId:
+    """The run that is meant: an id, `@last`, `@failed`, or a workflow's name for its last run. Raises `NotFound`."""
+    number = as_id(named)
+    if number is not None:
+        return WorkflowInstanceId(number)
+    if named == LAST:
+        found = await lists.runs(connection, 1)
+    elif named == FAILED:
+        found = await lists.runs(connection, 1, states=[WorkflowState.FAILURE])
+    else:
+        found = await lists.runs(connection, 1, workflow=named)
+    if not found:
+        what = {LAST: "there is no run yet", FAILED: "no run has failed"}
+        raise NotFound(what.get(named, f'no run of a workflow "{named}"') + "; `shoal runs` lists the runs")
+    return found[0].id
+
+
+async def find_task(connection: AsyncConnection, named: str) -> tuple[Run, TaskRun]:
+    """The task instance that is meant: its id, or RUN/name for the last attempt of that task. Raises `NotFound`."""
+    number = as_id(named)
+    if number is not None:
+        run, tasks = await lists.run(connection, await questions.run_of_task(connection, TaskInstanceId(number)))
+        return run, next(task for task in tasks if task.id == number)
+    of_run, slash, name = named.partition("/")
+    if not slash:
+        raise NotFound(f'"{named}" names no task; give its id, or RUN/name such as 12/{named}')
+    run, tasks = await lists.run(connection, await find_run(connection, of_run))
+    attempts = [task for task in tasks if task.name == name]
+    if not attempts:
+        known = ", ".join(dict.fromkeys(task.name for task in tasks)) or "none"
+        raise NotFound(f'no task "{name}" has begun in run {run.id}; begun are: {known}')
+    return run, attempts[-1]
+
+
+def as_id(named: str) -> int | None:
+    """The number that a text is, if it is one that the database can hold."""
+    return int(named) if named.isascii() and named.isdecimal() and len(named) < 19 else None

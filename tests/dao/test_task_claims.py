@@ -1,0 +1,165 @@
+"""`dao/task_claims.py`: an attempt goes to one worker, in order of priority, and only that worker's report lands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dao import task_claims
+from dao.nodes import Me
+from dao.task_claims import ClaimedTask, Report
+from model.ids import TaskInstanceId
+from model.states import TaskState
+from model.workflow import Priority
+from tests.dao.scene import Scene
+
+
+def codes(tasks: list[ClaimedTask]) -> list[int]:
+    return sorted(task.code for task in tasks)
+
+
+def success(task: ClaimedTask) -> Report:
+    return Report(task.id, task.attempt, TaskState.SUCCESS, "", 0, '{"a": "1"}')
+
+
+async def report(scene: Scene, worker: Me, *reports: Report) -> set[TaskInstanceId]:
+    async with scene.writing() as connection:
+        return await task_claims.report(connection, reports, worker.epoch)
+
+
+async def mark_running(scene: Scene, worker: Me, task: ClaimedTask) -> bool:
+    async with scene.writing() as connection:
+        return await task_claims.mark_running(connection, task, worker.epoch)
+
+
+async def test_the_most_urgent_go_first_over_all_groups_of_the_worker(scene: Scene) -> None:
+    """Order: workflow priority, workflow instance, task priority, task instance."""
+    master, worker = await scene.master(), await scene.worker()
+    older, newer, urgent = [await scene.instance(master) for _ in range(3)]
+    await scene.queue(newer, 1, task_priority=Priority.HIGHEST, master=master)
+    await scene.queue(older, 2, worker_group="gpu", task_priority=Priority.LOW, master=master)
+    await scene.queue(older, 3, task_priority=Priority.HIGH, master=master)
+    await scene.queue(older, 4, worker_group="gpu", task_priority=Priority.HIGH, master=master)
+    await scene.queue(urgent, 5, workflow_priority=Priority.HIGHEST, task_priority=Priority.LOWEST, master=master)
+    await scene.queue(urgent, 6, workflow_priority=Priority.HIGHEST, worker_group="elsewhere", master=master)
+    groups = ("default", "gpu")
+    assert [codes(await scene.claim(worker, 1, groups)) for _ in range(6)] == [[5], [3], [4], [2], [1], []]
+
+
+async def test_a_claim_gives_back_what_is_beyond_its_limit(scene: Scene) -> None:
+    """It locks up to the limit in each group and takes the best of all; the others stay free for others."""
+    master, one, other = await scene.master(), await scene.worker(), await scene.worker()
+    instance = await scene.instance(master)
+    for group, first in (("default", 1), ("gpu", 11)):
+        await scene.queue(instance, *range(first, first + 5), worker_group=group, master=master)
+    assert len(await scene.claim(one, 5, ("default", "gpu"))) == 5
+    assert len(await scene.claim(other, 10, ("default", "gpu"))) == 5
+
+
+async def test_two_workers_never_claim_the_same(scene: Scene) -> None:
+    master, one, other = await scene.master(), await scene.worker(), await scene.worker()
+    instance = await scene.instance(master)
+    await scene.queue(instance, *range(1, 11), master=master)
+    async with scene.writing() as first, scene.writing() as second:
+        mine = await task_claims.claim(first, ["default"], 4, one.epoch)
+        theirs = await task_claims.claim(second, ["default"], 100, other.epoch)
+    assert (codes(mine), codes(theirs)) == ([1, 2, 3, 4], [5, 6, 7, 8, 9, 10])
+
+
+async def test_a_claimed_task_brings_all_that_its_run_needs(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 7, master=master)
+    [task] = await scene.claim(worker)
+    [day] = await scene.sql("SELECT to_char(queued_at, 'YYYYMMDD') FROM task_instance")
+    assert (task.workflow_instance_id, task.workflow_code, task.code, task.attempt) == (instance, 1001, 7, 1)
+    assert (task.name, task.type, task.params, task.parameter_values) == ("task 7", "FAKE", "{}", "{}")
+    assert (task.owner, task.day) == (master.epoch, day)
+
+
+async def test_a_claim_is_the_record_unless_the_task_must_not_run_twice(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 1, write_ahead=True, master=master)
+    await scene.queue(instance, 2, write_ahead=False, master=master)
+    ahead, careful = sorted(await scene.claim(worker), key=lambda task: task.code)
+    assert (ahead.state, careful.state) == (TaskState.RUNNING_EXECUTION, TaskState.DISPATCH)
+    assert await scene.sql("SELECT started_at IS NULL FROM task_instance ORDER BY task_code") == [False, True]
+    assert await mark_running(scene, worker, careful)
+    assert await mark_running(scene, worker, careful), "the answer to the first may have been lost"
+    assert await scene.states() == {1: "RUNNING_EXECUTION", 2: "RUNNING_EXECUTION"}
+
+
+@pytest.mark.parametrize(
+    "change", ["kill_requested = true", "state = 'NEED_FAULT_TOLERANCE', ended_at = now()", "worker_id = 77"]
+)
+async def test_a_task_that_was_stopped_or_taken_away_is_not_started(scene: Scene, change: str) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    await scene.queue(await scene.instance(master), 1, write_ahead=False, master=master)
+    [task] = await scene.claim(worker)
+    await scene.sql(f"UPDATE task_instance SET {change}")
+    assert not await mark_running(scene, worker, task)
+
+
+async def test_a_report_lands_once_and_tells_the_master(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 1, 2, master=master)
+    first, second = sorted(await scene.claim(worker), key=lambda task: task.code)
+    failure = Report(second.id, 1, TaskState.FAILURE, "exit code 3", 3, None)
+    assert await report(scene, worker, success(first), failure) == {first.id, second.id}
+    assert await report(scene, worker, success(first), failure) == set()
+    assert await scene.sql(
+        "SELECT state, reason, exit_code, outputs, ended_at IS NOT NULL FROM task_instance ORDER BY task_code"
+    ) == [("SUCCESS", None, 0, '{"a": "1"}', True), ("FAILURE", "exit code 3", 3, None, True)]
+    assert await scene.sql("SELECT workflow_instance_id, task_code, attempt, state FROM task_event ORDER BY 2") == [
+        (instance, 1, 1, "SUCCESS"),
+        (instance, 2, 1, "FAILURE"),
+    ]
+
+
+async def test_a_report_of_another_worker_or_attempt_hits_nothing(scene: Scene) -> None:
+    master, worker, other = await scene.master(), await scene.worker(), await scene.worker()
+    await scene.queue(await scene.instance(master), 1, master=master)
+    [task] = await scene.claim(worker)
+    assert await report(scene, other, success(task)) == set()
+    assert await report(scene, worker, replace(success(task), attempt=2)) == set()
+    assert await scene.states() == {1: "RUNNING_EXECUTION"}
+    assert await scene.sql("SELECT count(*) FROM task_event") == [0]
+
+
+async def test_a_report_lands_for_what_is_still_ours_beside_what_is_not(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    await scene.queue(await scene.instance(master), 1, 2, master=master)
+    lost, kept = sorted(await scene.claim(worker), key=lambda task: task.code)
+    await scene.sql(
+        "UPDATE task_instance SET state = 'NEED_FAULT_TOLERANCE', ended_at = now() WHERE id = :id", id=lost.id
+    )
+    assert await report(scene, worker, success(lost), success(kept)) == {kept.id}
+    assert await scene.states() == {1: "NEED_FAULT_TOLERANCE", 2: "SUCCESS"}
+
+
+async def test_a_worker_is_told_what_it_holds_what_waits_and_what_to_kill(scene: Scene) -> None:
+    master, worker, other = await scene.master(), await scene.worker(), await scene.worker()
+    instance = await scene.instance(master)
+
+    async def look() -> tuple[bool, bool]:
+        async with scene.database.reading() as connection:
+            return await task_claims.work_waits(connection, ["default"], worker.epoch)
+
+    assert await look() == (False, False)
+    await scene.queue(instance, 1, 2, master=master)
+    await scene.queue(instance, 3, worker_group="gpu", master=master)
+    assert await look() == (True, False)
+    claimed = await scene.claim(worker)
+    assert await look() == (False, False)
+    await scene.sql("UPDATE task_instance SET kill_requested = true WHERE task_code = 2")
+    assert await look() == (False, True)
+    async with scene.database.reading() as connection:
+        to_kill = await task_claims.to_kill(connection, worker.epoch)
+        held = await task_claims.held(connection, worker.epoch)
+        assert await task_claims.held(connection, other.epoch) == []
+    assert to_kill == {task.id for task in claimed if task.code == 2}
+    assert codes(held) == [1, 2]
+    assert {task.id: task for task in held} == {task.id: task for task in claimed}

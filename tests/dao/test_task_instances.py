@@ -1,0 +1,137 @@
+"""`dao/task_instances.py`: attempts as their master writes them, and what becomes of a lost worker's."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from dao import task_claims, task_instances
+from dao.errors import BadData
+from dao.nodes import Me
+from dao.workflow_instances import OwnershipLost
+from model.ids import TaskCode, WorkflowInstanceId
+from model.instances import TaskAttempt, TaskEnd
+from model.states import TaskState
+from tests.dao.scene import Scene, new_task
+
+
+async def kill(scene: Scene, *instances: WorkflowInstanceId, master: Me) -> list[TaskEnd]:
+    async with scene.writing() as connection:
+        return await task_instances.kill(connection, instances, master.epoch)
+
+
+async def mark_lost(scene: Scene, limit: int = 100) -> int:
+    async with scene.writing() as connection:
+        return await task_instances.mark_lost(connection, limit)
+
+
+async def test_only_the_owner_of_a_running_instance_queues_its_tasks(scene: Scene) -> None:
+    master, other = await scene.master(), await scene.master()
+    mine, theirs = await scene.instance(master), await scene.instance(other)
+    with pytest.raises(OwnershipLost, match="1 of 2 tasks"):
+        async with scene.writing() as connection:
+            await task_instances.queue(connection, [new_task(mine, 1), new_task(theirs, 1)], master.epoch)
+    assert await scene.states() == {}
+    await scene.queue(mine, 1, 2, master=master)
+    assert await scene.states() == {1: "QUEUED", 2: "QUEUED"}
+    await scene.sql("UPDATE workflow_instance SET state = 'SUCCESS', ended_at = now() WHERE id = :id", id=mine)
+    with pytest.raises(OwnershipLost):
+        await scene.queue(mine, 3, master=master)
+
+
+async def test_one_attempt_is_queued_once_and_no_more(scene: Scene) -> None:
+    master = await scene.master()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 1, master=master)
+    with pytest.raises(BadData):
+        await scene.queue(instance, 1, master=master)
+    await scene.queue(instance, 1, attempt=2, master=master)
+
+
+async def test_a_kill_ends_what_is_queued_and_asks_for_what_runs(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    instance, other = await scene.instance(master), await scene.instance(master)
+    await scene.queue(instance, 1, master=master)
+    await scene.queue(instance, 2, write_ahead=False, master=master)
+    await scene.claim(worker)
+    await scene.queue(instance, 3, 4, master=master)
+    await scene.queue(other, 9, master=master)
+    ends = await kill(scene, instance, master=master)
+    assert sorted(end.code for end in ends) == [3, 4]
+    assert {end.state for end in ends} == {TaskState.KILL}
+    assert await scene.states() == {1: "RUNNING_EXECUTION", 2: "DISPATCH", 3: "KILL", 4: "KILL", 9: "QUEUED"}
+    assert await scene.sql("SELECT task_code FROM task_instance WHERE kill_requested ORDER BY 1") == [1, 2]
+    assert await kill(scene, instance, master=master) == []
+
+
+async def test_a_master_kills_only_what_is_its_own(scene: Scene) -> None:
+    master, other, worker = await scene.master(), await scene.master(), await scene.worker()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 1, master=master)
+    await scene.claim(worker)
+    await scene.queue(instance, 2, master=master)
+    assert await kill(scene, instance, master=other) == []
+    assert await scene.sql("SELECT count(*) FROM task_instance WHERE kill_requested OR state = 'KILL'") == [0]
+
+
+async def test_a_task_that_is_claimed_during_a_kill_is_asked_for(scene: Scene) -> None:
+    """It is neither ended as queued, which would leave its process running, nor forgotten."""
+    master, worker = await scene.master(), await scene.worker()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 1, master=master)
+    async with scene.writing() as claiming:
+        assert len(await task_claims.claim(claiming, ["default"], 1, worker.epoch)) == 1
+        killing = asyncio.create_task(kill(scene, instance, master=master))
+        await asyncio.sleep(0.3)
+        assert not killing.done()
+    assert await killing == []
+    assert await scene.sql("SELECT state, kill_requested FROM task_instance") == [("RUNNING_EXECUTION", True)]
+
+
+async def test_the_latest_attempt_of_each_task_is_read(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    first, second, empty = [await scene.instance(master) for _ in range(3)]
+    await scene.queue(first, 1, 2, master=master)
+    await scene.claim(worker)
+    await scene.queue(first, 2, attempt=2, master=master)
+    await scene.queue(second, 5, master=master)
+    async with scene.database.reading() as connection:
+        found = await task_instances.latest_attempts(connection, [first, second, empty])
+    assert {id_: sorted(attempts, key=lambda each: each.code) for id_, attempts in found.items()} == {
+        first: [
+            TaskAttempt(TaskCode(1), 1, TaskState.RUNNING_EXECUTION),
+            TaskAttempt(TaskCode(2), 2, TaskState.QUEUED),
+        ],
+        second: [TaskAttempt(TaskCode(5), 1, TaskState.QUEUED)],
+        empty: [],
+    }
+
+
+async def test_what_a_lost_worker_ran_is_marked_once_and_told(scene: Scene) -> None:
+    master, lost, alive = await scene.master(), await scene.worker(), await scene.worker()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 1, 2, master=master)
+    await scene.queue(instance, 3, write_ahead=False, master=master)
+    await scene.claim(lost)
+    await scene.queue(instance, 4, master=master)
+    await scene.claim(alive)
+    await scene.queue(instance, 5, master=master)
+    assert await mark_lost(scene) == 0
+    await scene.fence(lost)
+    assert [await mark_lost(scene, 2), await mark_lost(scene), await mark_lost(scene)] == [2, 1, 0]
+    gone = "NEED_FAULT_TOLERANCE"
+    assert await scene.states() == {1: gone, 2: gone, 3: gone, 4: "RUNNING_EXECUTION", 5: "QUEUED"}
+    assert await scene.sql("SELECT workflow_instance_id, task_code, attempt, state FROM task_event ORDER BY 2") == [
+        (instance, code, 1, gone) for code in (1, 2, 3)
+    ]
+
+
+async def test_two_masters_that_mark_at_once_tell_once(scene: Scene) -> None:
+    master, lost = await scene.master(), await scene.worker()
+    instance = await scene.instance(master)
+    await scene.queue(instance, *range(1, 31), master=master)
+    await scene.claim(lost)
+    await scene.fence(lost)
+    await asyncio.gather(*(mark_lost(scene) for _ in range(4)))
+    assert await scene.sql("SELECT count(*), count(DISTINCT task_code) FROM task_event") == [(30, 30)]
