@@ -21,16 +21,12 @@ from model.workflow import FailureStrategy, Priority
 _COLUMNS = """id, type, workflow_code::text, workflow_version::text, workflow_instance_id::text, params, priority,
            failure_strategy, worker_group, created_at::text, created_by"""
 
-# CASE, which says the same: without it the planner takes `expression = value` for one row in 200, and for a large batch
-# would rather read and sort the whole table than walk the index.
-_MINE = "CASE WHEN (id / :id_step) % :total = :current THEN true END"
-
 # MATERIALIZED, and picked apart from the DELETE: a LIMIT in a subquery that the planner may run once a row deletes more
 # than the limit. FOR UPDATE SKIP LOCKED: two masters may believe in one slot, each row goes to one of them.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT id FROM command                     -- index: command_claim
-        WHERE {_MINE}
+        WHERE (id / :id_step) % :total = :current
         ORDER BY priority_rank, id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -38,7 +34,7 @@ _CLAIM = text(f"""
         DELETE FROM command USING picked WHERE command.id = picked.id RETURNING command.*
     )
     SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
-""")  # noqa: S608 - its parts are constants of this module
+""")  # noqa: S608 - the columns are a constant of this module
 
 _STEAL = text(f"""
     WITH picked AS MATERIALIZED (
@@ -55,13 +51,14 @@ _STEAL = text(f"""
 
 # min() reads an index up to its first match, whatever the statistics say; EXISTS may read a whole table in which it
 # wrongly believes to find a match early on. `:current >= 0`: without a slot the table is not looked at.
-_WORK_WAITS = text(f"""
-    SELECT (SELECT min(id) FROM command WHERE :current >= 0 AND {_MINE}) IS NOT NULL AS mine,
+_WORK_WAITS = text("""
+    SELECT (SELECT min(id) FROM command WHERE :current >= 0 AND (id / :id_step) % :total = :current) IS NOT NULL
+           AS mine,
            coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
            EXISTS (SELECT FROM task_event e
                    WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master)
            AS events
-""")  # noqa: S608 - its parts are constants of this module
+""")
 
 _RECORD = text("""
     INSERT INTO command_history

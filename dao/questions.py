@@ -78,9 +78,7 @@ async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
     if row is None:
         raise NotFound(f"there is no command {id_}, and there was none")
     slot = None if row.slot_current is None else Slot(row.slot_current, row.slot_total)
-    return CommandFate(
-        row.id, row.type, row.age_s, row.handled_at, row.run, row.master, row.address, slot, row.reason
-    )
+    return CommandFate(row.id, row.type, row.age_s, row.handled_at, row.run, row.master, row.address, slot, row.reason)
 
 
 async def run_of_task(connection: AsyncConnection, id_: TaskInstanceId) -> WorkflowInstanceId:

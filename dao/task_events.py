@@ -11,13 +11,11 @@ from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import TaskEnd
 from model.states import TaskState
 
-# The owner is looked up by primary key for each event: a join could begin with all that this master ever owned. CASE
-# for the reason given in `dao/commands.py`.
+# The owner is looked up by primary key for each event: a join could begin with all that this master ever owned.
 _CONSUME = text("""
     WITH picked AS MATERIALIZED (
         SELECT e.id FROM task_event e
-        WHERE CASE WHEN (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master
-                   THEN true END
+        WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master
         ORDER BY e.id LIMIT :limit
     ), gone AS (
         DELETE FROM task_event e USING picked WHERE e.id = picked.id

@@ -89,6 +89,8 @@ class LocalCluster:
             **(settings or {}),
             "SHOAL_DATABASE_URL": database_url,
             "SHOAL_REGISTRY_URL": registry_url or database_url,
+            "SHOAL_PORT": "0",  # one that is set for a single process would be taken by the first of many
+            "SHOAL_WORKER__LOG_PORT": "0",
         }
         self._database = Database(database_url, application_name="shoal-local-cluster", connections_max=1)
 

@@ -30,7 +30,12 @@ class Settings(BaseSettings):
     """Everything that can be set; `docs/settings.md` lists it."""
 
     model_config = SettingsConfigDict(
-        env_prefix="SHOAL_", env_nested_delimiter="__", env_ignore_empty=True, frozen=True, extra="forbid", toml_file=None
+        env_prefix="SHOAL_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        frozen=True,
+        extra="forbid",
+        toml_file=None,
     )
 
     database_url: SecretStr | None = Field(

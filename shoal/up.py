@@ -8,89 +8,152 @@ from __future__ import annotations
 
 import asyncio
 import random
-import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import AsyncExitStack
 
-from dao import commands, definitions, schema
+from dao import schema
 from dao.database import Database
 from dao.nodes import NodeRow
 from model.backoff import Backoff
-from model.errors import Refused
+from model.errors import Refused, Unavailable
 from model.nodes import NodeKind
+from shoal import sample
 from shoal.embedded.place import private_folder
 from shoal.embedded.server import EmbeddedPostgres
 from shoal.local_cluster import Child, LocalCluster
 from shoal.settings import Settings
-from shoal.waiting import RunEnd, follow_command
 from shoal.whereabouts import remove_whereabouts, write_whereabouts
-from shoal.workflow_file import read_workflow_files
 
-SAMPLE_WITHIN_S = 30
-STEADY_AFTER_S = 60
+STEADY_AFTER_S = 60.0
 """A child that ran so long before it died is started again at once."""
+
+WORKER_DRAIN_S = 3.0
+"""Who presses Ctrl-C waits for the prompt: running tasks get less time than on a cluster, and run again next time."""
+
+STOP_MARGIN_S = 10.0
 
 Tell = Callable[[str], None]
 
 
 class Up:
-    """One `shoal up`. `serve` runs it.
+    """One `shoal up`.
 
     Args:
-        settings: for the folder and the times; masters and workers read the same from environment and file.
-        masters, workers: how many of each.
+        settings: its folder and times; masters and workers read the same from environment and file.
+        masters: how many.
+        workers: how many.
         tell: gets a line for each thing that a person would like to know.
+
+    Raises `Refused` when settings name another database or registry, which would be ignored.
     """
 
     def __init__(self, settings: Settings, masters: int, workers: int, tell: Tell) -> None:
         if settings.database_url is not None or settings.registry_url is not None:
             raise Refused(
-                "`shoal up` brings its own database and registry; take away SHOAL_DATABASE_URL and SHOAL_REGISTRY_URL "
-                "(or the flags), or start `shoal master` and `shoal worker` on them"
+                "`shoal up` brings its own database and registry: take --database-url, --registry-url and their "
+                "SHOAL_ variables away, or run `shoal master` and `shoal worker` with them"
             )
-        self._settings = settings
-        self._counts = {NodeKind.MASTER: masters, NodeKind.WORKER: workers}
+        self.started = asyncio.Event()
+        """Set when all is there; before that, `serve` may be cancelled."""
+        self._folder = settings.data_folder
+        self._kinds = [NodeKind.MASTER] * masters + [NodeKind.WORKER] * workers
         self._tell = tell
-        self._stopping = False
+        worker = settings.worker
+        drain_s = worker.drain.total_seconds() if "drain" in worker.model_fields_set else WORKER_DRAIN_S
+        self._for_children = {"SHOAL_WORKER__DRAIN": str(drain_s)}
+        leave_s = max(settings.master.drain.total_seconds(), drain_s + settings.timing.kill_grace.total_seconds())
+        self._patience_s = leave_s + STOP_MARGIN_S
 
     async def serve(self, stop: asyncio.Event) -> None:
-        """Start everything, keep it running until `stop` is set, stop everything.
+        """Start everything, keep it running until `stop` is set, and stop it in the reverse order.
 
         Raises:
             Refused: another process uses the folder, or its data is not for this program.
-            Unavailable: something does not start.
+            Unavailable: something does not start; the sentence quotes it.
         """
         began_s = time.monotonic()
-        server = EmbeddedPostgres(self._settings.data_folder)
-        url = await server.start(lambda sentence: self._tell(f"  {sentence}"))
-        try:
-            self._line("PostgreSQL", f"{server.version}, started in {_since(began_s)} (own copy, data in {server.folder})")
-            await self._serve_on(url, stop, began_s)
-        finally:
-            await server.stop()
-
-    async def _serve_on(self, url: str, stop: asyncio.Event, began_s: float) -> None:
-        database = Database(url, application_name="shoal-up", connections_max=2)
-        folder = private_folder(self._settings.data_folder / "cluster")
-        try:
+        async with AsyncExitStack() as running:
+            server = EmbeddedPostgres(self._folder)
+            url = await server.start(lambda sentence: self._tell(f"  {sentence}"))
+            running.push_async_callback(server.stop)
+            self._line("PostgreSQL", f"{server.version}   started in {_since(began_s)}   (data in {self._folder})")
+            database = Database(url, application_name="shoal-up", connections_max=2)
+            running.push_async_callback(database.close)
             await schema.upgrade(database)
-            async with LocalCluster(url, folder, settings=self._for_children()) as cluster:
-                keepers: list[asyncio.Task[None]] = []
-                try:
-                    await _unless(stop, self._start(cluster, database, began_s))
-                    keepers = [asyncio.create_task(self._keep(cluster, child)) for child in cluster.children]
-                    write_whereabouts(self._settings.data_folder, url)
-                    await stop.wait()
-                finally:
-                    self._stopping = True
-                    remove_whereabouts(self._settings.data_folder)
-                    for keeper in keepers:
-                        keeper.cancel()
-                    stopped_s = time.monotonic()
-                    self._tell("  Stopping …")
-                    await cluster.stop(self._patience_s())
-            self._tell(f"  Stopped in {_since(stopped_s)}.")
-        finally:
-            await database.close()
-'''
+            cluster = LocalCluster(url, private_folder(self._folder / "cluster"), settings=self._for_children)
+            running.push_async_callback(self._stop, cluster)
+            await self._start(cluster)
+            write_whereabouts(self._folder, url)
+            running.callback(remove_whereabouts, self._folder)
+            await self._welcome(database, began_s)
+            keepers = [asyncio.create_task(self._keep(cluster, child)) for child in cluster.children]
+            self.started.set()
+            try:
+                await stop.wait()
+            finally:
+                await _cancel(keepers)
+
+    async def _start(self, cluster: LocalCluster) -> None:
+        children = [await cluster.start(kind) for kind in self._kinds]
+        rows = [await cluster.joined(child) for child in children]
+        for child, row in zip(children, rows, strict=True):
+            self._line(f"{row.kind.lower()} {child.name}", _described(row))
+
+    async def _welcome(self, database: Database, began_s: float) -> None:
+        ready = f"  Ready in {_since(began_s)}."
+        has_worker = NodeKind.WORKER in self._kinds
+        end = await sample.run_once(database) if has_worker else None
+        if end is not None:
+            ready += f' Sample workflow "{end.workflow}": {end.state}, {end.tasks} tasks, {end.took_s:.1f} s.'
+        self._tell(f"{ready}   Ctrl-C stops everything cleanly.")
+        self._tell(f"  In another terminal: shoal run {sample.NAME} --wait   shoal runs   shoal slots")
+
+    async def _keep(self, cluster: LocalCluster, child: Child) -> None:
+        """Start a child again whenever it ends by itself."""
+        backoff = Backoff(first_s=0.5, max_s=30)
+        while True:
+            began_s = time.monotonic()
+            code = await child.ended()
+            if time.monotonic() - began_s > STEADY_AFTER_S:
+                backoff.reset()
+            pause_s = backoff.next_pause_s(random.random())  # noqa: S311 - jitter
+            self._tell(
+                f"  {child.name} ended with {code}: {child.last_words()} (log: {child.log}); "
+                f"starting it again in {pause_s:.1f} s"
+            )
+            await asyncio.sleep(pause_s)
+            await cluster.start_again(child)
+            try:
+                self._line(f"{child.kind.lower()} {child.name}", _described(await cluster.joined(child)))
+            except Unavailable as error:
+                self._tell(f"  {error}")
+
+    async def _stop(self, cluster: LocalCluster) -> None:
+        began_s = time.monotonic()
+        self._tell("  Stopping …")
+        await cluster.stop(self._patience_s)
+        self._tell(f"  Masters and workers stopped in {_since(began_s)}.")
+
+    def _line(self, what: str, about: str) -> None:
+        self._tell(f"  {what:<14} {about}")
+
+
+def _described(row: NodeRow) -> str:
+    if row.heartbeat is None:
+        return row.address
+    if row.kind is NodeKind.MASTER:
+        slot = row.heartbeat.slot
+        return f"slot {slot.current} of {slot.total}   {row.address}" if slot else f"no slot yet   {row.address}"
+    groups = ", ".join(row.heartbeat.groups)
+    return f"group {groups}, {row.heartbeat.capacity} places   {row.address}"
+
+
+def _since(began_s: float) -> str:
+    return f"{time.monotonic() - began_s:.1f} s"
+
+
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

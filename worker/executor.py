@@ -12,7 +12,7 @@ from pathlib import Path
 import structlog
 
 from dao.task_claims import ClaimedTask, Report
-from model.errors import ShoalError
+from model.errors import Fenced, ShoalError
 from model.ids import Epoch
 from model.parameters import parse_parameters
 from model.states import TaskState
@@ -49,6 +49,9 @@ class Executor:
         file = LogFile(self._logs, name, bytes_max=self._log_bytes_max, secrets=self._secrets)
         try:
             result = await self._attempt(task, file, folder)
+        except Fenced as error:
+            # It ran past the horizon: others may have given it up already. If not, it has to run again.
+            result = TaskResult(TaskState.NEED_FAULT_TOLERANCE, str(error))
         except (ShoalError, OSError) as error:
             result = TaskResult.failure(str(error))
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives

@@ -24,6 +24,7 @@ from registry.protocol import Registry
 from worker.exchange import Exchange
 from worker.executor import Executor
 from worker.launcher.client import Launcher
+from worker.launcher.prctl import hide_from_own_user
 from worker.log_service import LogService
 from worker.pulse import Pulse
 from worker.settings import WorkerSettings
@@ -64,6 +65,7 @@ class Worker:
         Raises `Refused` for a wrong schema or a log service that others could reach without a token, `Unavailable`
         when a server stays away at start.
         """
+        hide_from_own_user()  # a task under the same user could read the database's password from our environment
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         token = self._settings.log_token
         logs = LogService(

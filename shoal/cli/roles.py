@@ -33,9 +33,13 @@ async def up(
     folder: Annotated[Path | None, typer.Option(help="Where the data is kept between runs.")] = None,
 ) -> None:
     """Everything on this machine: a PostgreSQL of its own, masters and workers. Ctrl-C stops all of it cleanly."""
-    from shoal.up import serve_all
+    from shoal.logging import configure_logging
+    from shoal.process import until_stopped
+    from shoal.up import Up
 
-    await serve_all(call.own_settings({"folder": folder}), masters, workers)
+    configure_logging("quiet")
+    standalone = Up(call.own_settings({"folder": folder}), masters, workers, typer.echo)
+    await until_stopped(standalone.serve, standalone.started)
 
 
 async def demo(

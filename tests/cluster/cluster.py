@@ -102,7 +102,7 @@ class Cluster:
         }
         self.nodes: list[Node] = []
         plain = make_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
-        self._plain_url = plain
+        self.psql_url = plain
         self._connection: psycopg.Connection[Any] | None = None
 
     def __enter__(self) -> Cluster:
@@ -139,7 +139,7 @@ class Cluster:
     def rows(self, query: str, *values: object) -> list[Any]:
         """What a query gives, on a connection of the test's own that comes back after a restart of the server."""
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(self._plain_url, autocommit=True)
+            self._connection = psycopg.connect(self.psql_url, autocommit=True)
         try:
             cursor = self._connection.execute(query, values)
             return cursor.fetchall() if cursor.description else []

@@ -1,0 +1,39 @@
+"""The sample workflow: saved and run once where there is no workflow yet, so that the first look shows something."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from dao import commands, definitions
+from dao.database import Database
+from shoal.waiting import RunEnd, follow_command
+from shoal.workflow_file import parse_workflows
+from worker.tasks.catalog import TaskCatalog
+
+NAME = "hello"
+WITHIN_S = 20.0
+
+
+async def run_once(database: Database) -> RunEnd | None:
+    """Save the sample and run it, unless there is any workflow; how it ended, None if it did not run or end in time."""
+    async with database.reading() as connection:
+        if await definitions.all_heads(connection, 1):
+            return None
+    (sample,) = parse_workflows(_file().read_bytes(), f"{NAME}.yaml", TaskCatalog())
+    async with database.writing() as connection:
+        head, _ = await definitions.save(connection, sample.project, sample.name, sample.release_state, sample.spec)
+        command = await commands.insert(connection, head.code, created_by="shoal up")
+    with suppress(TimeoutError):
+        async with asyncio.timeout(WITHIN_S):
+            return await follow_command(database, command)
+    return None
+
+
+def _file() -> Traversable:
+    """In an installed package beside this module, else in the repository's examples."""
+    packaged = files("shoal") / "examples" / f"{NAME}.yaml"
+    return packaged if packaged.is_file() else Path(__file__).parent.parent / "examples" / f"{NAME}.yaml"

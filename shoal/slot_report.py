@@ -1,0 +1,97 @@
+"""Who has which slot: the truth, reckoned as every master reckons it, beside what each master believes.
+
+The two differ for moments, while a master comes or goes. That is safe: the transaction of the claim decides who gets
+a command, the slot only divides the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao import lists
+from dao.lists import FencedNode
+from dao.nodes import NodeRow
+from master.slots import slot_view
+from model.errors import Refused, Unavailable
+from model.ids import Epoch
+from model.nodes import Heartbeat, NodeKind, NodeState, Slot
+from model.timing import Timing
+from registry.connect import make_registry
+
+REGISTRY_TIMEOUT_S = 3.0
+FENCED_SHOWN_MAX = 5
+
+
+@dataclass(frozen=True)
+class MasterSlot:
+    """A living master: the slot that it has, and the one that it believes to have."""
+
+    row: NodeRow
+    slot: Slot | None
+    believes: Slot | None
+    in_registry: bool
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it knows."""
+        return self.slot == self.believes
+
+
+@dataclass(frozen=True)
+class SlotReport:
+    """All masters, first slot first, and those that were fenced last, newest first.
+
+    `total` is the number of slots. `registry_fault` says why the registry could not be asked; slots are then as the
+    database alone tells them.
+    """
+
+    masters: Sequence[MasterSlot]
+    fenced: Sequence[FencedNode]
+    total: int
+    registry_fault: str | None
+
+
+async def read_slots(connection: AsyncConnection, registry_url: str, timing: Timing) -> SlotReport:
+    """Ask registry and database. A registry that is away is told of, not raised."""
+    members, fault = await _members(registry_url, timing)
+    rows = await lists.masters(connection)
+    fenced = [node for node in await lists.last_fenced(connection, 10 * FENCED_SHOWN_MAX) if _is_master(node)]
+    return report(rows, members, fenced[:FENCED_SHOWN_MAX], fault)
+
+
+def report(
+    rows: Sequence[NodeRow], members: Sequence[Heartbeat] | None, fenced: Sequence[FencedNode], fault: str | None
+) -> SlotReport:
+    """Put together what was read. Pure. `members` None: the registry could not be asked."""
+    present: Collection[Epoch] = {row.epoch for row in rows}
+    if members is None:
+        members = [row.heartbeat for row in rows if row.heartbeat is not None]
+    else:
+        present = {member.epoch for member in members}
+    view = slot_view(members, {row.epoch for row in rows if row.state is NodeState.ALIVE})
+    masters = [
+        MasterSlot(
+            row, view.slot_of(row.epoch), row.heartbeat.slot if row.heartbeat else None, row.epoch in present
+        )
+        for row in rows
+    ]
+    masters.sort(key=lambda each: (each.slot is None, each.slot or Slot(0, 1), each.row.epoch))
+    return SlotReport(masters, fenced, len(view.masters), fault)
+
+
+async def _members(url: str, timing: Timing) -> tuple[list[Heartbeat] | None, str | None]:
+    registry = make_registry(url, session_timeout=timing.session_timeout, application_name="shoal-cli")
+    try:
+        await registry.open(REGISTRY_TIMEOUT_S)
+        return await registry.members(NodeKind.MASTER), None
+    except (Unavailable, Refused) as error:
+        return None, str(error)
+    finally:
+        await registry.close()
+
+
+def _is_master(node: FencedNode) -> bool:
+    return node.kind is NodeKind.MASTER

@@ -1,0 +1,187 @@
+"""Workers die, are stopped and are full: a task runs at one place at a time, and nothing of it is left behind."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import psutil
+
+from tests.cluster.cluster import Cluster
+from tests.eventually import eventually
+
+
+def _processes_with(marker: str) -> list[int]:
+    """Pids whose command line or environment holds the marker."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            held = [*process.cmdline(), *process.environ().values()]
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            continue
+        if any(marker in text for text in held):
+            found.append(process.pid)
+    return found
+
+
+def _running(cluster: Cluster) -> int:
+    return int(cluster.one("SELECT count(*) FROM task_instance WHERE state = 'RUNNING_EXECUTION'"))
+
+
+async def test_a_killed_worker_leaves_no_process_and_its_tasks_run_elsewhere(cluster: Cluster, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    wait = f"(setsid sleep 300 &) ; while [ ! -e {gate} ]; do sleep 0.1; done"
+    cluster.define(
+        1, "wait", tasks=[{"name": "a", "type": "SHELL", "params": {"script": cluster.journal.script(wait)}}]
+    )
+    await cluster.master()
+    first = await cluster.worker()
+    cluster.start(1, 5)
+    await eventually(lambda: len(cluster.journal.lines()) == 5, within_s=10)
+    first.signal(signal.SIGKILL)
+    await eventually(lambda: not _processes_with(str(gate)), within_s=5)
+    await cluster.worker()
+    await eventually(lambda: len(cluster.journal.lines()) == 10, within_s=15)
+    gate.touch()
+    await cluster.all_ends()
+    assert cluster.rows("SELECT attempt, state, count(*) FROM task_instance GROUP BY 1, 2 ORDER BY 1") == [
+        (1, "NEED_FAULT_TOLERANCE", 5),
+        (2, "SUCCESS", 5),
+    ]
+    assert cluster.rows("SELECT state, count(*) FROM workflow_instance GROUP BY 1") == [("SUCCESS", 5)]
+    assert set(cluster.journal.runs().values()) == {2}
+    await eventually(lambda: not _processes_with("SHOAL_TASK_KEY"), within_s=5)
+
+
+async def test_a_task_that_must_not_run_twice_fails_when_its_worker_is_lost(cluster: Cluster) -> None:
+    task = {"name": "pay", "type": "FAKE", "params": {"sleep_s": 60}, "on_worker_loss": "fail"}
+    cluster.define(1, "pay", tasks=[task])
+    await cluster.master()
+    worker = await cluster.worker()
+    cluster.start(1)
+    await eventually(lambda: _running(cluster) == 1)
+    worker.signal(signal.SIGKILL)
+    await cluster.all_ends()
+    assert cluster.rows("SELECT state, reason FROM workflow_instance") == [
+        ("FAILURE", 'task "pay" was lost with its worker, and may not run again')
+    ]
+    assert cluster.one("SELECT count(*) FROM task_instance") == 1
+
+
+async def test_a_sleeping_worker_s_tasks_are_dead_before_they_run_elsewhere(cluster: Cluster) -> None:
+    cluster.define(
+        1, "long", tasks=[{"name": "a", "type": "SHELL", "params": {"script": cluster.journal.script("sleep 12")}}]
+    )
+    await cluster.master()
+    sleeper = await cluster.worker()
+    cluster.start(1, 3)
+    await eventually(lambda: len(cluster.journal.lines()) == 3, within_s=10)
+    await cluster.worker()
+    with sleeper.stopped():
+        await eventually(lambda: _running(cluster) == 3 and len(cluster.journal.lines()) == 6, within_s=20)
+        own = [pid for pid in _processes_with("SHOAL_FENCE") if psutil.Process(pid).environ()["SHOAL_FENCE"] == "2"]
+        assert own == [], "processes of the sleeping worker outlived the horizon"
+    await eventually(lambda: sleeper.events("fenced"), within_s=10)
+    await cluster.all_ends()
+    assert cluster.rows("SELECT state, count(*) FROM workflow_instance GROUP BY 1") == [("SUCCESS", 3)]
+
+
+async def test_with_END_a_failure_kills_what_runs_and_what_is_queued(cluster: Cluster) -> None:  # noqa: N802
+    cluster.define(
+        1,
+        "end",
+        failure_strategy="END",
+        tasks=[
+            {"name": "fails", "type": "FAKE", "params": {"sleep_s": 1, "fail": True}},
+            {"name": "runs", "type": "SHELL", "params": {"script": "sleep 300"}},
+            {"name": "waits", "type": "FAKE", "worker_group": "nobody"},
+            {"name": "after", "type": "FAKE", "after": ["runs"]},
+        ],
+    )
+    await cluster.master()
+    await cluster.worker()
+    cluster.start(1)
+    await cluster.all_ends(within_s=15)
+    assert cluster.rows("SELECT state, reason FROM workflow_instance") == [
+        ("FAILURE", 'task "fails" failed, and 2 more')
+    ]
+    states = cluster.rows("SELECT task_name, state FROM task_instance ORDER BY 1")
+    assert states == [("fails", "FAILURE"), ("runs", "KILL"), ("waits", "KILL")]
+    assert not _processes_with("SHOAL_TASK_KEY")
+
+
+async def test_with_CONTINUE_independent_branches_run_to_their_end(cluster: Cluster) -> None:  # noqa: N802
+    cluster.define(
+        1,
+        "continue",
+        tasks=[
+            {"name": "fails", "type": "FAKE", "params": {"fail": True}},
+            {"name": "never", "type": "FAKE", "after": ["fails"]},
+            {"name": "slow", "type": "FAKE", "params": {"sleep_s": 0.5}},
+            {"name": "last", "type": "FAKE", "after": ["slow"]},
+        ],
+    )
+    await cluster.master()
+    await cluster.worker()
+    cluster.start(1)
+    await cluster.all_ends(within_s=15)
+    assert cluster.one("SELECT reason FROM workflow_instance") == 'task "fails" failed'
+    states = cluster.rows("SELECT task_name, state FROM task_instance ORDER BY 1")
+    assert states == [("fails", "FAILURE"), ("last", "SUCCESS"), ("slow", "SUCCESS")]
+
+
+async def test_a_stopping_worker_lets_its_tasks_end(cluster: Cluster) -> None:
+    cluster.define(1, "short", tasks=[{"name": "a", "type": "SHELL", "params": {"script": "sleep 2"}}])
+    await cluster.master()
+    worker = await cluster.worker()
+    cluster.start(1, 3)
+    await eventually(lambda: _running(cluster) == 3)
+    worker.signal(signal.SIGTERM)
+    assert await worker.ended() == 0
+    assert cluster.rows("SELECT state, attempt, count(*) FROM task_instance GROUP BY 1, 2") == [("SUCCESS", 1, 3)]
+
+
+async def test_a_stopping_worker_gives_long_tasks_to_others(cluster: Cluster) -> None:
+    cluster.define(1, "long", tasks=[{"name": "a", "type": "FAKE", "params": {"sleep_s": 6}}])
+    await cluster.master()
+    worker = await cluster.worker(SHOAL_WORKER__DRAIN="0.5")
+    cluster.start(1)
+    await eventually(lambda: _running(cluster) == 1)
+    worker.signal(signal.SIGTERM)
+    assert await worker.ended() == 0
+    await cluster.worker()
+    await cluster.all_ends(within_s=20)
+    assert cluster.rows("SELECT attempt, state FROM task_instance ORDER BY 1") == [
+        (1, "NEED_FAULT_TOLERANCE"),
+        (2, "SUCCESS"),
+    ]
+
+
+async def test_the_most_urgent_task_goes_first_across_workflows(cluster: Cluster) -> None:
+    task = {"name": "a", "type": "SHELL", "params": {"script": cluster.journal.script()}}
+    for code, priority in enumerate(["LOW", "HIGHEST", "MEDIUM", "HIGH", "LOWEST"], start=1):
+        cluster.define(code, priority, priority=priority, tasks=[task])
+        cluster.start(code, 2)
+    await cluster.master()
+    await eventually(lambda: cluster.one("SELECT count(*) FROM task_instance") == 10)
+    await cluster.worker(SHOAL_WORKER__CAPACITY="1")
+    await cluster.all_ends()
+    order = cluster.rows(
+        "SELECT i.priority::text FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id "
+        "ORDER BY t.started_at"
+    )
+    names = [name for (name,) in order]
+    assert names == [name for each in ["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] for name in (each, each)]
+
+
+async def test_a_worker_serves_only_its_groups(cluster: Cluster) -> None:
+    for group in ("red", "blue"):
+        cluster.define(len(group), group, worker_group=group, tasks=[{"name": "a", "type": "FAKE"}])
+        cluster.start(len(group))
+    await cluster.master()
+    await cluster.worker(SHOAL_WORKER__GROUPS='["blue", "green"]')
+    await eventually(lambda: cluster.one("SELECT count(*) FROM workflow_instance WHERE ended_at IS NOT NULL") == 1)
+    assert cluster.rows("SELECT worker_group, state FROM task_instance ORDER BY 1") == [
+        ("blue", "SUCCESS"),
+        ("red", "QUEUED"),
+    ]

@@ -1,0 +1,262 @@
+"""The state machine of a workflow instance, by its laws first and by examples second."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from master.plan import Plan
+from master.runnable import Adopted, Effect, Finish, KillTasks, QueueTask, Started, TaskFinished
+from master.runnable import WorkflowRunnable as Runnable
+from model.ids import TaskCode
+from model.instances import TaskAttempt
+from model.states import TaskState as T
+from model.states import WorkflowState
+from model.workflow import FailureStrategy
+from tests.master.world import World, a_plan, a_runnable, plans
+
+END, CONTINUE = FailureStrategy.END, FailureStrategy.CONTINUE
+randoms = st.randoms(use_true_random=False)
+failing = st.sampled_from([0.0, 0.05, 0.3])
+A, B, C, D = (TaskCode(number) for number in range(1, 5))
+
+
+def queued(*codes: TaskCode) -> list[Effect]:
+    return [QueueTask(code, 1) for code in codes]
+
+
+def started(plan: Plan, strategy: FailureStrategy = CONTINUE) -> Runnable:
+    runnable = a_runnable(plan, strategy)
+    runnable.handle(Started())
+    return runnable
+
+
+def end(runnable: Runnable, *ends: tuple[TaskCode, T]) -> list[Effect]:
+    """The effects of the last of these first attempts' ends."""
+    return [runnable.handle(TaskFinished(code, 1, state)) for code, state in ends][-1]
+
+
+# --------------------------------------------------------------------------------------------------- laws
+
+
+@settings(max_examples=300, deadline=None)
+@given(plans(), st.sampled_from(FailureStrategy), randoms, failing)
+def test_whatever_happens_it_ends_and_breaks_no_rule(
+    plan: Plan, strategy: FailureStrategy, random: Random, failing: float
+) -> None:
+    """Goal: every rule of `World` holds through losses, repeats, roll-backs and failovers, and nothing gets stuck."""
+    world = World(plan, strategy, random, failing)
+    for _ in range(random.randrange(300)):
+        world.step()
+    world.settle()
+    for _ in range(10):
+        world.step()  # what comes after the end changes nothing
+
+
+@settings(max_examples=50, deadline=None)
+@given(plans(), st.sampled_from(FailureStrategy), randoms, failing)
+def test_the_same_events_give_the_same_effects(
+    plan: Plan, strategy: FailureStrategy, random: Random, failing: float
+) -> None:
+    world = World(plan, strategy, random, failing)
+    for _ in range(100):
+        world.step()
+    world.settle()
+    for life in world.lives:
+        again = a_runnable(plan, strategy)
+        assert [again.handle(event) for event, _ in life] == [effects for _, effects in life]
+
+
+@settings(max_examples=50, deadline=None)
+@given(plans(), st.sampled_from(FailureStrategy), randoms)
+def test_without_failures_each_task_runs_once(plan: Plan, strategy: FailureStrategy, random: Random) -> None:
+    world = World(plan, strategy, random, failing=0)
+    world.settle()
+    assert world.end == Finish(WorkflowState.SUCCESS, "")
+    assert world.rows == {code: [T.SUCCESS] for code in plan.tasks}
+
+
+@pytest.mark.timeout(60)
+def test_a_chain_of_10000_tasks_costs_one_effect_a_task() -> None:
+    names = [f"t{number}" for number in range(10_000)]
+    plan = a_plan({names[0]: []} | {after: [before] for before, after in pairwise(names)})
+    runnable = a_runnable(plan)
+    assert runnable.handle(Started()) == queued(A)
+    for number in range(1, 10_000):
+        assert end(runnable, (TaskCode(number), T.SUCCESS)) == queued(TaskCode(number + 1))
+    assert end(runnable, (TaskCode(10_000), T.SUCCESS)) == [Finish(WorkflowState.SUCCESS, "")]
+
+
+@pytest.mark.timeout(60)
+def test_a_hundred_layers_of_a_hundred_tasks_queue_a_layer_at_a_time() -> None:
+    layers = [[f"t{layer}.{number}" for number in range(100)] for layer in range(100)]
+    after = dict.fromkeys(layers[0], list[str]())
+    for before, layer in pairwise(layers):
+        after |= dict.fromkeys(layer, before)
+    plan = a_plan(after)
+    codes = list(plan.tasks)
+    runnable = a_runnable(plan)
+    effects = [runnable.handle(Started()), *(end(runnable, (code, T.SUCCESS)) for code in codes)]
+    assert [len(each) for each in effects if each] == [100] * 100 + [1]
+    assert sum(effects, []) == [*queued(*codes), Finish(WorkflowState.SUCCESS, "")]
+
+
+def test_a_large_instance_is_adopted_from_the_middle_with_what_is_missing_only() -> None:
+    names = [f"t{number}" for number in range(10_000)]
+    plan = a_plan({names[0]: []} | {after: [before] for before, after in pairwise(names)})
+    done = tuple(TaskAttempt(TaskCode(number), 1, T.SUCCESS) for number in range(1, 9_000))
+    assert a_runnable(plan).handle(Adopted(done)) == queued(TaskCode(9_000))
+
+
+# ---------------------------------------------------------------------------------------------- one by one
+
+DIAMOND = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
+TWO = {"a": [], "b": [], "c": ["a"], "d": ["b"]}
+
+
+def test_a_task_waits_for_all_before_it() -> None:
+    runnable = started(a_plan(DIAMOND))
+    assert end(runnable, (A, T.SUCCESS)) == queued(B, C)
+    assert end(runnable, (C, T.SUCCESS)) == []
+    assert end(runnable, (B, T.SUCCESS)) == queued(D)
+    assert end(runnable, (D, T.SUCCESS)) == [Finish(WorkflowState.SUCCESS, "")]
+
+
+def test_with_continue_the_other_branch_runs_to_its_end() -> None:
+    runnable = started(a_plan(TWO))
+    assert end(runnable, (A, T.FAILURE)) == []
+    assert end(runnable, (B, T.SUCCESS)) == queued(D)
+    assert end(runnable, (D, T.SUCCESS)) == [Finish(WorkflowState.FAILURE, 'task "a" failed')]
+
+
+def test_with_end_the_rest_is_killed_and_waited_for() -> None:
+    runnable = started(a_plan(TWO), END)
+    assert end(runnable, (A, T.FAILURE)) == [KillTasks()]
+    assert end(runnable, (B, T.KILL)) == [Finish(WorkflowState.FAILURE, 'task "a" failed, and 1 more')]
+
+
+def test_with_end_a_success_that_comes_after_the_failure_starts_nothing() -> None:
+    runnable = started(a_plan(TWO), END)
+    end(runnable, (A, T.FAILURE))
+    assert end(runnable, (B, T.SUCCESS)) == [Finish(WorkflowState.FAILURE, 'task "a" failed')]
+
+
+def test_with_end_a_failure_alone_ends_at_once() -> None:
+    runnable = started(a_plan({"a": [], "b": ["a"]}), END)
+    assert end(runnable, (A, T.FAILURE)) == [KillTasks(), Finish(WorkflowState.FAILURE, 'task "a" failed')]
+
+
+def test_a_lost_task_runs_again_as_the_next_attempt() -> None:
+    runnable = started(a_plan(TWO))
+    assert end(runnable, (A, T.NEED_FAULT_TOLERANCE)) == [QueueTask(A, 2)]
+    assert end(runnable, (A, T.SUCCESS)) == [], "the first attempt was given up"
+    assert runnable.handle(TaskFinished(A, 2, T.SUCCESS)) == queued(C)
+
+
+def test_a_lost_task_that_may_not_run_again_has_failed() -> None:
+    runnable = started(a_plan({"a": []}, fails_on_loss={"a"}))
+    reason = 'task "a" was lost with its worker, and may not run again'
+    assert end(runnable, (A, T.NEED_FAULT_TOLERANCE)) == [Finish(WorkflowState.FAILURE, reason)]
+
+
+def test_with_end_a_task_lost_after_the_failure_does_not_run_again() -> None:
+    runnable = started(a_plan(TWO), END)
+    end(runnable, (A, T.FAILURE))
+    assert end(runnable, (B, T.NEED_FAULT_TOLERANCE)) == [Finish(WorkflowState.FAILURE, 'task "a" failed, and 1 more')]
+
+
+@pytest.mark.parametrize(
+    ("ends", "reason"),
+    [
+        ({A: T.FAILURE, B: T.SUCCESS, C: T.SUCCESS}, 'task "a" failed'),
+        ({A: T.KILL, B: T.SUCCESS, C: T.SUCCESS}, 'task "a" was killed'),
+        ({A: T.SUCCESS, B: T.KILL, C: T.FAILURE}, 'task "b" was killed, and 1 more'),
+        ({C: T.FAILURE, B: T.FAILURE, A: T.FAILURE}, 'task "c" failed, and 2 more'),
+    ],
+)
+def test_the_reason_names_the_first_that_failed_and_counts_the_others(ends: dict[TaskCode, T], reason: str) -> None:
+    runnable = started(a_plan({"a": [], "b": [], "c": []}))
+    assert end(runnable, *ends.items()) == [Finish(WorkflowState.FAILURE, reason)]
+
+
+def test_what_is_queued_or_runs_is_adopted_and_not_queued_again() -> None:
+    runnable = a_runnable(a_plan({"a": [], "b": [], "c": [], "d": []}))
+    attempts = (TaskAttempt(A, 1, T.QUEUED), TaskAttempt(B, 3, T.RUNNING_EXECUTION), TaskAttempt(C, 1, T.DISPATCH))
+    assert runnable.handle(Adopted(attempts)) == queued(D)
+    assert runnable.handle(TaskFinished(B, 2, T.FAILURE)) == []
+    assert end(runnable, (A, T.SUCCESS), (C, T.SUCCESS), (D, T.SUCCESS)) == []
+    assert runnable.handle(TaskFinished(B, 3, T.SUCCESS)) == [Finish(WorkflowState.SUCCESS, "")]
+
+
+def test_what_ended_while_nobody_drove_is_made_up_for() -> None:
+    runnable = a_runnable(a_plan(DIAMOND))
+    attempts = tuple(TaskAttempt(code, 1, T.SUCCESS) for code in (A, B, C, D))
+    assert runnable.handle(Adopted(attempts)) == [Finish(WorkflowState.SUCCESS, "")]
+
+
+@pytest.mark.parametrize("failure", [T.FAILURE, T.KILL])
+def test_with_end_an_adopted_failure_starts_nothing_though_a_success_made_something_ready(failure: T) -> None:
+    """Seen before: successes were taken in first, so that "c" was queued and killed in one transaction."""
+    runnable = a_runnable(a_plan(TWO), END)
+    attempts = (TaskAttempt(A, 1, T.SUCCESS), TaskAttempt(B, 1, failure))
+    effects = runnable.handle(Adopted(attempts))
+    assert effects[0] == KillTasks()
+    assert [type(effect) for effect in effects] == [KillTasks, Finish]
+
+
+def test_with_end_an_adopted_loss_for_good_keeps_another_from_running_again() -> None:
+    """Seen before: the two were told in the order of the rows, and "a" was queued again and killed."""
+    runnable = a_runnable(a_plan({"a": [], "b": []}, fails_on_loss={"b"}), END)
+    lost = tuple(TaskAttempt(code, 1, T.NEED_FAULT_TOLERANCE) for code in (A, B))
+    reason = 'task "b" was lost with its worker, and may not run again, and 1 more'
+    assert runnable.handle(Adopted(lost)) == [KillTasks(), Finish(WorkflowState.FAILURE, reason)]
+
+
+def test_attempts_of_tasks_that_the_plan_does_not_know_are_passed_over() -> None:
+    assert a_runnable(a_plan({"a": []})).handle(Adopted((TaskAttempt(TaskCode(99), 1, T.FAILURE),))) == queued(A)
+
+
+def test_events_that_fit_nothing_change_nothing() -> None:
+    runnable = started(a_plan(DIAMOND))
+    for stray in [
+        TaskFinished(TaskCode(99), 1, T.SUCCESS),
+        TaskFinished(D, 1, T.SUCCESS),
+        TaskFinished(A, 2, T.FAILURE),
+    ]:
+        assert runnable.handle(stray) == []
+    assert runnable.handle(Started()) == []
+
+
+def test_an_end_that_is_none_is_our_bug_and_said_loudly() -> None:
+    with pytest.raises(AssertionError, match="an attempt cannot end in QUEUED"):
+        end(started(a_plan({"a": []})), (A, T.QUEUED))
+
+
+def test_after_the_end_nothing_is_heard() -> None:
+    runnable = started(a_plan({"a": []}))
+    end(runnable, (A, T.SUCCESS))
+    assert runnable.handle(Started()) == []
+    assert end(runnable, (A, T.FAILURE)) == []
+
+
+# --------------------------------------------------------------------------------------------------- plans
+
+
+def test_a_plan_numbers_the_tasks_in_their_order_and_keeps_what_they_say() -> None:
+    plan = a_plan({"late": ["early"], "early": []}, fails_on_loss={"early"})
+    assert {code: task.name for code, task in plan.tasks.items()} == {A: "late", B: "early"}
+    assert plan.graph.roots == (B,)
+    assert plan.tasks[A].params == "{}"
+    assert plan.tasks[A].worker_group is None
+
+
+@given(plans())
+def test_a_plan_has_every_edge_once_and_every_task(plan: Plan) -> None:
+    codes = {task.name: TaskCode(task.code or 0) for task in plan.spec.tasks}
+    edges = {(codes[before], codes[task.name]) for task in plan.spec.tasks for before in task.after}
+    assert {(code, after) for code, afters in plan.graph.successors.items() for after in afters} == edges
+    assert set(plan.tasks) == set(plan.graph.successors) == set(plan.graph.predecessor_count) == set(codes.values())
