@@ -73,9 +73,7 @@ def report(
         present = {member.epoch for member in members}
     view = slot_view(members, {row.epoch for row in rows if row.state is NodeState.ALIVE})
     masters = [
-        MasterSlot(
-            row, view.slot_of(row.epoch), row.heartbeat.slot if row.heartbeat else None, row.epoch in present
-        )
+        MasterSlot(row, view.slot_of(row.epoch), row.heartbeat.slot if row.heartbeat else None, row.epoch in present)
         for row in rows
     ]
     masters.sort(key=lambda each: (each.slot is None, each.slot or Slot(0, 1), each.row.epoch))

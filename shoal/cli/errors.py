@@ -1,4 +1,115 @@
+"""`shoal errors`: commands that could not be handled: listed, tried again, dropped."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
 import typer
 
+from shoal.cli.call import Call
+from shoal.cli.verbs import verb
 
-def add_to(app: typer.Typer) -> None: ...
+PAGE = 500
+TYPE_LENGTH_MAX = 40
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `errors`, which lists when it is given no verb."""
+    group = typer.Typer(help="Commands that could not be handled, with the reason.")
+    verb(group, "shoal errors", "shoal errors --limit 100", default=True)(errors)
+    verb(group, "shoal errors retry 17", "shoal errors retry --all")(retry)
+    verb(group, "shoal errors drop 17", "shoal errors drop 17 18 19")(drop)
+    app.add_typer(group, name="errors")
+
+
+async def errors(
+    call: Call, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, newest first.")] = 20
+) -> None:
+    """List the commands that could not be handled, newest first, each with the reason."""
+    from dao.error_commands import error_commands
+    from shoal.cli import answer
+    from shoal.cli.answer import Column
+    from shoal.cli.words import when
+
+    async with call.asking() as ask:
+        found = await error_commands(ask.connection, limit)
+    if call.as_json:
+        answer.print_json([answer.json_fields({**asdict(each), "master": str(each.master)}) for each in found])
+        return
+    if not found:
+        answer.say("There is no error command.")
+        answer.hint("What waits: shoal queue   What ran: shoal runs")
+        return
+    columns = [
+        Column("COMMAND", right=True),
+        Column("TYPE", keep=2),
+        Column("WORKFLOW", keep=1, right=True),
+        Column("REFUSED", keep=3, right=True),
+        Column("BY", keep=0),
+        Column("REASON", sentence=True),
+    ]
+    rows = [
+        (
+            each.id,
+            each.type[:TYPE_LENGTH_MAX],
+            each.workflow_code or "-",
+            when(each.refused_at, ask.now, utc=call.utc),
+            each.created_by or "-",
+            each.reason,
+        )
+        for each in found
+    ]
+    answer.table(columns, rows)
+    answer.hint(f"When it is mended: shoal errors retry {found[0].id}   Forget it: shoal errors drop {found[0].id}")
+
+
+async def retry(
+    call: Call,
+    commands: Annotated[list[int] | None, typer.Argument(metavar="ID", min=1, help="Error commands.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All that there are.")] = False,
+) -> None:
+    """Ask for the same again, by a new command. Mend first what the reason names."""
+    from dao.error_commands import error_commands, retry_error_command
+    from model.errors import Refused
+    from model.ids import CommandId
+    from shoal.cli import answer
+
+    if bool(commands) == everything:
+        raise Refused("say which error commands to retry: their ids, or --all")
+    asked: list[tuple[int, CommandId]] = []
+    async with call.asking() as ask, ask.database.writing() as connection:
+        wanted = [CommandId(each) for each in commands or ()]
+        while everything:
+            page = [each.id for each in await error_commands(connection, PAGE, wanted[-1] if wanted else None)]
+            wanted += page
+            if len(page) < PAGE:
+                break
+        for id_ in reversed(wanted) if everything else wanted:
+            asked.append((id_, await retry_error_command(connection, id_)))
+    if call.as_json:
+        answer.print_json([answer.json_fields({"id": old, "command_id": new}) for old, new in asked])
+        return
+    for old, new in asked:
+        answer.say(f"Error command {old} is asked for again as command {new}.")
+    if not asked:
+        answer.say("There is no error command.")
+    answer.hint("What became of them: shoal errors   shoal runs")
+
+
+async def drop(
+    call: Call, commands: Annotated[list[int], typer.Argument(metavar="ID", min=1, help="Error commands.")]
+) -> None:
+    """Forget error commands. The history keeps that they were there."""
+    from dao.error_commands import drop_error_command
+    from model.ids import CommandId
+    from shoal.cli import answer
+
+    async with call.asking() as ask, ask.database.writing() as connection:
+        for id_ in commands:
+            await drop_error_command(connection, CommandId(id_))
+    if call.as_json:
+        answer.print_json([str(id_) for id_ in commands])
+        return
+    answer.say(f"Dropped {len(commands)} error commands." if len(commands) > 1 else f"Dropped {commands[0]}.")
+    answer.hint("What is left: shoal errors")

@@ -20,6 +20,7 @@ P = ParamSpec("P")
 Verb = Callable[Concatenate[Call, P], Coroutine[Any, Any, None]]
 
 _CONNECTION = "Where to ask"
+_CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
 def _shared(
@@ -52,7 +53,7 @@ def _shared(
 
 
 def verb(
-    app: typer.Typer, *examples: str, name: str | None = None, hidden: bool = False
+    app: typer.Typer, *examples: str, name: str | None = None, hidden: bool = False, default: bool = False
 ) -> Callable[[Verb[P]], Verb[P]]:
     """Register a coroutine function as a verb of `app`.
 
@@ -61,6 +62,7 @@ def verb(
         examples: whole command lines, shown first in the help.
         name: when it is not the function's own.
         hidden: not listed in the help (a second name of a verb).
+        default: what a group does when it is given none of its verbs.
     """
 
     def register(run: Verb[P]) -> Verb[P]:
@@ -68,15 +70,22 @@ def verb(
         shared = list(inspect.signature(_shared, eval_str=True).parameters.values())
 
         def command(**given: Any) -> None:
+            if default and given.pop("context").invoked_subcommand is not None:
+                return
             call = _shared(**{each.name: given.pop(each.name) for each in shared})
             asyncio.run(run(call, **given))  # type: ignore[call-arg]
 
         parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared)]
+        if default:
+            parameters.append(_CONTEXT)
         command.__dict__["__signature__"] = inspect.Signature(parameters)
         command.__annotations__ = {each.name: each.annotation for each in parameters}
         shown = "\n".join(f"  {example}" for example in examples)
-        help_text = f"\b\n{shown}\n\n{inspect.getdoc(run)}" if examples else inspect.getdoc(run)
-        app.command(name or run.__name__.replace("_", "-"), help=help_text, hidden=hidden)(command)
+        help_text = f"\b\n{shown}\n\n{inspect.getdoc(run)}"
+        if default:
+            app.callback(invoke_without_command=True, help=help_text)(command)
+        else:
+            app.command(name or run.__name__.replace("_", "-"), help=help_text, hidden=hidden)(command)
         return run
 
     return register

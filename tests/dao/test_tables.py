@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, Table
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import Connection, Dialect, MetaData, Table
 
 from dao.database import Database
 from dao.tables import metadata
 
 
-def _said(table: Table) -> dict[str, Any]:
+def _said(table: Table, dialect: Dialect) -> dict[str, Any]:
     """What two sides must agree on, in plain values that a failing test prints well."""
-    dialect = postgresql.dialect()
     return {
         "columns": {
             column.name: (column.type.compile(dialect), "null" if column.nullable else "not null")
@@ -31,11 +29,12 @@ def _said(table: Table) -> dict[str, Any]:
 async def test_each_table_is_the_same_here_and_in_the_database(database: Database) -> None:
     found = MetaData()
 
-    def reflect(connection: Connection) -> None:
+    def reflect(connection: Connection) -> Dialect:
         found.reflect(connection)
+        return connection.dialect
 
     async with database.reading() as connection:
-        await connection.run_sync(reflect)
+        dialect = await connection.run_sync(reflect)
     assert sorted(metadata.tables) == sorted(found.tables), "dao/tables.py and sql/schema.sql name different tables"
     for name, table in metadata.tables.items():
-        assert _said(table) == _said(found.tables[name]), name
+        assert _said(table, dialect) == _said(found.tables[name], dialect), name

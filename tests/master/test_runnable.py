@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from random import Random
 
 import pytest
@@ -94,15 +94,13 @@ def test_a_chain_of_10000_tasks_costs_one_effect_a_task() -> None:
 @pytest.mark.timeout(60)
 def test_a_hundred_layers_of_a_hundred_tasks_queue_a_layer_at_a_time() -> None:
     layers = [[f"t{layer}.{number}" for number in range(100)] for layer in range(100)]
-    after = dict.fromkeys(layers[0], list[str]())
-    for before, layer in pairwise(layers):
-        after |= dict.fromkeys(layer, before)
+    after = {name: before for before, layer in pairwise([[], *layers]) for name in layer}
     plan = a_plan(after)
     codes = list(plan.tasks)
     runnable = a_runnable(plan)
     effects = [runnable.handle(Started()), *(end(runnable, (code, T.SUCCESS)) for code in codes)]
     assert [len(each) for each in effects if each] == [100] * 100 + [1]
-    assert sum(effects, []) == [*queued(*codes), Finish(WorkflowState.SUCCESS, "")]
+    assert [*chain(*effects)] == [*queued(*codes), Finish(WorkflowState.SUCCESS, "")]
 
 
 def test_a_large_instance_is_adopted_from_the_middle_with_what_is_missing_only() -> None:

@@ -1,0 +1,17 @@
+"""The tables of `model/states.py` as a drawing, for `docs/states.md`; a test holds the two together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+S = TypeVar("S", bound=StrEnum)
+
+
+def transition_drawing(first: S, transitions: Mapping[S, frozenset[S]]) -> str:
+    """A Mermaid state diagram that begins with `first` and ends where there is no way on."""
+    lines = ["stateDiagram-v2", f"    [*] --> {first}"]
+    for old, news in transitions.items():
+        lines += [f"    {old} --> {new}" for new in sorted(news)] or [f"    {old} --> [*]"]
+    return "\n".join(lines)

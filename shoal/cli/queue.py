@@ -1,0 +1,164 @@
+"""`shoal queue`: what waits, for a master or for a worker."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli.call import Call
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from dao.lists import GroupQueue, Residue, WaitingCommand
+    from shoal.slot_report import SlotReport
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    verb(app, "shoal queue", "shoal queue --limit 100")(queue)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """All that waits. `workers` counts the living workers of each group."""
+
+    slots: SlotReport
+    id_step: int
+    commands: list[WaitingCommand]
+    residues: list[Residue]
+    groups: list[GroupQueue]
+    workers: Counter[str]
+
+    def slot_of(self, command: WaitingCommand) -> int | None:
+        """The slot that a command belongs to; None when there is no master."""
+        return (command.id // self.id_step) % self.slots.total if self.slots.total else None
+
+    def master_of(self, slot: int) -> str:
+        """The address of the master that has a slot."""
+        return next((each.row.address for each in self.slots.masters if each.slot and each.slot.current == slot), "-")
+
+
+async def queue(
+    call: Call, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many commands.")] = 20
+) -> None:
+    """What waits: commands for the masters, tasks for the worker groups."""
+    from shoal.cli import answer
+
+    waiting = await _read(call, limit)
+    if call.as_json:
+        answer.print_json(_fields(waiting))
+        return
+    if not waiting.commands and not waiting.groups:
+        answer.say("Nothing waits.")
+        answer.hint("What ran: shoal runs   Start something: shoal run NAME")
+        return
+    _print_commands(waiting)
+    _print_groups(waiting)
+    if waiting.commands:
+        answer.hint(f"Why one waits: shoal why command {waiting.commands[0].id}")
+    else:
+        answer.hint("Who runs them: shoal workers   What runs: shoal runs --state running_execution")
+
+
+async def _read(call: Call, limit: int) -> Waiting:
+    from dao import lists
+    from shoal.slot_report import read_slots
+
+    step = call.settings.master.id_step
+    async with call.asking() as ask:
+        slots = await read_slots(ask.connection, call.settings.registry(), call.settings.timing)
+        living = await lists.workers(ask.connection)
+        return Waiting(
+            slots,
+            step,
+            await lists.waiting_commands(ask.connection, limit),
+            await lists.waiting_by_residue(ask.connection, slots.total, step) if slots.total else [],
+            await lists.queue_by_group(ask.connection),
+            Counter(group for row in living if row.heartbeat for group in row.heartbeat.groups),
+        )
+
+
+def _print_commands(waiting: Waiting) -> None:
+    from shoal.cli import answer
+    from shoal.cli.answer import Column
+    from shoal.cli.words import duration
+
+    if not waiting.slots.total:
+        answer.say("No master is alive, so no command is taken.")
+    else:
+        count = sum(each.waiting for each in waiting.residues)
+        answer.say(f"{count} commands wait for a master." if count else "No command waits for a master.")
+    if not waiting.commands:
+        return
+    columns = [
+        Column("SLOT", right=True),
+        Column("MASTER"),
+        Column("WAITING", right=True),
+        Column("OLDEST", right=True),
+    ]
+    answer.table(
+        columns,
+        [(each.slot, waiting.master_of(each.slot), each.waiting, duration(each.oldest_s)) for each in waiting.residues],
+        indent=2,
+    )
+    columns = [
+        Column("COMMAND", right=True),
+        Column("TYPE"),
+        Column("WORKFLOW", keep=3),
+        Column("PRIORITY", keep=1),
+        Column("SLOT", right=True, keep=4),
+        Column("AGE", right=True, keep=2),
+        Column("BY", keep=0),
+    ]
+    answer.table(columns, [_command_row(waiting, each) for each in waiting.commands], indent=2)
+
+
+def _command_row(waiting: Waiting, command: WaitingCommand) -> tuple[object, ...]:
+    from shoal.cli.words import duration
+
+    slot = waiting.slot_of(command)
+    return (
+        command.id,
+        command.type,
+        command.workflow or f"code {command.workflow_code}",
+        command.priority or "-",
+        "-" if slot is None else slot,
+        duration(command.age_s),
+        command.created_by,
+    )
+
+
+def _print_groups(waiting: Waiting) -> None:
+    from shoal.cli import answer
+    from shoal.cli.answer import Column
+    from shoal.cli.words import duration
+
+    count = sum(each.waiting for each in waiting.groups)
+    answer.say(f"{count} tasks wait for a worker." if count else "No task waits for a worker.")
+    columns = [
+        Column("GROUP"),
+        Column("WAITING", right=True),
+        Column("OLDEST", right=True),
+        Column("RUNNING", right=True),
+        Column("WORKERS", right=True),
+    ]
+    rows = [
+        (each.worker_group, each.waiting, duration(each.oldest_s), each.running, waiting.workers[each.worker_group])
+        for each in waiting.groups
+    ]
+    answer.table(columns, rows, indent=2)
+
+
+def _fields(waiting: Waiting) -> dict[str, Any]:
+    from shoal.cli.answer import json_fields
+
+    return {
+        "commands": [json_fields({**asdict(each), "slot": waiting.slot_of(each)}) for each in waiting.commands],
+        "slots": [json_fields(asdict(each)) for each in waiting.residues],
+        "worker_groups": [
+            json_fields({**asdict(each), "workers": waiting.workers[each.worker_group]}) for each in waiting.groups
+        ],
+    }

@@ -1,0 +1,25 @@
+"""docs/states.md shows the states as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
+from model.transition_drawing import transition_drawing
+
+PAGE = Path(__file__).parents[2] / "docs" / "states.md"
+
+
+def test_the_drawings_are_made_from_the_tables() -> None:
+    page = PAGE.read_text()
+    for drawing in (
+        transition_drawing(WorkflowState.RUNNING_EXECUTION, WORKFLOW_TRANSITIONS),
+        transition_drawing(TaskState.QUEUED, TASK_TRANSITIONS),
+    ):
+        assert drawing in page, f"put this into docs/states.md:\n\n{drawing}"
+
+
+def test_each_state_is_explained() -> None:
+    page = PAGE.read_text()
+    for state in [*WorkflowState, *TaskState]:
+        assert f"| {state} |" in page
