@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from uuid import uuid4
 
 import structlog
@@ -28,6 +29,9 @@ from registry.protocol import Registry
 from registry.waiting import set_within
 
 log = structlog.get_logger()
+
+LEAVE_S_MAX = 8.0
+"""A stop must not hang because a server does: what is not handed on by then, others take over."""
 
 
 class Master:
@@ -83,7 +87,7 @@ class Master:
         )
         try:
             with structlog.contextvars.bound_contextvars(master=self._address, epoch=life.me.epoch):
-                await registry.open(self._connect_timeout_s)
+                await self._open(registry, life)
                 driver = Driver(life, self._settings.batch_max)
                 membership = Membership(life, registry, self._timing, self._settings, lambda: driver.running)
                 await membership.join()
@@ -95,6 +99,13 @@ class Master:
         finally:
             await registry.close()
             await life.close()
+
+    async def _open(self, registry: Registry, life: Life) -> None:
+        try:
+            await registry.open(self._connect_timeout_s)
+        except ShoalError:
+            await self._hand_over(life)
+            raise
 
     async def _work(
         self,
@@ -121,9 +132,13 @@ class Master:
             await stop.wait()
             log.info("leaving", workflow_instances=driver.running)
             await _cancel(claiming)
-            await self._drain(life, driver, registry)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.drain.total_seconds() + LEAVE_S_MAX):
+                    await self._drain(life, driver, registry)
             await _cancel(running)
-        await self._hand_over(life)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_S_MAX):
+                await self._hand_over(life)
 
     async def _look(self, life: Life, membership: Membership, driver: Driver, loop: CommandLoop) -> None:
         """Look for work that nobody told of: on a timer, and at once when the slot changed."""

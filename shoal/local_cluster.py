@@ -12,6 +12,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from dao import nodes
 from dao.database import Database
 from dao.nodes import NodeRow
 from model.errors import Unavailable
-from model.nodes import NodeKind
+from model.nodes import NodeKind, Slot
 from shoal.embedded.program import end_with_us, last_words
 
 LOOK_EVERY_S = 0.05
@@ -140,6 +141,19 @@ class LocalCluster:
                     await asyncio.sleep(LOOK_EVERY_S)
         what = "has not joined" if child.runs else f"ended with {child.process.returncode} instead of joining"
         raise Unavailable(f"{child.name} {what}: {child.last_words()} (log: {child.log})")
+
+    async def agreed(self, within_s: float = 10) -> dict[str, NodeRow]:
+        """The rows of the running masters by name, once their slots are 0 to n-1 of n; after `within_s` as they are."""
+        deadline_s = time.monotonic() + within_s
+        while True:
+            running = [child for child in self.masters if child.runs]
+            rows = {child.name: await self.joined(child) for child in running}
+            slots = sorted(row.heartbeat.slot for row in rows.values() if row.heartbeat and row.heartbeat.slot)
+            if slots == [Slot(current, len(running)) for current in range(len(running))]:
+                return rows
+            if time.monotonic() > deadline_s:
+                return rows
+            await asyncio.sleep(LOOK_EVERY_S)
 
     async def stop(self, within_s: float = 45) -> None:
         """Let all leave gracefully, at the same time; who takes longer than `within_s` is killed."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from importlib.resources import files
-from importlib.resources.abc import Traversable
-from pathlib import Path
 
 from dao import commands, definitions
 from dao.database import Database
@@ -15,6 +13,7 @@ from shoal.workflow_file import parse_workflows
 from worker.tasks.catalog import TaskCatalog
 
 NAME = "hello"
+"""Of the workflow, and of the file in this package, which is a link to the one in `examples/`."""
 WITHIN_S = 20.0
 
 
@@ -23,7 +22,7 @@ async def run_once(database: Database) -> RunEnd | None:
     async with database.reading() as connection:
         if await definitions.all_heads(connection, 1):
             return None
-    (sample,) = parse_workflows(_file().read_bytes(), f"{NAME}.yaml", TaskCatalog())
+    (sample,) = parse_workflows((files("shoal") / f"{NAME}.yaml").read_bytes(), f"{NAME}.yaml", TaskCatalog())
     async with database.writing() as connection:
         head, _ = await definitions.save(connection, sample.project, sample.name, sample.release_state, sample.spec)
         command = await commands.insert(connection, head.code, created_by="shoal up")
@@ -31,9 +30,3 @@ async def run_once(database: Database) -> RunEnd | None:
         async with asyncio.timeout(WITHIN_S):
             return await follow_command(database, command)
     return None
-
-
-def _file() -> Traversable:
-    """In an installed package beside this module, else in the repository's examples."""
-    packaged = files("shoal") / "examples" / f"{NAME}.yaml"
-    return packaged if packaged.is_file() else Path(__file__).parent.parent / "examples" / f"{NAME}.yaml"

@@ -16,6 +16,7 @@ from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
@@ -93,6 +94,8 @@ def load_settings(flags: dict[str, Any] | None = None) -> Settings:
         return Settings(**_given(flags or {}))
     except ValidationError as error:
         raise Refused("; ".join(_sentence(part) for part in error.errors())) from None
+    except SettingsError as error:
+        raise Refused(f"an environment variable cannot be read: {error}; see docs/settings.md") from None
     except tomllib.TOMLDecodeError as error:
         raise Refused(f"the settings file {_config_file()} is not valid TOML: {error}") from None
 

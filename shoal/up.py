@@ -31,7 +31,7 @@ STEADY_AFTER_S = 60.0
 WORKER_DRAIN_S = 3.0
 """Who presses Ctrl-C waits for the prompt: running tasks get less time than on a cluster, and run again next time."""
 
-STOP_MARGIN_S = 10.0
+STOP_MARGIN_S = 20.0
 
 Tell = Callable[[str], None]
 
@@ -96,9 +96,10 @@ class Up:
 
     async def _start(self, cluster: LocalCluster) -> None:
         children = [await cluster.start(kind) for kind in self._kinds]
-        rows = [await cluster.joined(child) for child in children]
-        for child, row in zip(children, rows, strict=True):
-            self._line(f"{row.kind.lower()} {child.name}", _described(row))
+        rows = {child.name: await cluster.joined(child) for child in children}
+        rows |= await cluster.agreed()
+        for name, row in rows.items():
+            self._line(f"{row.kind.lower()} {name}", _described(row))
 
     async def _welcome(self, database: Database, began_s: float) -> None:
         ready = f"  Ready in {_since(began_s)}."

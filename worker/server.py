@@ -103,7 +103,7 @@ class Worker:
         try:
             with structlog.contextvars.bound_contextvars(worker=address, epoch=life.me.epoch):
                 launcher.open()
-                await registry.open(self._connect_timeout_s)
+                await self._open(registry, life)
                 await pulse.join()
                 log.info(
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
@@ -116,6 +116,13 @@ class Worker:
             await launcher.close()
             await registry.close()
             await life.close()
+
+    async def _open(self, registry: Registry, life: Life) -> None:
+        try:
+            await registry.open(self._connect_timeout_s)
+        except ShoalError:
+            await self._say_goodbye(life)
+            raise
 
     async def _work(
         self, stop: asyncio.Event, life: Life, registry: Registry, exchange: Exchange, pulse: Pulse

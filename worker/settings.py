@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic_settings import NoDecode
 
 from model.timing import Duration
-from model.workflow import DEFAULT_WORKER_GROUP
+from model.workflow import DEFAULT_WORKER_GROUP, GroupName
+
+
+def _split(given: Any) -> Any:
+    """An environment variable or a flag holds the groups as one text, `gpu,default`."""
+    return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
+
+
+Groups = Annotated[tuple[GroupName, ...], NoDecode, BeforeValidator(_split)]
 
 
 class WorkerSettings(BaseModel):
@@ -16,7 +26,7 @@ class WorkerSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    groups: tuple[str, ...] = Field((DEFAULT_WORKER_GROUP,), min_length=1, description="worker groups it serves")
+    groups: Groups = Field((DEFAULT_WORKER_GROUP,), min_length=1, description="worker groups it serves")
     capacity: int = Field(8, gt=0, le=100_000, description="tasks it runs at once")
     folder: Path = Field(Path("shoal-worker"), description="where its logs and its tasks' work folders lie")
     log_bytes_max: int = Field(100 * 1024 * 1024, gt=0, description="size at which a task's log is cut off")

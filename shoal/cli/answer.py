@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shoal.cli.words import STATES, exact, plain
+from shoal.words import STATES, exact, plain
 
 if TYPE_CHECKING:
     from rich.console import Console

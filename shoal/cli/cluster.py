@@ -24,8 +24,8 @@ async def slots(call: Call) -> None:
     """Which master has which slot: the truth beside what each believes, and who was fenced last."""
     from shoal.cli import answer
     from shoal.cli.answer import Column
-    from shoal.cli.words import plain, when
     from shoal.slot_report import read_slots
+    from shoal.words import plain, when
 
     async with call.asking() as ask:
         found = await read_slots(ask.connection, call.settings.registry(), call.settings.timing)
@@ -88,7 +88,7 @@ async def workers(call: Call) -> None:
 
 def _master_row(master: MasterSlot) -> tuple[object, ...]:
     from shoal.cli import answer
-    from shoal.cli.words import ago
+    from shoal.words import ago
 
     row, beat = master.row, master.row.heartbeat
     notes = []
@@ -111,7 +111,7 @@ def _master_row(master: MasterSlot) -> tuple[object, ...]:
 
 def _worker_row(row: NodeRow) -> tuple[object, ...]:
     from shoal.cli import answer
-    from shoal.cli.words import ago
+    from shoal.words import ago
 
     beat = row.heartbeat
     about: tuple[object, ...] = ("-", "-", "-", "-")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli.call import Call
 from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from model.ids import CommandId
 
 PAGE = 500
 TYPE_LENGTH_MAX = 40
@@ -30,7 +35,7 @@ async def errors(
     from dao.error_commands import error_commands
     from shoal.cli import answer
     from shoal.cli.answer import Column
-    from shoal.cli.words import when
+    from shoal.words import when
 
     async with call.asking() as ask:
         found = await error_commands(ask.connection, limit)
@@ -70,29 +75,35 @@ async def retry(
     everything: Annotated[bool, typer.Option("--all", help="All that there are.")] = False,
 ) -> None:
     """Ask for the same again, by a new command. Mend first what the reason names."""
-    from dao.error_commands import error_commands, retry_error_command
+    from dao.error_commands import retry_error_command
     from model.errors import Refused
     from model.ids import CommandId
     from shoal.cli import answer
 
     if bool(commands) == everything:
         raise Refused("say which error commands to retry: their ids, or --all")
-    asked: list[tuple[int, CommandId]] = []
-    async with call.asking() as ask, ask.database.writing() as connection:
+    asked: list[tuple[CommandId, CommandId]] = []
+    refused: list[str] = []
+    async with call.asking() as ask:
         wanted = [CommandId(each) for each in commands or ()]
-        while everything:
-            page = [each.id for each in await error_commands(connection, PAGE, wanted[-1] if wanted else None)]
-            wanted += page
-            if len(page) < PAGE:
-                break
-        for id_ in reversed(wanted) if everything else wanted:
-            asked.append((id_, await retry_error_command(connection, id_)))
+        if everything:
+            wanted = await _all(ask.connection)
+        for id_ in wanted:
+            try:
+                async with ask.database.writing() as connection:
+                    asked.append((id_, await retry_error_command(connection, id_)))
+            except Refused as error:
+                if not everything:
+                    raise
+                refused.append(str(error))
     if call.as_json:
         answer.print_json([answer.json_fields({"id": old, "command_id": new}) for old, new in asked])
         return
     for old, new in asked:
         answer.say(f"Error command {old} is asked for again as command {new}.")
-    if not asked:
+    for sentence in refused:
+        answer.say(sentence)
+    if not asked and not refused:
         answer.say("There is no error command.")
     answer.hint("What became of them: shoal errors   shoal runs")
 
@@ -104,6 +115,7 @@ async def drop(
     from dao.error_commands import drop_error_command
     from model.ids import CommandId
     from shoal.cli import answer
+    from shoal.words import counted
 
     async with call.asking() as ask, ask.database.writing() as connection:
         for id_ in commands:
@@ -111,5 +123,15 @@ async def drop(
     if call.as_json:
         answer.print_json([str(id_) for id_ in commands])
         return
-    answer.say(f"Dropped {len(commands)} error commands." if len(commands) > 1 else f"Dropped {commands[0]}.")
+    answer.say(f"Dropped {counted(len(commands), 'error command')}.")
     answer.hint("What is left: shoal errors")
+
+
+async def _all(connection: AsyncConnection) -> list[CommandId]:
+    """The ids of all error commands, in the order in which they were asked for."""
+    from dao.error_commands import error_commands
+
+    found: list[CommandId] = []
+    while page := [each.id for each in await error_commands(connection, PAGE, found[-1] if found else None)]:
+        found += page
+    return found[::-1]

@@ -84,13 +84,13 @@ async def _read(call: Call, limit: int) -> Waiting:
 def _print_commands(waiting: Waiting) -> None:
     from shoal.cli import answer
     from shoal.cli.answer import Column
-    from shoal.cli.words import duration
+    from shoal.words import counted, duration
 
     if not waiting.slots.total:
         answer.say("No master is alive, so no command is taken.")
     else:
         count = sum(each.waiting for each in waiting.residues)
-        answer.say(f"{count} commands wait for a master." if count else "No command waits for a master.")
+        answer.say(f"Waiting for a master: {counted(count, 'command')}.")
     if not waiting.commands:
         return
     columns = [
@@ -117,7 +117,7 @@ def _print_commands(waiting: Waiting) -> None:
 
 
 def _command_row(waiting: Waiting, command: WaitingCommand) -> tuple[object, ...]:
-    from shoal.cli.words import duration
+    from shoal.words import duration
 
     slot = waiting.slot_of(command)
     return (
@@ -134,10 +134,10 @@ def _command_row(waiting: Waiting, command: WaitingCommand) -> tuple[object, ...
 def _print_groups(waiting: Waiting) -> None:
     from shoal.cli import answer
     from shoal.cli.answer import Column
-    from shoal.cli.words import duration
+    from shoal.words import counted, duration
 
     count = sum(each.waiting for each in waiting.groups)
-    answer.say(f"{count} tasks wait for a worker." if count else "No task waits for a worker.")
+    answer.say(f"Waiting for a worker: {counted(count, 'task')}.")
     columns = [
         Column("GROUP"),
         Column("WAITING", right=True),

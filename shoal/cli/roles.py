@@ -12,6 +12,7 @@ import typer
 from shoal.cli.call import Call
 from shoal.cli.verbs import verb
 
+EXIT_CHECK_FAILED = 1
 EXIT_GAVE_UP = 1
 """A server stayed away at start: a supervisor shall try again later."""
 
@@ -48,10 +49,23 @@ async def demo(
     seconds: Annotated[float, typer.Option(min=5, max=600, help="Over how long they come in.")] = 20,
 ) -> None:
     """Three masters and two workers in a temporary folder; one master is killed half way. Nothing is lost."""
-    from shoal.demo import run_demo
+    from shoal.cli import answer
+    from shoal.demo import Demo
+    from shoal.demo_view import make_view
+    from shoal.logging import configure_logging
 
-    if not await run_demo(commands, seconds, as_json=call.as_json):
-        raise typer.Exit(EXIT_GAVE_UP)
+    configure_logging("quiet")
+    view = make_view(silent=call.as_json)
+    try:
+        summary = await Demo(commands, seconds, view).run()
+    finally:
+        view.close()
+    if call.as_json:
+        answer.print_json(summary.as_fields())
+    else:
+        typer.echo("\n" + "\n".join(summary.lines()))
+    if not summary.holds:
+        raise typer.Exit(EXIT_CHECK_FAILED)
 
 
 async def master(

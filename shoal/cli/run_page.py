@@ -10,7 +10,7 @@ from dao.questions import CommandFate
 from model.states import TaskState, WorkflowState
 from model.workflow import TaskSpec, WorkflowSpec
 from shoal.cli.answer import Column, hint, say, state, table
-from shoal.cli.words import duration, plain, when
+from shoal.words import duration, plain, when
 
 TREE_TASKS_MAX = 200
 NOT_BEGUN, WAITING = "NOT_BEGUN", "WAITING"

@@ -37,7 +37,7 @@ async def runs(
     from model.errors import Refused
     from shoal.cli import answer
     from shoal.cli.answer import Column
-    from shoal.cli.words import duration, parse_duration, when
+    from shoal.words import duration, parse_duration, when
 
     try:
         age = parse_duration(since) if since else None

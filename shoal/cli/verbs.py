@@ -81,11 +81,17 @@ def verb(
         command.__dict__["__signature__"] = inspect.Signature(parameters)
         command.__annotations__ = {each.name: each.annotation for each in parameters}
         shown = "\n".join(f"  {example}" for example in examples)
-        help_text = f"\b\n{shown}\n\n{inspect.getdoc(run)}"
+        about = inspect.getdoc(run) or ""
+        help_text = f"\b\n{shown}\n\n{about}"
         if default:
-            app.callback(invoke_without_command=True, help=help_text)(command)
+            app.callback(invoke_without_command=True, help=help_text, short_help=about.split(".")[0] + ".")(command)
         else:
-            app.command(name or run.__name__.replace("_", "-"), help=help_text, hidden=hidden)(command)
+            app.command(
+                name or run.__name__.replace("_", "-"),
+                help=help_text,
+                short_help=about.split(".")[0] + ".",
+                hidden=hidden,
+            )(command)
         return run
 
     return register

@@ -36,6 +36,7 @@ async def apply(call: Call, files: Annotated[list[Path], typer.Argument(help="YA
     """Save workflows from YAML files; nothing is saved unless all are right. What has not changed stays as it is."""
     from dao import definitions
     from shoal.cli.answer import hint, json_fields, print_json, say
+    from shoal.words import counted
     from shoal.workflow_file import read_workflow_files
 
     documents = read_workflow_files(files)
@@ -49,7 +50,7 @@ async def apply(call: Call, files: Annotated[list[Path], typer.Argument(help="YA
         return
     for (head, is_new), document in zip(saved, documents, strict=True):
         what = f"saved as version {head.version}" if is_new else f"unchanged, version {head.version}"
-        say(f'Workflow "{head.name}" ({len(document.spec.tasks)} tasks, code {head.code}): {what}.')
+        say(f'Workflow "{head.name}" ({counted(len(document.spec.tasks), "task")}, code {head.code}): {what}.')
     hint(f"Start it: shoal run {saved[0][0].name} --wait")
 
 
@@ -139,8 +140,8 @@ async def run(
     from model.errors import Refused
     from model.workflow import ReleaseState
     from shoal.cli.answer import hint, json_fields, print_json, say
-    from shoal.cli.words import duration, plain
     from shoal.waiting import follow_command
+    from shoal.words import counted, duration, plain
 
     values = _values(param or [])
     async with call.asking() as ask:
@@ -169,7 +170,9 @@ async def run(
         print_json(json_fields({"command_id": command, "run_id": end.run, **asdict(end)}))
     else:
         why = f": {plain(end.reason)}" if end.reason else ""
-        say(f"Run {end.run} of {end.workflow}: {end.state}, {end.tasks} tasks in {duration(end.took_s)}{why}")
+        say(
+            f"Run {end.run} of {end.workflow}: {end.state}, {counted(end.tasks, 'task')} in {duration(end.took_s)}{why}"
+        )
         hint(f"See its tasks: shoal show {end.run}")
     if not end.succeeded:
         raise typer.Exit(RUN_FAILED)

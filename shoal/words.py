@@ -69,6 +69,11 @@ def when(time: datetime | None, now: datetime, *, utc: bool) -> str:
     return exact(time) if utc else ago((now - time).total_seconds())
 
 
+def counted(number: int, thing: str) -> str:
+    """Such as `1 task`, `2 tasks`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def parse_duration(text: str) -> timedelta:
     """Such as 30s, 15m, 12h, 7d. Raises `ValueError` with a sentence."""
     units = {"s": 1, "m": _MINUTE, "h": _HOUR, "d": _DAY}

@@ -1,0 +1,204 @@
+"""Masters and workers as a person starts them, on one database of the run's PostgreSQL; they end with the bench."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import psutil
+
+from bench.cpu import CpuWatch
+from bench.server import BenchServer
+from tests.servers.child import Child
+
+# What is set otherwise than by default, and stands in the result. The limit of running workflows would make a master
+# BUSY in the midst of a measurement of starts, in which nothing ever ends.
+SETTINGS = {
+    "SHOAL_MASTER__MAX_RUNNING_WORKFLOWS": "2000000",
+    "SHOAL_WORKER__CAPACITY": "256",
+}
+_JOIN_S = 30
+_SLOT_QUERY = """
+    SELECT count(*) FROM node n JOIN node_beat b ON b.node_id = n.id
+    WHERE n.kind = 'MASTER' AND n.state = 'ALIVE' AND (b.heartbeat::json->>'slot_total')::int = %(masters)s
+"""
+
+
+class BenchFailed(Exception):
+    """A measurement could not be made; the text says why."""
+
+
+class Node:
+    """One process of Shoal."""
+
+    def __init__(self, role: str, folder: Path, environment: dict[str, str]) -> None:
+        self.role = role
+        self._log = folder / "log"
+        folder.mkdir()
+        self._child = Child(
+            [sys.executable, "-m", "shoal", role], cwd=folder, log=self._log, environment={**os.environ, **environment}
+        )
+        self.pid = self._child.pid
+        self._child.wait_until(lambda: '"joined"' in self._log.read_text(), _JOIN_S)
+
+    def memory_bytes(self) -> int:
+        """Resident memory of the process itself, without its launcher's small children."""
+        return int(psutil.Process(self.pid).memory_info().rss)
+
+    def check(self) -> None:
+        """Raise `BenchFailed` if it has ended."""
+        if not self._child.running:
+            raise BenchFailed(f"a {self.role} ended in the midst of it:\n{self._child.log_tail()}")
+
+    def warnings(self) -> list[str]:
+        """The names of the warnings and errors in its log."""
+        found = []
+        for line in self._log.read_text().splitlines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                found.append(line)
+                continue
+            if event.get("level") in ("warning", "error", "critical"):
+                found.append(str(event.get("event")))
+        return found
+
+    def stop(self) -> None:
+        """SIGTERM, and SIGKILL if it takes too long."""
+        self._child.end(signal.SIGTERM, timeout_s=20)
+
+    def kill(self) -> None:
+        """SIGKILL at once: it has more in its hands than is worth handing over."""
+        self._child.kill()
+
+
+class Cluster:
+    """One database and the processes on it. Use it as a context."""
+
+    def __init__(self, server: BenchServer, name: str, masters: int, workers: int, **extra: str) -> None:
+        self._server = server
+        self._database = server.database(name)
+        self._name = name
+        self._wanted = ["master"] * masters + ["worker"] * workers
+        self._extra = extra
+        self.nodes: list[Node] = []
+
+    def __enter__(self) -> Cluster:
+        self._database.__enter__()
+        try:
+            self.connection = self._server.connect(self._name, as_shoal=True)
+            environment = {
+                "SHOAL_DATABASE_URL": self._server.url(self._name),
+                "SHOAL_LOG_FORMAT": "json",
+                **SETTINGS,
+                **self._extra,
+            }
+            for number, role in enumerate(self._wanted):
+                folder = self._server.folder / f"{self._name}-{role}-{number}"
+                self.nodes.append(Node(role, folder, {**environment, "SHOAL_WORKER__FOLDER": str(folder / "data")}))
+            masters = self._wanted.count("master")
+            self.wait_until(
+                lambda: self.one(_SLOT_QUERY, masters=masters) == masters, 20, "the masters shared out the slots"
+            )
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        for node in self.nodes:
+            node.kill()
+        self.connection.close()
+        self._database.__exit__(None, None, None)
+
+    @property
+    def url(self) -> str:
+        """Its database."""
+        return self._server.url(self._name)
+
+    def node(self, role: str) -> Node:
+        """The first process of this role."""
+        return next(node for node in self.nodes if node.role == role)
+
+    def cpu(self) -> CpuWatch:
+        """Begin to look at who uses the processors."""
+        parts: dict[str, list[int]] = {}
+        for node in self.nodes:
+            parts.setdefault(node.role, []).append(node.pid)
+        return CpuWatch({**parts, "postgres": [self._server.pid]})
+
+    def define(self, code: int, tasks: Sequence[dict[str, Any]]) -> None:
+        """Save a workflow."""
+        self.connection.execute(
+            "INSERT INTO workflow_definition (code, name) VALUES (%s, %s)", (code, f"workflow-{code}")
+        )
+        self.connection.execute(
+            "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (%s, 1, %s)",
+            (code, json.dumps({"tasks": list(tasks)})),
+        )
+
+    def start(self, code: int, count: int = 1) -> tuple[int, int]:
+        """Insert so many commands in one statement; the ids of the first and the last."""
+        first, last = self.row(
+            """WITH asked AS (
+                   INSERT INTO command (type, workflow_code)
+                   SELECT 'START_PROCESS', %(code)s FROM generate_series(1, %(count)s) RETURNING id
+               ) SELECT min(id), max(id) FROM asked""",
+            code=code,
+            count=count,
+        )
+        return first, last
+
+    def rows(self, query: str, **values: object) -> list[tuple[Any, ...]]:
+        """What a query gives."""
+        return self.connection.execute(query.encode(), values).fetchall()
+
+    def row(self, query: str, **values: object) -> tuple[Any, ...]:
+        """The one row that a query gives."""
+        [found] = self.rows(query, **values)
+        return found
+
+    def one(self, query: str, **values: object) -> Any:
+        """The one value that a query gives."""
+        return self.row(query, **values)[0]
+
+    def wait_until(self, ready: Callable[[], bool], timeout_s: float, what: str, every_s: float = 0.1) -> None:
+        """Look again and again. Raises `BenchFailed` after `timeout_s`, or when a process ends."""
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            for node in self.nodes:
+                node.check()
+            if time.monotonic() > deadline:
+                raise BenchFailed(f"it took longer than {timeout_s:g} s until {what}")
+            time.sleep(every_s)
+
+    def wait_until_taken(self, count: int, timeout_s: float) -> None:
+        """Until so many instances were made in this database; it looks at a sequence only, which costs nothing."""
+        query = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM workflow_instance_id_seq"
+        self.wait_until(lambda: self.one(query) >= count, timeout_s, f"{count:,} workflows were started")
+
+    def wait_until_all_ended(self, timeout_s: float) -> None:
+        """Until no command waits and no instance runs."""
+        query = """SELECT NOT EXISTS (SELECT FROM command) AND NOT EXISTS
+                   (SELECT FROM workflow_instance WHERE ended_at IS NULL)"""
+        self.wait_until(lambda: bool(self.one(query)), timeout_s, "all workflows had ended", every_s=0.2)
+        bad = self.one("SELECT count(*) FROM workflow_instance WHERE state <> 'SUCCESS'")
+        if bad:
+            raise BenchFailed(f"{bad} workflow instances did not end as SUCCESS")
+
+
+def fake(name: str, *after: str, **params: object) -> dict[str, Any]:
+    """A FAKE task of a definition."""
+    return {"name": name, "type": "FAKE", "after": list(after), "params": params}

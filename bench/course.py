@@ -1,0 +1,89 @@
+"""The order of a run: everything against one PostgreSQL, one thing at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from bench import buffers, idle, limits, starts, sustained
+from bench.cluster import Cluster
+from bench.figures import Figure
+from bench.flow import Flow
+from bench.machine import Machine, load_before, look
+from bench.server import BenchServer
+from bench.sizes import Sizes
+
+RATIOS = "Shoal beside the limits, in this run"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """All that one run found."""
+
+    machine: Machine
+    figures: list[Figure]
+    took_s: float
+    is_quick: bool
+    warnings: dict[str, int] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, object]:
+        """For --json."""
+        return {
+            "machine": self.machine.as_json(),
+            "is_quick": self.is_quick,
+            "took_s": round(self.took_s, 1),
+            "figures": [figure.as_json() for figure in self.figures],
+            "warnings_of_shoal": self.warnings,
+        }
+
+
+def run(sizes: Sizes, say: Callable[[str], None]) -> Result:
+    """Measure everything; `say` is told what comes next."""
+    load, began = load_before(), time.monotonic()
+    figures: list[Figure] = []
+    warnings: dict[str, int] = {}
+    with BenchServer() as server:
+        for what, measure in _course(server, sizes, warnings):
+            say(what)
+            figures += measure()
+        figures += ratios(figures)
+        return Result(look(server, load), figures, time.monotonic() - began, sizes.is_quick, warnings)
+
+
+def _course(
+    server: BenchServer, sizes: Sizes, warnings: dict[str, int]
+) -> Iterator[tuple[str, Callable[[], list[Figure]]]]:
+    yield "pgbench", lambda: limits.pgbench(server, sizes)
+    yield "single commits", lambda: limits.single_commits(server, sizes)
+    yield "the bare claim in SQL", lambda: limits.bare_claim(server, sizes)
+    yield "starts by two masters", lambda: starts.started(server, sizes)
+    yield f"starts with {sizes.backlog_commands:,} commands waiting", lambda: starts.backlog(server, sizes)
+    with Cluster(server, "flow", masters=1, workers=1) as cluster:
+        flow = Flow(cluster, sizes)
+        yield "insert → first task", flow.first_task
+        yield "lag at a moderate load", flow.moderate_lag
+        yield "a single chain", flow.single_chain
+        yield "tasks, 10 in parallel", flow.parallel
+        yield "tasks, 10 in sequence", flow.sequence
+        yield f"{sizes.sustained_s} s of full load", lambda: sustained.sustained(cluster, sizes)
+        yield "insert → first task, after the loads", lambda: flow.first_task("first_task_later", sustained.PART)
+        yield "what statements read then", lambda: buffers.idle_statements(cluster)
+        yield "idle", lambda: idle.idle(server, cluster, sizes)
+        yield "memory", lambda: idle.memory(cluster)
+        for node in cluster.nodes:
+            for name in node.warnings():
+                warnings[f"{node.role}: {name}"] = warnings.get(f"{node.role}: {name}", 0) + 1
+
+
+def ratios(figures: list[Figure]) -> list[Figure]:
+    """Figures of one run by each other: what is left of the limit, whatever the machine."""
+    value = {figure.key: figure.value for figure in figures}
+    pairs = (
+        ("ratio_started_bare_claim", "started / bare claim", "started_per_s", "bare_claim_per_s"),
+        ("ratio_started_bare_start", "started / bare claim with queueing", "started_per_s", "bare_start_per_s"),
+        ("ratio_started_pgbench", "started / pgbench", "started_per_s", "pgbench_tps"),
+        ("ratio_tasks_pgbench", "tasks in parallel / pgbench", "parallel_tasks_per_s", "pgbench_tps"),
+        ("ratio_backlog", "started with a long queue / with a short one", "started_backlog_per_s", "started_per_s"),
+    )
+    return [Figure(key, RATIOS, what, value[over] / value[under], "x") for key, what, over, under in pairs]

@@ -1,0 +1,72 @@
+"""Whose processors they were: during a measurement, how many cores each part used, strangers included.
+
+Only with it can a figure be read: one that fell because something else ran on the machine says so itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+
+import psutil
+
+_OURS = ("master", "worker", "postgres")
+
+
+class CpuWatch:
+    """Begins when made; `used` gives the mean number of cores since then, by part.
+
+    Args:
+        parts: name of a part -> the process ids of its roots; their children are counted with them.
+    """
+
+    def __init__(self, parts: Mapping[str, list[int]]) -> None:
+        self._parts = {"bench": [os.getpid()], **parts}
+        self._before = self._seconds()
+        self.elapsed_s = 0.0
+        self._busy_before, self._clock_before = _machine_seconds()
+
+    def used(self) -> dict[str, float]:
+        """Cores by part, the mean over `elapsed_s`; `others` is what the machine did beside us."""
+        busy, clock = _machine_seconds()
+        self.elapsed_s = elapsed_s = clock - self._clock_before
+        after = self._seconds()
+        cores = {part: max(0.0, after[part] - self._before[part]) / elapsed_s for part in self._parts}
+        cores["others"] = max(0.0, (busy - self._busy_before) / elapsed_s - sum(cores.values()))
+        return {part: round(value, 3) for part, value in cores.items()}
+
+    def _seconds(self) -> dict[str, float]:
+        roots = {pid for pids in self._parts.values() for pid in pids}
+        return {part: sum(_seconds(pid, roots) for pid in pids) for part, pids in self._parts.items()}
+
+
+def work_told(cores: Mapping[str, float], took_s: float, count: int, one: str) -> str:
+    """For the table: processor time for each of `count` things. It says more than a rate where others run too."""
+    told = (f"{part} {value * took_s / count * 1e6:.0f}" for part, value in cores.items() if part in _OURS and value)
+    return f"µs of processor a {one}: {', '.join(told)}"
+
+
+def cores_told(cores: Mapping[str, float]) -> str:
+    """For the table: who used how many cores."""
+    return ", ".join(f"{part} {value:.2f}" for part, value in cores.items() if value >= 0.005)
+
+
+def _seconds(root: int, roots: set[int]) -> float:
+    """Seconds of a process and its children, those that have ended included, but for children that are roots too."""
+    total = 0.0
+    pending = [root]
+    while pending:
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pending.pop())
+            times = process.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+            pending += [child.pid for child in process.children() if child.pid not in roots]
+    return total
+
+
+def _machine_seconds() -> tuple[float, float]:
+    times = psutil.cpu_times()
+    idle = times.idle + times.iowait
+    busy = times.user + times.nice + times.system + times.irq + times.softirq + times.steal
+    return busy, (busy + idle) / (psutil.cpu_count() or 1)

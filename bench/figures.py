@@ -1,0 +1,74 @@
+"""A measured figure: what it is, how large, what it should be, and on what ground it was reckoned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a figure should reach."""
+
+    limit: float
+    better: Literal["higher", "lower"]
+
+    def is_met_by(self, value: float) -> bool:
+        """Whether `value` is good enough."""
+        return value >= self.limit if self.better == "higher" else value <= self.limit
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.better == 'higher' else '≤'} {self.limit:,g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One row of the table.
+
+    Args:
+        key: its name for programs; never changes.
+        what: the same in words.
+        how: counts and the processors used meanwhile, for the reader who doubts; empty = nothing to add.
+        part: the heading under which it stands.
+    """
+
+    key: str
+    part: str
+    what: str
+    value: float
+    unit: str
+    target: Target | None = None
+    how: str = ""
+    details: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether its target is met; None = it has none."""
+        return None if self.target is None else self.target.is_met_by(self.value)
+
+    @property
+    def shown(self) -> str:
+        """The value for people."""
+        return f"{shown(self.value)} {self.unit}"
+
+    def as_json(self) -> dict[str, object]:
+        """For --json."""
+        return {
+            "key": self.key,
+            "part": self.part,
+            "what": self.what,
+            "value": round(self.value, 4),
+            "unit": self.unit,
+            "target": None if self.target is None else {"limit": self.target.limit, "better": self.target.better},
+            "met": self.is_met,
+            "how": self.how,
+            **self.details,
+        }
+
+
+def shown(value: float) -> str:
+    """Three digits that matter, thousands apart."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

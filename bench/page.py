@@ -1,0 +1,66 @@
+"""docs/performance.md: the text around is written by people, what stands between the markers by this module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from pathlib import Path
+
+from bench.cluster import BenchFailed
+from bench.course import Result
+from bench.figures import Figure
+
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+_BEGIN = "<!-- bench:begin, written by `make bench`; do not edit -->"
+_END = "<!-- bench:end -->"
+
+
+def write_page(result: Result, page: Path = PAGE) -> None:
+    """Put the result between the markers of the page. Raises `BenchFailed` when they are not there."""
+    text = page.read_text()
+    if text.count(_BEGIN) != 1 or text.count(_END) != 1 or text.index(_END) < text.index(_BEGIN):
+        raise BenchFailed(f"{page} must hold the lines {_BEGIN} and {_END} once each, in this order")
+    before, rest = text.split(_BEGIN)
+    _, after = rest.split(_END)
+    page.write_text(f"{before}{_BEGIN}\n\n{_result(result)}\n{_END}{after}")
+
+
+def _result(result: Result) -> str:
+    lines = [*_machine(result), "### Targets", "", *_targets(result.figures)]
+    for part, figures in groupby(result.figures, key=lambda figure: figure.part):
+        lines += ["", f"### {part}", "", "| figure | value | measured with |", "|---|--:|---|"]
+        lines += [f"| {figure.what} | {figure.shown} | {figure.how} |" for figure in figures]
+    if result.warnings:
+        told = ", ".join(f"{count} x {name}" for name, count in result.warnings.items())
+        lines += ["", f"Warnings in the logs of Shoal's processes: {told}."]
+    return "\n".join(lines) + "\n"
+
+
+def _machine(result: Result) -> Iterable[str]:
+    machine = result.machine
+    yield f"Measured on {machine.date}, commit {machine.commit}, in one run of {result.took_s:.0f} s:"
+    yield ""
+    yield (
+        f"- {machine.cores} cores ({machine.processor}), {machine.memory_gib:g} GiB, {machine.kernel}; PostgreSQL, "
+        f"Shoal and the bench share them; load average of the minute before: {machine.load_before:g}"
+    )
+    yield f"- PostgreSQL {machine.postgresql}, Python {machine.python}"
+    yield f"- durability: {_settings(machine.durability)}"
+    yield f"- set in PostgreSQL by the bench: {_settings(machine.changed_settings)}"
+    yield f"- set in Shoal by the bench: {_settings(machine.shoal_settings)}; all else by default"
+    if result.is_quick:
+        yield "- **a quick run: it shows that the bench works, and its figures mean little**"
+    yield ""
+
+
+def _targets(figures: Iterable[Figure]) -> Iterable[str]:
+    yield "| target | wanted | reached | |"
+    yield "|---|--:|--:|---|"
+    for figure in figures:
+        if figure.target is not None:
+            verdict = "met" if figure.is_met else "**missed**"
+            yield f"| {figure.what} | {figure.target} {figure.unit} | {figure.shown} | {verdict} |"
+
+
+def _settings(values: Mapping[str, str]) -> str:
+    return ", ".join(f"`{name} = {value.strip()}`" for name, value in values.items())

@@ -1,0 +1,62 @@
+"""How much is measured: enough to believe the figures, or just enough to see that everything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Counts and durations of one run."""
+
+    pgbench_scale: int
+    pgbench_s: int
+    commits: int
+    bare_commands: int
+    start_commands: int
+    backlog_commands: int
+    parallel_workflows: int
+    sequence_workflows: int
+    moderate_chains: int
+    moderate_length: int
+    single_commands: int
+    settle_s: float
+    idle_s: float
+    sustained_s: int
+    is_quick: bool
+
+
+FULL = Sizes(
+    pgbench_scale=10,
+    pgbench_s=10,
+    commits=500,
+    bare_commands=40_000,
+    start_commands=40_000,
+    backlog_commands=1_000_000,
+    parallel_workflows=4_000,
+    sequence_workflows=3_000,
+    moderate_chains=20,
+    moderate_length=100,
+    single_commands=300,
+    settle_s=10,
+    idle_s=20,
+    sustained_s=60,
+    is_quick=False,
+)
+QUICK = Sizes(
+    pgbench_scale=1,
+    pgbench_s=1,
+    commits=50,
+    bare_commands=2_000,
+    start_commands=2_000,
+    backlog_commands=10_000,
+    parallel_workflows=100,
+    sequence_workflows=100,
+    moderate_chains=20,
+    moderate_length=10,
+    single_commands=20,
+    settle_s=1,
+    idle_s=4,
+    sustained_s=6,
+    is_quick=True,
+)

@@ -1,0 +1,30 @@
+"""`shoal config`: which settings are in force."""
+
+from __future__ import annotations
+
+import typer
+
+from shoal.cli.call import Call
+from shoal.cli.verbs import verb
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `config`."""
+    group = typer.Typer(no_args_is_help=True, help="The settings that are in force here.")
+    verb(group, "shoal config show", "shoal config show --json")(show)
+    app.add_typer(group, name="config")
+
+
+async def show(call: Call) -> None:
+    """List all settings: value and default. Secrets are masked."""
+    from shoal.cli import answer
+    from shoal.cli.answer import Column
+    from shoal.settings_list import settings_of
+
+    found = settings_of(call.settings)
+    if call.as_json:
+        answer.print_json({each.name: each.value for each in found})
+        return
+    columns = [Column("SETTING"), Column("VALUE"), Column("DEFAULT", keep=1), Column("VARIABLE", keep=0)]
+    answer.table(columns, [(each.name, each.value, each.default, each.variable) for each in found])
+    answer.hint("What each means: docs/settings.md")

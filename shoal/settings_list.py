@@ -1,0 +1,55 @@
+"""Every setting with its names, value and meaning: for `shoal config show`, and for the test of `docs/settings.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from pydantic import BaseModel, SecretStr
+
+from shoal.settings import Settings
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting. `name` is as in the TOML file, `timing.kill_grace`; values are texts, secrets masked."""
+
+    name: str
+    value: str
+    default: str
+    description: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return "SHOAL_" + self.name.upper().replace(".", "__")
+
+
+def settings_of(settings: Settings) -> list[Setting]:
+    """All settings, in the order of the models."""
+    return list(_settings(settings, type(settings), ""))
+
+
+def _settings(model: BaseModel, kind: type[BaseModel], prefix: str) -> Iterator[Setting]:
+    for name, field in kind.model_fields.items():
+        value = getattr(model, name)
+        if isinstance(value, BaseModel):
+            yield from _settings(value, type(value), f"{prefix}{name}.")
+        else:
+            yield Setting(f"{prefix}{name}", _text(value), _text(field.default), field.description or "")
+
+
+def _text(value: Any) -> str:
+    match value:
+        case None:
+            return "-"
+        case timedelta():
+            return f"{value.total_seconds():g} s"
+        case SecretStr():
+            return "***"
+        case tuple():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)

@@ -1,0 +1,270 @@
+"""Why something does not move: one plain sentence, and one line that says what to do about it.
+
+Pure: facts go in, words come out (`why_facts.py` collects them). The command line and later the web page use the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from model.nodes import Slot
+from model.states import TaskState, WorkflowState
+from shoal.words import duration
+
+SILENT_AFTER_S = 6.0
+"""A master whose last beat is older is suspect: three beats by default."""
+
+NAMES_MAX = 5
+
+
+@dataclass(frozen=True)
+class Why:
+    """The answer: what is so, and what to do."""
+
+    sentence: str
+    do: str
+
+
+@dataclass(frozen=True)
+class MasterFacts:
+    """The master on whom something depends; `running` of `capacity` workflow instances."""
+
+    address: str
+    is_busy: bool
+    running: int
+    capacity: int
+    beat_age_s: float
+
+
+@dataclass(frozen=True)
+class CommandFacts:
+    """A command. `slot` and `owner` are whose it is now, None without a living master; `run` is what it became."""
+
+    id: int
+    waits: bool
+    age_s: float | None
+    slot: Slot | None = None
+    owner: MasterFacts | None = None
+    run: int | None = None
+    refused: str | None = None
+    steal_after_s: float = 5.0
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """A worker group: its living workers, what they run of what they could, and how many tasks wait."""
+
+    name: str
+    workers: int
+    running: int
+    places: int
+    waiting: int
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """The last attempt of a task, or a task that has not begun (`id` and `state` are None).
+
+    `waits_for` are the predecessors that have not succeeded, each with its state, None = not begun. `place` counts in
+    the queue of its group, 1 = next. `worker_gone` says that the worker left or was fenced. `since_s` is how long it
+    has been running, or took.
+    """
+
+    run: int
+    name: str
+    id: int | None = None
+    state: TaskState | None = None
+    waits_for: Sequence[tuple[str, TaskState | None]] = ()
+    group: GroupFacts | None = None
+    place: int | None = None
+    worker: str | None = None
+    worker_gone: bool = False
+    since_s: float | None = None
+    kill_requested: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """A run, and its tasks in the order of the workflow. `handing_on` is the open command of a failover."""
+
+    id: int
+    workflow: str
+    state: WorkflowState
+    tasks: Sequence[TaskFacts]
+    took_s: float
+    reason: str | None = None
+    owner: str | None = None
+    owner_gone: bool = False
+    masters: int = 1
+    handing_on: CommandFacts | None = None
+
+
+def why_command(command: CommandFacts) -> Why:
+    """Why a command is not taken, or what became of it."""
+    name = f"Command {command.id}"
+    if command.refused is not None:
+        return Why(f"{name} was refused: {command.refused}", f"Mend that, then: shoal errors retry {command.id}")
+    if not command.waits:
+        became = f"it became run {command.run}" if command.run else "its history names no run"
+        ask = f"Ask about the run: shoal why {command.run}" if command.run else "The runs: shoal runs"
+        return Why(f"{name} does not wait any more: {became}.", ask)
+    waited = f"has waited for {duration(command.age_s)}" if command.age_s is not None else "waits"
+    owner, slot = command.owner, command.slot
+    if owner is None or slot is None:
+        return Why(f"{name} {waited} because no master is alive.", "Start one: shoal master")
+    holds = f"it belongs to slot {slot.current} of {slot.total}, and {owner.address}, which holds it,"
+    if owner.beat_age_s > SILENT_AFTER_S:
+        return Why(
+            f"{name} {waited}: {holds} has been silent for {duration(owner.beat_age_s)}.",
+            "The others take its slot over by themselves. Watch: shoal slots",
+        )
+    if owner.is_busy:
+        return Why(
+            f"{name} {waited}: {holds} is BUSY ({owner.running} of {owner.capacity} runs).",
+            "It is taken when runs have ended. To take more at once, start another: shoal master",
+        )
+    if command.age_s is not None and command.age_s > command.steal_after_s:
+        return Why(
+            f"{name} {waited}: {holds} should have taken it, and so should any free master by now.",
+            "See whether the masters agree on the slots: shoal slots; then read their logs",
+        )
+    return Why(f"{name} {waited}: {holds} takes it next.", f"Look again in a moment: shoal why command {command.id}")
+
+
+def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
+    """Why a task does not begin or end, or how it ended."""
+    match task.state:
+        case None:
+            return _not_begun(task, run_state)
+        case TaskState.QUEUED:
+            return _queued(task)
+        case TaskState.DISPATCH | TaskState.RUNNING_EXECUTION:
+            return _running(task)
+        case TaskState.NEED_FAULT_TOLERANCE:
+            lost = f"{task.name} lost its worker {task.worker or ''}".rstrip()
+            if run_state.is_final:
+                return Why(f"{lost}, and its run has ended as {run_state}.", f"See the run: shoal show {task.run}")
+            return Why(f"{lost}; its master is about to decide on a new attempt.", f"Then: shoal show {task.run}")
+        case TaskState.SUCCESS:
+            return Why(f"{task.name} has ended: SUCCESS in {duration(task.since_s)}.", f"Its log: shoal log {task.id}")
+        case TaskState.FAILURE | TaskState.KILL:
+            reason = f": {task.reason}" if task.reason else ""
+            return Why(f"{task.name} has ended as {task.state}{reason}", f"Its log: shoal log {task.id}")
+
+
+def why_run(run: RunFacts) -> Why:
+    """Why a run does not move, or how it ended."""
+    name = f"Run {run.id} of {run.workflow}"
+    if run.state is WorkflowState.SUCCESS:
+        return Why(f"{name} has ended: SUCCESS in {duration(run.took_s)}.", f"Run it again: shoal run {run.workflow}")
+    if run.state is WorkflowState.FAILURE:
+        failed = next((task for task in run.tasks if task.state is TaskState.FAILURE), None)
+        do = f"Read the log: shoal log {failed.id}" if failed else f"See its tasks: shoal show {run.id}"
+        return Why(f"{name} has ended as FAILURE: {run.reason or 'no reason was stored'}", do)
+    if run.handing_on is not None:
+        command = why_command(run.handing_on)
+        lost = f"{name} lost its master{f' {run.owner}' if run.owner else ''} and waits to be taken over"
+        return Why(f"{lost}. {command.sentence}", command.do)
+    if run.owner_gone:
+        if not run.masters:
+            return Why(f"{name} lost its master {run.owner}, and no other is alive.", "Start one: shoal master")
+        return Why(
+            f"{name} lost its master {run.owner}; the others look for such runs every few seconds.",
+            "Watch: shoal slots",
+        )
+    return _unfinished(run, name)
+
+
+def _unfinished(run: RunFacts, name: str) -> Why:
+    """A run with a living owner: what it waits for most."""
+    queued = [task for task in run.tasks if task.state is TaskState.QUEUED]
+    running = [task for task in run.tasks if task.state in (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)]
+    stuck = next((task for task in queued if task.group is not None and not task.group.workers), None)
+    if stuck is not None or (queued and not running):
+        answer = _queued(stuck or queued[0])
+        return Why(f"{name} waits for {(stuck or queued[0]).name}. {answer.sentence}", answer.do)
+    if running:
+        lost = next((task for task in running if task.worker_gone), None)
+        first = lost or max(running, key=lambda task: task.since_s or 0)
+        more = f" {len(running)} of its tasks run." if len(running) > 1 else ""
+        answer = _running(first)
+        return Why(f"{name} waits for {first.name}.{more} {answer.sentence}", answer.do)
+    return Why(
+        f"{name} has no task that runs or waits; its master {run.owner or ''} is about to move it on.",
+        f"Look again: shoal show {run.id}; if it stays so, read the log of that master",
+    )
+
+
+def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
+    show = f"See the run: shoal show {task.run}"
+    if run_state.is_final:
+        failed = [name for name, state in task.waits_for if state in (TaskState.FAILURE, TaskState.KILL)]
+        because = f", because {_names(failed)} did not succeed" if failed else ""
+        return Why(f"{task.name} never began: its run ended as {run_state} first{because}.", show)
+    failed = [name for name, state in task.waits_for if state is TaskState.FAILURE]
+    if failed:
+        return Why(f"{task.name} will not begin, because {_names(failed)} failed; other branches go on.", show)
+    if task.waits_for:
+        reasons = [f"{name} {_stands(state)}" for name, state in task.waits_for[:NAMES_MAX]]
+        more = len(task.waits_for) - NAMES_MAX
+        reasons += [f"{more} more have not ended"] if more > 0 else []
+        first = task.waits_for[0][0]
+        return Why(f"{task.name} waits because {' and '.join(reasons)}.", f"Then ask: shoal why {task.run}/{first}")
+    return Why(f"{task.name} waits for nothing; its master is about to queue it.", show)
+
+
+def _queued(task: TaskFacts) -> Why:
+    group = task.group
+    if group is None:
+        return Why(f"{task.name} is queued for a worker.", "Who is there: shoal workers")
+    start = f"shoal worker --group {group.name}"
+    if not group.workers:
+        waiting = f"{group.waiting} tasks wait" if group.waiting > 1 else "it waits alone"
+        return Why(
+            f"{task.name} waits for a worker in group {group.name}: none is alive; {waiting}.", f"Start one: {start}"
+        )
+    if group.running >= group.places:
+        at = f", and it is number {task.place} in the queue" if task.place else ""
+        return Why(
+            f"{task.name} waits for a free place in group {group.name}: "
+            f"its {group.workers} workers have all {group.places} places taken{at}.",
+            f"It starts when enough tasks have ended; or start another: {start}",
+        )
+    free = group.places - group.running
+    return Why(
+        f"{task.name} is queued, and group {group.name} has {free} free places: a worker takes it in a moment.",
+        f"Look again: shoal why {task.run}/{task.name}",
+    )
+
+
+def _running(task: TaskFacts) -> Why:
+    on = f"on {task.worker}" if task.worker else "on a worker"
+    if task.worker_gone:
+        return Why(
+            f"{task.name} ran {on}, which is gone; a master gives it a new attempt within seconds.",
+            "Watch: shoal slots and shoal workers",
+        )
+    since = f" for {duration(task.since_s)}" if task.since_s is not None else ""
+    follow = f"Read along: shoal log {task.id} -f"
+    if task.kill_requested:
+        return Why(f"{task.name} is being killed {on}; it had been running{since}.", follow)
+    return Why(f"{task.name} runs {on}{since}.", follow)
+
+
+def _stands(state: TaskState | None) -> str:
+    match state:
+        case None:
+            return "has not begun"
+        case TaskState.QUEUED:
+            return "is queued"
+        case TaskState.DISPATCH | TaskState.RUNNING_EXECUTION:
+            return "is still running"
+        case _:
+            return f"has ended as {state}"
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMES_MAX])
+    return shown if len(names) <= NAMES_MAX else f"{shown} and {len(names) - NAMES_MAX} more"

@@ -1,0 +1,48 @@
+"""What all verbs have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from shoal.cli import app, exit_code
+from model.errors import Fenced, NotFound, Refused, Unavailable
+
+PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+
+
+def _verbs(group: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            if command.callback is not None:
+                yield " ".join((*path, name)), command
+            yield from _verbs(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+VERBS = dict(_verbs(typer.main.get_command(app), ("shoal",)))
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_begins_its_help_with_an_example_and_has_the_options_of_all(name: str) -> None:
+    first_line = VERBS[name].help.splitlines()[1].strip()
+    assert first_line.startswith(name)
+    options = {option for parameter in VERBS[name].params for option in parameter.opts}
+    assert {"--json", "--utc", "--database-url", "--registry-url", "--config"} <= options
+
+
+@pytest.mark.parametrize("name", [name for name, verb in VERBS.items() if not verb.hidden])
+def test_every_verb_stands_in_the_documentation(name: str) -> None:
+    assert f"$ {name}" in PAGE
+
+
+def test_exit_codes_tell_what_kind_of_error_it_was() -> None:
+    assert exit_code(Refused("")) == 2
+    assert exit_code(Unavailable("")) == 3
+    assert exit_code(NotFound("")) == 5
+    assert exit_code(Fenced("")) == 1

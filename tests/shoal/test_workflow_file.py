@@ -1,0 +1,145 @@
+"""YAML files: what is right becomes a definition, what is wrong is told with its line and its cure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from model.errors import NotFound
+from shoal.workflow_file import BadWorkflowFile, parse_workflows, read_workflow_files
+from shoal.yaml_lines import BYTES_MAX
+from worker.tasks.catalog import TaskCatalog
+
+CATALOG = TaskCatalog()
+GOOD = "name: good\ntasks:\n  - name: a\n    type: FAKE\n"
+
+
+def faults_of(text: str | bytes) -> str:
+    data = text if isinstance(text, bytes) else text.encode()
+    with pytest.raises(BadWorkflowFile) as caught:
+        parse_workflows(data, "f.yaml", CATALOG)
+    return str(caught.value)
+
+
+def test_the_sample_is_a_workflow_of_four_tasks() -> None:
+    (sample,) = read_workflow_files([Path(__file__).parents[2] / "examples" / "hello.yaml"])
+    assert (sample.project, sample.name, sample.release_state, len(sample.spec.tasks)) == (
+        "default",
+        "hello",
+        "ONLINE",
+        4,
+    )
+
+
+def test_several_documents_are_several_workflows() -> None:
+    text = f"{GOOD}---\n{GOOD.replace('good', 'other')}project: sales\nrelease_state: OFFLINE\n---\n"
+    first, second = parse_workflows(text.encode(), "f.yaml", CATALOG)
+    assert (first.name, second.name, second.project, second.release_state) == ("good", "other", "sales", "OFFLINE")
+
+
+def test_parameters_are_taken_as_they_were_written() -> None:
+    text = f"{GOOD}params:\n  day: 2026-01-31\n  version: 1.10\n  big: 1e3\n  yes: true\n  none:\n  word: no\n"
+    (workflow,) = parse_workflows(text.encode(), "f.yaml", CATALOG)
+    assert workflow.spec.params == {
+        "day": "2026-01-31",
+        "version": "1.10",
+        "big": "1e3",
+        "yes": "true",
+        "none": "",
+        "word": "no",
+    }
+
+
+def test_anchors_and_merges_work() -> None:
+    text = (
+        "name: good\ntasks:\n"
+        "  - &base {name: a, type: FAKE, params: {sleep_s: 1}}\n"
+        "  - {<<: *base, name: b}\n"
+        "  - {<<: [*base], name: c, after: [a]}\n"
+    )
+    (workflow,) = parse_workflows(text.encode(), "f.yaml", CATALOG)
+    assert [(task.name, task.params) for task in workflow.spec.tasks] == [
+        ("a", {"sleep_s": 1}),
+        ("b", {"sleep_s": 1}),
+        ("c", {"sleep_s": 1}),
+    ]
+
+
+TASKS = "name: x\ntasks:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (b"name: \xe4\n", "f.yaml:1: the byte 0xe4 is not UTF-8; save the file as UTF-8"),
+        ("name: a\n\tb: 1\n", "f.yaml:2: a tab indents this line; YAML takes only blanks"),
+        ("a: 1\nb: 2\na: 3\n", 'f.yaml:3: the key "a" stands there twice; remove one of them'),
+        ("name: [\n", "f.yaml:2: this is not YAML at column 1"),
+        ("a: \x07", "f.yaml:1: the character U+0007 must not stand in YAML; remove it"),
+        ("", "f.yaml: there is no workflow in it; begin with `name:` and `tasks:`"),
+        ("- 1", "f.yaml:1: a workflow is a mapping with `name:` and `tasks:`"),
+        ("a: &a [*a]", "nested more than 60 levels deep"),
+        ("[" * 5_000, "nested more than 60 levels deep"),
+        ("x: !python/object y", "has no meaning here; remove it"),
+        ("a: .inf", "f.yaml:1: .inf is not a number that can be stored; put it into quotes"),
+        ("? [a]\n: b\n", "f.yaml:1: a key must be a text, not a list or a mapping"),
+        ("a:\n  <<: 5\n", "f.yaml:2: << takes an alias of a mapping, or a list of such aliases"),
+        (b" " * (BYTES_MAX + 1), "f.yaml:1: the file has 4000001 bytes, 4000000 is the most; split it into several"),
+        (GOOD.replace("name: good\n", ""), 'f.yaml:1: the field "name" is missing'),
+        ("name: x\n", 'f.yaml:1: the field "tasks" is missing'),
+        (f"{GOOD}tsks: 1\n", 'f.yaml:5: there is no field "tsks", did you mean "tasks"?'),
+        (f"{GOOD}release_state: on\n", 'f.yaml:5: field "release_state": input should be'),
+        (f"{GOOD}priority: urgent\n", 'f.yaml:5: field "priority": input should be'),
+        (f"{TASKS}  - name: a\n    typ: FAKE\n", 'f.yaml:4: task "a": there is no field "typ", did you mean "type"?'),
+        (
+            f"{TASKS}  - name: a\n    type: SHEL\n",
+            'f.yaml:4: task "a": there is no task type "SHEL"; did you mean SHELL?',
+        ),
+        (
+            f"{TASKS}  - name: a\n    type: SHELL\n    params: {{scrpt: x}}\n",
+            'f.yaml:5: task "a": SHELL parameters: script',
+        ),
+        (f"{TASKS}  - {{name: a, type: FAKE}}\n  - {{name: a, type: FAKE}}\n", 'f.yaml:4: task "a" stands there twice'),
+        (f"{TASKS}  - {{name: ab, type: FAKE}}\n  - {{name: b, type: FAKE, after: [abc]}}\n", 'did you mean "ab"?'),
+        (
+            f"{TASKS}  - {{name: a, type: FAKE, after: [b]}}\n  - {{name: b, type: FAKE, after: [a]}}\n",
+            "f.yaml:4: tasks wait for each other in a circle: b -> a -> b; remove one of these arrows",
+        ),
+        (f"{GOOD}---\n{GOOD}", 'the workflow "good" stands there twice; give each a name of its own'),
+    ],
+)
+def test_each_mistake_is_told_with_its_line_and_its_cure(text: str | bytes, fault: str) -> None:
+    assert fault in faults_of(text)
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    text = f"{TASKS}" + "".join(f"  - {{name: t{n}, type: NIX}}\n" for n in range(25))
+    told = faults_of(text).splitlines()
+    assert len(told) == 21
+    assert told[0].startswith('f.yaml:3: task "t0"')
+    assert told[-1].strip() == "and 5 more"
+
+
+def test_a_file_of_aliases_to_aliases_is_refused_before_it_fills_the_memory() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    assert "more than 300000 values, counting each use of an alias" in faults_of("\n".join(lines))
+
+
+def test_a_reference_may_stand_where_a_number_is_wanted() -> None:
+    text = GOOD + "    params: {sleep_s: '${pause}'}\n"
+    assert len(parse_workflows(text.encode(), "f.yaml", CATALOG)) == 1
+
+
+def test_nothing_is_read_from_files_of_which_one_is_wrong(tmp_path: Path) -> None:
+    good, again, folder = tmp_path / "good.yaml", tmp_path / "again.yaml", tmp_path / "folder"
+    good.write_text(GOOD)
+    again.write_text(GOOD)
+    folder.mkdir()
+    with pytest.raises(BadWorkflowFile) as caught:
+        read_workflow_files([good, again, folder])
+    assert f'{again}: the workflow "good" stands in {good} too' in str(caught.value)
+    assert f"{folder}: it cannot be read: Is a directory" in str(caught.value)
+    with pytest.raises(NotFound, match="there is no file"):
+        read_workflow_files([tmp_path / "nix.yaml"])

@@ -1,0 +1,186 @@
+"""Imports only go down, and what is pure stays pure. Beside each ban stands the bug that it prevents.
+
+Read from the syntax trees, so that an import inside a function counts too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from model.graph import find_cycle
+
+ROOT = Path(__file__).parent.parent
+
+BELOW = {
+    "model": set[str](),
+    "sql": set[str](),
+    "dao": {"model", "sql"},
+    "registry": {"model", "dao"},
+    "master": {"model", "dao", "registry"},
+    "worker": {"model", "dao", "registry"},
+    "shoal": {"model", "dao", "registry", "master", "worker", "sql"},
+}
+"""Each folder and those that it may import. A master that imports a worker, or the other way round, would share more
+than the database with it: then they can no longer be upgraded, restarted or trusted one by one."""
+
+PURE = ("model/*.py", "master/slots.py", "master/judge.py", "master/plan.py", "master/runnable.py", "master/batch.py")
+IMPURE = {
+    "asyncio": "an await in the middle of a decision lets another event in, and the same events no longer give the same"
+    " effects",
+    "sqlalchemy": "a decision that reads rows by itself cannot be replayed, and decides from another moment than its"
+    " transaction",
+    "psycopg": "errors and types of the driver would leak into the words that all share",
+    "kazoo": "its callbacks come on a foreign thread, and find a value half changed",
+    "threading": "a value would be read torn in the middle of a rebalance",
+    "time": "a machine's clock decides nothing: two of them differ. Times are arguments, `now_s`",
+    "random": "a simulation that failed could not be run again. Chance is an argument, as in model/backoff.py",
+    "os": "the same row would mean something else on another machine",
+    "subprocess": "the same",
+    "socket": "the same",
+}
+
+HOMELESS = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "managers", "shared", "tools"}
+"""A function that fits only there shows a missing concept; such a module grows for ever and everything imports it."""
+
+CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time", "time.time_ns"}
+"""Time that decides is the database's. A machine's clock jumps and differs from the next one's: a lease, a time-out or
+a fire time reckoned from it ends early on one machine and late on another. Measure spans by `registry/life.py`."""
+
+CLOCK_READERS: dict[str, str] = {}
+"""Module -> why it may read the machine's wall clock: only what a person reads may depend on it."""
+
+modules = sorted(path for package in BELOW for path in (ROOT / package).rglob("*.py"))
+pure = sorted(path for pattern in PURE for path in ROOT.glob(pattern))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of everything that a module imports, wherever it does."""
+    for node in ast.walk(tree_of(path)):
+        match node:
+            case ast.Import(names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(module, names, level):
+                assert not level, (
+                    f"{name_of(path)}:{node.lineno}: say the whole name, so that a reader can search for it"
+                )
+                yield from ((node.lineno, f"{module}.{alias.name}") for alias in names)
+            case ast.Call(ast.Name("files" | "import_module"), [ast.Constant(str(package)), *_]):
+                yield node.lineno, package
+
+
+def calls_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of everything that a module calls; of a longer chain the last two names."""
+    for node in ast.walk(tree_of(path)):
+        match node:
+            case ast.Call(ast.Attribute(ast.Name(owner) | ast.Attribute(_, owner), name)):
+                yield node.lineno, f"{owner}.{name}"
+            case ast.Call(ast.Name(name)):
+                yield node.lineno, name
+
+
+def test_the_tests_see_the_modules() -> None:
+    assert {path.parent.name for path in modules} >= {"model", "dao", "registry", "master", "worker", "shoal"}
+    assert len(pure) >= 15
+    assert all(list(ROOT.glob(pattern)) for pattern in PURE)
+
+
+def test_imports_only_go_down() -> None:
+    wrong = [
+        f"{name_of(path)}:{line} imports {imported}"
+        for path in modules
+        for line, imported in imports_of(path)
+        if (layer := imported.split(".")[0]) in BELOW
+        and layer not in BELOW[own := path.relative_to(ROOT).parts[0]] | {own}
+    ]
+    assert not wrong
+
+
+def test_no_product_module_imports_a_test_or_a_benchmark() -> None:
+    outside = {"tests", "bench", "examples", "pytest", "hypothesis"}
+    wrong = [name_of(path) for path in modules for _, name in imports_of(path) if name.split(".")[0] in outside]
+    assert not wrong
+
+
+def test_no_two_layers_may_import_each_other_even_around_a_corner() -> None:
+    assert find_cycle(BELOW) is None
+
+
+@pytest.mark.parametrize("banned", IMPURE)
+def test_what_is_pure_imports_nothing_that_is_not(banned: str) -> None:
+    wrong = [
+        f"{name_of(path)}:{line}"
+        for path in pure
+        for line, imported in imports_of(path)
+        if imported.split(".")[0] == banned
+    ]
+    assert not wrong, f"{banned} is banned there: {IMPURE[banned]}"
+
+
+def test_what_is_pure_awaits_nothing() -> None:
+    wrong = [name_of(path) for path in pure for node in ast.walk(tree_of(path)) if isinstance(node, ast.Await)]
+    assert not wrong, IMPURE["asyncio"]
+
+
+def test_what_is_pure_stands_on_what_is_pure() -> None:
+    """A pure module that imports an impure one is not pure."""
+    known = {name_of(path).removesuffix(".py").replace("/", ".") for path in pure}
+    wrong = [
+        f"{name_of(path)}:{line} imports {imported}"
+        for path in pure
+        for line, imported in imports_of(path)
+        if imported.split(".")[0] in BELOW and imported.rpartition(".")[0] not in known
+    ]
+    assert not wrong
+
+
+def test_no_module_is_named_after_having_no_place() -> None:
+    everything = [*modules, *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]
+    wrong = [name_of(path) for path in everything if {path.stem, path.parent.name} & HOMELESS]
+    assert not wrong, "name it after the concept"
+
+
+def test_nobody_waits_with_wait_for() -> None:
+    wrong = [
+        f"{name_of(path)}:{line}" for path in modules for line, name in calls_of(path) if name.endswith("wait_for")
+    ]
+    assert not wrong, (
+        "in Python 3.11 asyncio.wait_for swallows a cancellation that comes together with the result, and its caller"
+        " never ends (bpo-42130); use `async with asyncio.timeout(...)`, or registry/waiting.py for an event"
+    )
+
+
+def test_only_what_a_person_reads_asks_the_machine_for_the_time_of_day() -> None:
+    wrong = [
+        f"{name_of(path)}:{line} calls {name}"
+        for path in modules
+        for line, name in calls_of(path)
+        if name in CLOCKS and name_of(path) not in CLOCK_READERS
+    ]
+    assert not wrong, "time that decides is the database's; see CLOCKS"
+
+
+def test_statements_stand_in_dao_and_nowhere_else() -> None:
+    """A statement elsewhere escapes the review of its locks, its index and its owner clause."""
+    wrong = [
+        f"{name_of(path)}:{line}"
+        for path in modules
+        if path.relative_to(ROOT).parts[0] not in ("dao", "shoal")
+        for line, imported in imports_of(path)
+        if imported in ("sqlalchemy.text", "sqlalchemy.select", "psycopg.sql")
+        or imported.startswith("sqlalchemy.dialects")
+    ]
+    assert not wrong
