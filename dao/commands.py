@@ -50,13 +50,13 @@ _STEAL = text(f"""
 """)  # noqa: S608 - the columns are a constant of this module
 
 # min() reads an index up to its first match, whatever the statistics say; EXISTS may read a whole table in which it
-# wrongly believes to find a match early on. `:current >= 0`: without a slot the table is not looked at.
+# wrongly believes to find a match early on, and of `task_event` all pages of rows that are long gone. `:current >= 0`: without a slot the table is not looked at.
 _WORK_WAITS = text("""
     SELECT (SELECT min(id) FROM command WHERE :current >= 0 AND (id / :id_step) % :total = :current) IS NOT NULL
            AS mine,
            coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
-           EXISTS (SELECT FROM task_event e
-                   WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master)
+           (SELECT min(e.id) FROM task_event e
+            WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master) IS NOT NULL
            AS events
 """)
 

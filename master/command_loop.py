@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 from collections.abc import Sequence
 
 import structlog
@@ -27,15 +26,16 @@ from master.plan import Plan
 from master.runnable import Started, WorkflowRunnable
 from master.settings import MasterSettings
 from master.writes import Writes
-from model.backoff import Backoff
 from model.commands import CommandRow, RecoverToleranceFault, StartProcess, read_command
-from model.errors import NotFound, Refused, Unavailable, Unknown
+from model.errors import NotFound, Refused
 from model.ids import WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.nodes import Slot
 from model.states import WorkflowState
 from model.workflow import ReleaseState
-from registry.life import Life, boottime_s
+from registry.contact import boottime_s
+from registry.life import Life
+from registry.rounds import run_rounds
 
 log = structlog.get_logger()
 
@@ -56,33 +56,29 @@ class CommandLoop:
         self._settings = settings
         self._batch = AdaptiveBatch(settings.batch_max)
         self._alone = False
+        self._hopeless: BadData | None = None
         self._full = False
         driver.ended = self._room_made
 
     async def run(self) -> None:
         """Claim until cancelled. Raises `Fenced`."""
-        backoff = Backoff()
-        while True:
-            await self.wake.wait()
-            self.wake.clear()
-            try:
-                while await self._claim_batch():
-                    self._alone = False
-                backoff.reset()
-                continue
-            except Unavailable as error:
-                log.warning("claim_waits", error=str(error))
-            except Unknown as error:
-                log.warning("claim_outcome_unknown", error=str(error), so="waits for it, then reads what became of it")
-                await self._life.barrier()
-                self._driver.reload()
-            except BadData as error:
-                log.warning("claim_batch_failed", error=str(error), so="its commands are taken one by one")
-                if self._alone:
-                    await self._refuse_next(error)
-                self._alone = True
-            self.wake.set()
-            await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+        await run_rounds(
+            "claim", self.wake, self._catch_up, self._life, read_again=self._driver.reload, suspect=self._suspect
+        )
+
+    async def _catch_up(self) -> None:
+        if self._hopeless is not None:
+            await self._refuse_next(self._hopeless)
+            self._hopeless = None
+        while await self._claim_batch():
+            self._alone = False
+        self._alone = False
+
+    def _suspect(self, error: BadData) -> None:
+        """A batch failed by what is in it: take its commands one by one, and refuse the one that fails alone."""
+        if self._alone:
+            self._hopeless = error
+        self._alone = True
 
     def _room_made(self) -> None:
         if self._full:
@@ -217,15 +213,12 @@ class CommandLoop:
 
     async def _refuse_next(self, error: BadData) -> None:
         """A command that fails alone, in a way that no check foresaw, goes to the error table as it is."""
-        try:
-            async with self._life.database.writing() as connection:
-                await nodes.hold_alive(connection, self._life.me)
-                rows = await self._take(connection, self._membership.slot, 1)
-                if rows:
-                    outcomes = [Outcome(row, None, f"it could not be handled: {error}") for row in rows]
-                    await commands.record(connection, outcomes, self._life.me.epoch, self._membership.slot)
-        except (Unavailable, Unknown, BadData) as again:
-            log.warning("refuse_failed", error=str(again))
+        async with self._life.database.writing() as connection:
+            await nodes.hold_alive(connection, self._life.me)
+            rows = await self._take(connection, self._membership.slot, 1)
+            if rows:
+                outcomes = [Outcome(row, None, f"it could not be handled: {error}") for row in rows]
+                await commands.record(connection, outcomes, self._life.me.epoch, self._membership.slot)
 
     def _tell(self, outcomes: Sequence[Outcome], slot: Slot | None, took_s: float) -> None:
         step = self._settings.id_step

@@ -7,7 +7,6 @@ their rows; nothing is ever repaired in memory.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 import structlog
@@ -21,12 +20,12 @@ from dao.workflow_instances import InstanceEnd
 from master.plans import Plans
 from master.runnable import Adopted, TaskFinished, WorkflowRunnable
 from master.writes import Writes
-from model.backoff import Backoff
-from model.errors import Refused, Unavailable, Unknown
+from model.errors import Refused
 from model.ids import WorkflowInstanceId
 from model.instances import TaskEnd, WorkflowInstance
 from model.states import WorkflowState
 from registry.life import Life
+from registry.rounds import run_rounds
 
 log = structlog.get_logger()
 
@@ -74,24 +73,9 @@ class Driver:
 
     async def run(self) -> None:
         """Consume events until cancelled. Raises `Fenced`."""
-        backoff = Backoff()
-        while True:
-            await self.wake.wait()
-            self.wake.clear()
-            try:
-                await self._catch_up()
-                backoff.reset()
-                continue
-            except Unavailable as error:
-                log.warning("advance_waits", error=str(error))
-            except Unknown as error:
-                log.warning("advance_outcome_unknown", error=str(error), so="waits for it, then reads again")
-                await self._life.barrier()
-                self._reload = True
-            except BadData as error:
-                self._suspect(error)
-            self.wake.set()
-            await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+        await run_rounds(
+            "advance", self.wake, self._catch_up, self._life, read_again=self.reload, suspect=self._suspect
+        )
 
     async def _catch_up(self) -> None:
         if self._reload:
@@ -184,7 +168,6 @@ class Driver:
     def _suspect(self, error: BadData) -> None:
         """A batch failed by what is in it: handle one event at a time, and give up the instance that fails alone."""
         if self._batch > 1:
-            log.warning("advance_batch_failed", error=str(error), so="its events are handled one by one")
             self._batch = 1
         else:
             self._hopeless = error

@@ -154,6 +154,10 @@ class Membership:
         self._registry.changed.set()
 
     async def _hand_on_all(self) -> None:
+        # Almost always there is nothing: one look instead of a transaction, which would also wake all masters.
+        async with self._life.database.reading() as connection:
+            if not await nodes.anything_left(connection):
+                return
         handed = lost = 0
         while True:
             async with self._life.database.writing() as connection:

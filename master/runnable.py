@@ -174,10 +174,17 @@ class WorkflowRunnable:
         if not self._failed:
             assert self._succeeded == len(self.plan.tasks), "nothing is in flight, nothing failed, yet not all is done"
             return [self._move(WorkflowState.SUCCESS, "")]
-        code, state = next(iter(self._failed.items()))
-        what = {T.FAILURE: "failed", T.KILL: "was killed"}.get(state, "was lost with its worker, and may not run again")
-        more = f", and {len(self._failed) - 1} more" if len(self._failed) > 1 else ""
-        return [self._move(WorkflowState.FAILURE, f'task "{self.plan.tasks[code].name}" {what}{more}')]
+        return [self._move(WorkflowState.FAILURE, self._why_failed())]
+
+    def _why_failed(self) -> str:
+        """What failed first, and how many others in which way."""
+        (code, first), *others = self._failed.items()
+        lost = "was lost with its worker, and may not run again"
+        what = {T.FAILURE: "failed", T.KILL: "was killed", T.NEED_FAULT_TOLERANCE: lost}[first]
+        killed = sum(1 for _, state in others if state is T.KILL)
+        more = f", {len(others) - killed} more failed" if len(others) > killed else ""
+        more += f", {killed} killed" if killed else ""
+        return f'task "{self.plan.tasks[code].name}" {what}{more}'
 
     def _move(self, state: WorkflowState, reason: str) -> Finish:
         assert state in WORKFLOW_TRANSITIONS[self.state], f"{self.state} cannot become {state}"

@@ -1,0 +1,1 @@
+"""The face of Shoal: command line, settings, and everything on one machine."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from model.nodes import ProcessIdentity
@@ -21,7 +21,7 @@ FILE_NAME = "up.json"
 class Whereabouts:
     """The database of a running `shoal up`, and whose it is."""
 
-    database_url: str
+    database_url: str = field(repr=False)
     process: ProcessIdentity
 
 

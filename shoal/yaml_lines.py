@@ -62,14 +62,18 @@ class Document:
 
 
 def read_documents(data: bytes) -> list[Document]:
-    """All documents in a file, separated by `---`. Raises `BadYaml` for the first thing that is wrong."""
+    """All documents in a file, separated by `---`; empty ones are left out.
+
+    Raises `BadYaml` for the first thing that is wrong.
+    """
     if len(data) > BYTES_MAX:
         raise BadYaml(1, f"the file has {len(data)} bytes, {BYTES_MAX} is the most; split it into several")
     text = _decoded(data)
     try:
-        return [_Reader().read(node) for node in _composed(text)]
+        documents = [_Reader().read(node) for node in _composed(text)]
     except RecursionError:
         raise BadYaml(1, f"it is nested more than {DEPTH_MAX} levels deep") from None
+    return [document for document in documents if document.content is not None]
 
 
 def _decoded(data: bytes) -> str:

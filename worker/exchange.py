@@ -22,6 +22,7 @@ from model.errors import Fenced, Unavailable, Unknown
 from model.ids import TaskInstanceId
 from model.states import TaskState
 from registry.life import Life
+from registry.rounds import run_rounds
 from worker.executor import Executor, report
 from worker.settings import WorkerSettings
 
@@ -56,24 +57,12 @@ class Exchange:
 
     async def run(self) -> None:
         """Exchange until cancelled. Raises `Fenced`."""
-        backoff = Backoff()
-        while True:
-            await self.wake.wait()
-            self.wake.clear()
-            try:
-                await self._catch_up()
-                backoff.reset()
-                continue
-            except Unavailable as error:
-                log.warning("exchange_waits", error=str(error), unreported=len(self._ended))
-            except Unknown as error:
-                log.warning("exchange_outcome_unknown", error=str(error), so="waits for it, then reads what it holds")
-                await self._life.barrier()
-                self._reload = True
-            except BadData as error:
-                self._suspect(error)
-            self.wake.set()
-            await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+        await run_rounds(
+            "exchange", self.wake, self._catch_up, self._life, read_again=self._read_again, suspect=self._suspect
+        )
+
+    def _read_again(self) -> None:
+        self._reload = True
 
     def cancel_all(self, state: TaskState, reason: str) -> None:
         """Kill whatever runs; each then ends as `state`."""
@@ -196,9 +185,8 @@ class Exchange:
             self._forget(id_)
         self._start(task for id_, task in held.items() if id_ not in self._claimed)
 
-    def _suspect(self, error: BadData) -> None:
+    def _suspect(self, _error: BadData) -> None:
         """A batch of reports failed by what is in it: write them one by one; one that fails alone says only that."""
-        log.warning("exchange_failed", error=str(error), so="its reports are written one by one")
         if self._one_by_one:
             id_ = next(iter(self._ended))
             reason = "it ended, but its result could not be written"

@@ -42,12 +42,12 @@ class Column:
 
 
 @cache
-def console() -> Console:
-    """Standard output, as wide as the terminal, or without limits in a pipe."""
+def console(width: int | None = None) -> Console:
+    """Standard output, as wide as the terminal, or without limits in a pipe; or `width` characters wide."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Console(markup=False, highlight=False, emoji=False, width=width, soft_wrap=False)
+    natural = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(markup=False, highlight=False, emoji=False, width=width or natural)
 
 
 def state(name: str) -> Text:
@@ -67,7 +67,10 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent
 
     cells = [[each if isinstance(each, Text) else Text(plain(str(each))) for each in row] for row in rows]
     widths = [max(len(column.title), *(row[place].cell_len for row in cells)) for place, column in enumerate(columns)]
-    kept = fitting(columns, widths, console().width - indent)
+    room = console().width - indent
+    kept = fitting(columns, widths, room)
+    # What must stay may be wider than the terminal: then the terminal wraps it, but nothing is cut.
+    canvas = console(max(room, needed_width(columns, widths, kept)))
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", collapse_padding=True)
     for place in kept:
         column = columns[place]
@@ -80,8 +83,8 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent
         )
     for row in cells:
         grid.add_row(*(row[place] for place in kept))
-    with console().capture() as captured:
-        console().print(grid)
+    with canvas.capture() as captured:
+        canvas.print(grid)
     for line in captured.get().splitlines():
         sys.stdout.write(f"{' ' * indent}{line.rstrip()}\n")
 
@@ -89,17 +92,18 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent
 def fitting(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
     """The places of the columns that fit into `room`: the least useful are left out until the rest does."""
     kept = list(range(len(columns)))
-
-    def needed() -> int:
-        least = (min(widths[at], SENTENCE_WIDTH_MIN) if columns[at].sentence else widths[at] for at in kept)
-        return sum(least) + GAP * (len(kept) - 1)
-
-    while needed() > room:
+    while needed_width(columns, widths, kept) > room:
         spare = [at for at in kept if columns[at].keep is not None]
         if not spare:
             break
         kept.remove(min(spare, key=lambda at: columns[at].keep or 0))
     return kept
+
+
+def needed_width(columns: Sequence[Column], widths: Sequence[int], kept: Sequence[int]) -> int:
+    """The least width of a table of the `kept` columns; sentences may be folded."""
+    least = (min(widths[at], SENTENCE_WIDTH_MIN) if columns[at].sentence else widths[at] for at in kept)
+    return sum(least) + GAP * (len(kept) - 1)
 
 
 def say(text: object = "", *, style: str | None = None) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from shoal.cli import answer
-from shoal.cli.answer import GAP, SENTENCE_WIDTH_MIN, Column, fitting, json_fields
+from shoal.cli.answer import Column, fitting, json_fields, needed_width
 
 columns_and_widths = st.lists(
     st.tuples(
@@ -28,8 +28,7 @@ def test_columns_fit_or_only_those_are_left_that_must_stay(table: list[tuple[Col
     kept = fitting(columns, widths, room)
     must = [place for place, column in enumerate(columns) if column.keep is None]
     assert set(must) <= set(kept)
-    least = [min(widths[at], SENTENCE_WIDTH_MIN) if columns[at].sentence else widths[at] for at in kept]
-    assert sum(least) + GAP * (len(kept) - 1) <= room or kept == must
+    assert needed_width(columns, widths, kept) <= room or kept == must
 
 
 @given(columns_and_widths, st.integers(1, 300))
@@ -45,7 +44,7 @@ def test_a_less_useful_column_never_stays_where_a_more_useful_one_goes(
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(answer, "console", lambda: Console(width=40, markup=False, highlight=False, no_color=True))
+    monkeypatch.setattr(answer, "console", lambda width=40: Console(width=width, highlight=False))
     yield
 
 

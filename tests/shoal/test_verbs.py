@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import typer.main
 
-from shoal.cli import app, exit_code
 from model.errors import Fenced, NotFound, Refused, Unavailable
+from shoal.cli import app, exit_code
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 

@@ -1,0 +1,120 @@
+"""`shoal up`: everything starts, is found, is kept running, and ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from shoal.whereabouts import FILE_NAME
+from tests.eventually import eventually
+from tests.shoal.command_line import CommandLine
+
+
+class RunningUp:
+    """A `shoal up` in a process of its own, with its output so far."""
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+        self.process = process
+        self.folder = folder
+        self.said = ""
+        self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            self.said += line.decode()
+
+    async def says(self, what: str, within_s: float = 40) -> str:
+        """Wait for a line that matches; the match."""
+        await eventually(lambda: re.search(what, self.said) or self.process.returncode is not None, within_s=within_s)
+        found = re.search(what, self.said)
+        assert found, self.said
+        return found[0]
+
+    def family(self) -> list[psutil.Process]:
+        """All that it started, and what those started."""
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+
+@pytest.fixture
+async def up(tmp_path: Path) -> AsyncIterator[RunningUp]:
+    """One that has said that it is ready."""
+    shoal = CommandLine.at(PYTHONUNBUFFERED="1")
+    process = await shoal.start("up", "--masters", "2", "--workers", "1", "--folder", str(tmp_path / "data"))
+    running = RunningUp(process, tmp_path / "data")
+    try:
+        await running.says("In another terminal")
+        yield running
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+def _living(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+
+
+async def test_it_serves_the_other_verbs_keeps_its_children_and_stops_cleanly(up: RunningUp) -> None:
+    """One long story, because each start costs seconds."""
+    assert re.search(r"PostgreSQL +\d+\.\d+ +started in \d+\.\d s", up.said)
+    assert re.search(r"master m1 +slot \d of 2", up.said)
+    assert re.search(r"worker w1 +group default, 8 places", up.said)
+    assert re.search(r'Sample workflow "hello": SUCCESS, 4 tasks, \d+\.\d s\.', up.said)
+    assert "password" not in up.said
+
+    shoal = CommandLine.at(SHOAL_FOLDER=str(up.folder))
+    run, slots, second = await asyncio.gather(
+        shoal("run", "hello", "--wait"), shoal("slots", "--json"), shoal("up", "--folder", str(up.folder))
+    )
+    assert run.code == 0, run.err
+    assert slots.json["total"] == 2
+    assert (second.code, "already runs the database" in second.sentence) == (2, True)
+
+    victim = next(each for each in up.family() if each.cmdline()[1:] == ["-m", "shoal", "master"])
+    victim.kill()
+    assert "starting it again in" in await up.says(r"m\d ended with -9: .*")
+    await eventually(lambda: _total(shoal), within_s=30, until=2)
+
+    family = up.family()
+    up.process.send_signal(signal.SIGINT)
+    assert await asyncio.wait_for(up.process.wait(), 40) == 0
+    await up.says(r"Masters and workers stopped in")
+    assert not _living(family)
+    assert not (up.folder / FILE_NAME).exists()
+    assert (await shoal("runs")).code == 2
+
+
+async def _total(shoal: CommandLine) -> int:
+    found = (await shoal("slots", "--json")).json
+    return sum(master["agrees"] for master in found["masters"] if master["slot"] is not None)
+
+
+async def test_nothing_outlives_it_when_it_is_killed(up: RunningUp) -> None:
+    family = up.family()
+    assert len(family) >= 4
+    up.process.kill()
+    await up.process.wait()
+    await eventually(lambda: not _living(family), within_s=20)
+
+
+async def test_another_database_is_refused_and_not_ignored() -> None:
+    found = await CommandLine.at("postgresql+psycopg://a:b@127.0.0.1/c")("up")
+    assert found.code == 2
+    assert found.sentence.startswith("`shoal up` brings its own database and registry: take --database-url")
+
+
+async def test_a_signal_while_it_starts_stops_it_too(tmp_path: Path) -> None:
+    shoal = CommandLine.at(PYTHONUNBUFFERED="1")
+    process = await shoal.start("up", "--folder", str(tmp_path / "data"))
+    assert process.stdout is not None
+    await process.stdout.readuntil(b"started in")
+    os.kill(process.pid, signal.SIGTERM)
+    assert await asyncio.wait_for(process.wait(), 40) == 0
