@@ -23,6 +23,8 @@ _COLUMNS = """id, type, workflow_code::text, workflow_version::text, workflow_in
 
 # MATERIALIZED, and picked apart from the DELETE: a LIMIT in a subquery that the planner may run once a row deletes more
 # than the limit. FOR UPDATE SKIP LOCKED: two masters may believe in one slot, each row goes to one of them.
+# ANY(ARRAY()), not a join: once ANALYZE has seen the table empty, the planner takes it for one row however many come,
+# and then joins by comparing every row with every picked one.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT id FROM command                     -- index: command_claim
@@ -31,7 +33,7 @@ _CLAIM = text(f"""
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
     ), gone AS (
-        DELETE FROM command USING picked WHERE command.id = picked.id RETURNING command.*
+        DELETE FROM command WHERE id = ANY(ARRAY(SELECT id FROM picked)) RETURNING command.*
     )
     SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
@@ -44,13 +46,14 @@ _STEAL = text(f"""
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
     ), gone AS (
-        DELETE FROM command USING picked WHERE command.id = picked.id RETURNING command.*
+        DELETE FROM command WHERE id = ANY(ARRAY(SELECT id FROM picked)) RETURNING command.*
     )
     SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 
 # min() reads an index up to its first match, whatever the statistics say; EXISTS may read a whole table in which it
-# wrongly believes to find a match early on, and of `task_event` all pages of rows that are long gone. `:current >= 0`: without a slot the table is not looked at.
+# wrongly believes to find a match early on, and of `task_event` all pages of rows that are long gone.
+# `:current >= 0`: without a slot the table is not looked at.
 _WORK_WAITS = text("""
     SELECT (SELECT min(id) FROM command WHERE :current >= 0 AND (id / :id_step) % :total = :current) IS NOT NULL
            AS mine,

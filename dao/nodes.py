@@ -98,11 +98,13 @@ _FENCE = text("""
 _ANYTHING_LEFT = text("""
     SELECT EXISTS (
                SELECT FROM node n
-               CROSS JOIN LATERAL (SELECT min(i.id) AS id FROM workflow_instance i   -- index: workflow_instance_unfinished
-                                   WHERE i.master_id = n.id AND i.ended_at IS NULL
-                                     AND NOT EXISTS (SELECT FROM command c           -- index: command_one_recover
-                                                     WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS'
-                                                       AND c.workflow_instance_id = i.id)) AS unfinished
+               CROSS JOIN LATERAL (
+                   SELECT min(i.id) AS id FROM workflow_instance i             -- index: workflow_instance_unfinished
+                   WHERE i.master_id = n.id AND i.ended_at IS NULL
+                     AND NOT EXISTS (SELECT FROM command c                      -- index: command_one_recover
+                                     WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS'
+                                       AND c.workflow_instance_id = i.id)
+               ) AS unfinished
                WHERE n.kind = 'MASTER' AND n.state IN ('FENCED', 'LEFT') AND unfinished.id IS NOT NULL)
         OR EXISTS (
                SELECT FROM node n

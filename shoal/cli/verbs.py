@@ -14,6 +14,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
+from model.errors import Refused
 from shoal.cli.call import Call
 
 P = ParamSpec("P")
@@ -70,7 +71,9 @@ def verb(
         shared = list(inspect.signature(_shared, eval_str=True).parameters.values())
 
         def command(**given: Any) -> None:
-            if default and given.pop("context").invoked_subcommand is not None:
+            if default and (called := given.pop("context").invoked_subcommand) is not None:
+                if any(given[each.name] != each.default for each in (*own, *shared)):
+                    raise Refused(f"give the options after the verb: {examples[0]} {called} ...")
                 return
             call = _shared(**{each.name: given.pop(each.name) for each in shared})
             asyncio.run(run(call, **given))  # type: ignore[call-arg]

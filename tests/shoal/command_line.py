@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -69,3 +70,21 @@ class CommandLine:
             if process.returncode is None:
                 process.kill()
         return Answer(process.returncode or 0, out.decode(), err.decode())
+
+    async def each(self, *calls: str) -> list[Answer]:
+        """Run several verbs, each given as one line, one after the other in one process, which saves their imports."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tests.shoal.many_verbs"),
+            env=dict(self.environment),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        wanted = json.dumps([shlex.split(call) for call in calls]).encode()
+        try:
+            out, err = await asyncio.wait_for(process.communicate(wanted), 60)
+        finally:
+            if process.returncode is None:
+                process.kill()
+        assert process.returncode == 0, err.decode()
+        return [Answer(*answer) for answer in json.loads(out)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -71,11 +72,8 @@ def shoal(url: str) -> CommandLine:
 
 
 async def test_a_workflow_is_applied_listed_and_shown(shoal: CommandLine) -> None:
-    again, listed, shown, fields = await asyncio.gather(
-        shoal("workflow", "apply", str(EXAMPLE)),
-        shoal("workflow", "list"),
-        shoal("workflow", "show", "hello"),
-        shoal("workflow", "show", "hello", "--json"),
+    again, listed, shown, fields = await shoal.each(
+        f"workflow apply {EXAMPLE}", "workflow list", "workflow show hello", "workflow show hello --json"
     )
     assert 'Workflow "hello" (4 tasks, code ' in again.out
     assert "unchanged, version 1." in again.out
@@ -90,12 +88,8 @@ async def test_a_run_is_waited_for_and_its_log_read(shoal: CommandLine) -> None:
     assert done.code == 0
     assert done.json["state"] == "SUCCESS"
     run = done.json["run_id"]
-    greet, shown, fields, why, last = await asyncio.gather(
-        shoal("log", f"{run}/greet"),
-        shoal("show", run),
-        shoal("show", run, "--json"),
-        shoal("why", run),
-        shoal("show", "hello", "--json"),
+    greet, shown, fields, why, last = await shoal.each(
+        f"log {run}/greet", f"show {run}", f"show {run} --json", f"why {run}", "show hello --json"
     )
     assert greet.out == "Hello, Ada!\n"
     assert shown.out.count("✓ SUCCESS") == 5
@@ -113,11 +107,8 @@ async def test_a_run_that_fails_ends_with_exit_code_one_and_says_where(shoal: Co
     assert done.code == 1
     assert "FAILURE, 2 tasks in" in done.out
     assert 'task "bad" failed' in done.out
-    shown, log, why, listed = await asyncio.gather(
-        shoal("show", "@failed"),
-        shoal("log", "fails/bad"),
-        shoal("why", "fails/after_bad"),
-        shoal("runs", "--state", "failure", "--workflow", "fails", "--since", "1h"),
+    shown, log, why, listed = await shoal.each(
+        "show @failed", "log fails/bad", "why fails/after_bad", "runs --state failure --workflow fails --since 1h"
     )
     assert "exit code 3: oh dear" in shown.out
     assert "· NOT_BEGUN" in shown.out
@@ -143,13 +134,13 @@ async def _state_of(shoal: CommandLine, workflow: str) -> bool:
 async def test_what_waits_for_a_worker_that_is_not_there_is_explained(shoal: CommandLine) -> None:
     await shoal("run", "for_nobody")
     await eventually(lambda: _state_of(shoal, "for_nobody"), within_s=10)
-    task, run, after, queue, fields, log = await asyncio.gather(
-        shoal("why", "for_nobody/train"),
-        shoal("why", "for_nobody"),
-        shoal("why", "for_nobody/report", "--json"),
-        shoal("queue"),
-        shoal("queue", "--json"),
-        shoal("log", "for_nobody/train"),
+    task, run, after, queue, fields, log = await shoal.each(
+        "why for_nobody/train",
+        "why for_nobody",
+        "why for_nobody/report --json",
+        "queue",
+        "queue --json",
+        "log for_nobody/train",
     )
     assert "train waits for a worker in group gpu: none is alive; it waits alone." in task.out
     assert "→ Start one: shoal worker --group gpu" in task.out
@@ -161,9 +152,7 @@ async def test_what_waits_for_a_worker_that_is_not_there_is_explained(shoal: Com
 
 
 async def test_slots_and_workers_are_shown_with_what_each_believes(shoal: CommandLine) -> None:
-    slots, fields, workers, worker_fields = await asyncio.gather(
-        shoal("slots"), shoal("slots", "--json"), shoal("workers"), shoal("workers", "--json")
-    )
+    slots, fields, workers, worker_fields = await shoal.each("slots", "slots --json", "workers", "workers --json")
     assert slots.out.startswith("total 2\n")
     assert [(master["slot"], master["believes"]) for master in fields.json["masters"]] == [(0, "0/2"), (1, "1/2")]
     assert all(master["agrees"] and master["in_registry"] for master in fields.json["masters"])
@@ -187,7 +176,7 @@ async def test_error_commands_are_listed_retried_and_dropped(shoal: CommandLine,
     assert "did you mean START_PROCESS?" in listed.out
     assert "workflow_code is missing; say which one is meant" in listed.out
     found = (await shoal("errors", "--json")).json
-    why = await shoal("why", "command", found[0]["id"])
+    (why,) = await shoal.each(f"why command {found[0]['id']}")
     assert why.out.startswith(f"Command {found[0]['id']} was refused: ")
     retried = await shoal("errors", "retry", "--all", "--json")
     assert len(retried.json) == 2
@@ -204,42 +193,35 @@ async def _errors(shoal: CommandLine) -> int:
     return len((await shoal("errors", "--json")).json)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "sentence"),
-    [
-        (("show", "999"), 5, "there is no run 999; `shoal runs` lists those there are"),
-        (("show", "nix"), 5, 'no run of a workflow "nix"; `shoal runs` lists the runs'),
-        (("log", "999"), 5, "there is no task instance 999; `shoal show RUN` lists those of a run"),
-        (("log", "greet"), 5, '"greet" names no task; give its id, or RUN/name such as 12/greet'),
-        (("why", "command", "99999"), 5, "there is no command 99999, and there was none"),
-        (("why", "command", "x"), 5, '"x" is no command; give its id, as `shoal queue` shows it'),
-        (("why", "command"), 2, "say what to explain: a run, RUN/task, or `command ID`"),
-        (
-            ("run", "nix"),
-            5,
-            'there is no workflow "nix" in project "default"; `shoal workflow list` shows what there is',
-        ),
-        (("run", "shelved"), 2, 'workflow "shelved" is OFFLINE; put it ONLINE before starting it'),
-        (("run", "hello", "-p", "x"), 2, '--param "x" has no value; write it as name=value'),
-        (("run", "hello", "--version", "9", "--wait"), 2, "has no version 9"),
-        (("runs", "--since", "5x"), 2, '--since "5x" is not a duration; write 30s, 15m, 12h or 7d'),
-        (("workflow", "show", "hello", "--version", "9"), 5, 'workflow "hello" has no version 9'),
-        (("workflow", "apply", "/nix.yaml"), 5, "there is no file /nix.yaml"),
-        (("errors", "retry"), 2, "say which error commands to retry: their ids, or --all"),
-        (("errors", "drop", "99999"), 5, "there is no error command 99999"),
-    ],
-)
-async def test_each_wrong_use_is_one_sentence_and_its_exit_code(
-    shoal: CommandLine, arguments: tuple[str, ...], code: int, sentence: str
-) -> None:
-    found = await shoal(*arguments)
-    assert (found.code, sentence in found.sentence) == (code, True), found.sentence
+WRONG_USE = [
+    ("show 999", 5, "there is no run 999; `shoal runs` lists those there are"),
+    ("show nix", 5, 'no run of a workflow "nix"; `shoal runs` lists the runs'),
+    ("log 999", 5, "there is no task instance 999; `shoal show RUN` lists those of a run"),
+    ("log greet", 5, '"greet" names no task; give its id, or RUN/name such as 12/greet'),
+    ("why command 99999", 5, "there is no command 99999, and there was none"),
+    ("why command x", 5, '"x" is no command; give its id, as `shoal queue` shows it'),
+    ("why command", 2, "say what to explain: a run, RUN/task, or `command ID`"),
+    ("run nix", 5, 'there is no workflow "nix" in project "default"; `shoal workflow list` shows what there is'),
+    ("run shelved", 2, 'workflow "shelved" is OFFLINE; put it ONLINE before starting it'),
+    ("run hello -p x", 2, '--param "x" has no value; write it as name=value'),
+    ("run hello --version 9 --wait", 2, "has no version 9"),
+    ("runs --since 5x", 2, '--since "5x" is not a duration; write 30s, 15m, 12h or 7d'),
+    ("workflow show hello --version 9", 5, 'workflow "hello" has no version 9'),
+    ("workflow apply /nix.yaml", 5, "there is no file /nix.yaml"),
+    ("errors --limit 5 retry 1", 2, "give the options after the verb: shoal errors retry ..."),
+    ("errors retry", 2, "say which error commands to retry: their ids, or --all"),
+    ("errors drop 99999", 5, "there is no error command 99999"),
+]
+
+
+async def test_each_wrong_use_is_one_sentence_and_its_exit_code(shoal: CommandLine) -> None:
+    answers = await shoal.each(*(call for call, _, _ in WRONG_USE))
+    for (call, code, sentence), answer in zip(WRONG_USE, answers, strict=True):
+        assert (answer.code, sentence in answer.sentence) == (code, True), f"{call}: {answer.sentence}"
 
 
 async def test_wrong_options_end_with_exit_code_two(shoal: CommandLine) -> None:
-    found: list[Answer] = await asyncio.gather(
-        shoal("nix"), shoal("runs", "--limit", "0"), shoal("run", "hello", "--priority", "urgent")
-    )
+    found: list[Answer] = await shoal.each("nix", "runs --limit 0", "run hello --priority urgent")
     assert [each.code for each in found] == [2, 2, 2]
     assert all("Traceback" not in each.err for each in found)
 
@@ -292,7 +274,7 @@ async def test_two_masters_cannot_have_one_address(url: str) -> None:
 
 async def test_a_reader_that_goes_away_is_no_error(shoal: CommandLine) -> None:
     process = await asyncio.create_subprocess_shell(
-        "python -m shoal runs --json | head -n 1", env=dict(shoal.environment), stdout=-1, stderr=-1
+        f"{sys.executable} -m shoal runs --json | head -n 1", env=dict(shoal.environment), stdout=-1, stderr=-1
     )
     out, err = await process.communicate()
     assert (out, err) == (b"[\n", b"")
