@@ -60,7 +60,9 @@ _WORK_WAITS = text("""
            coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
            (SELECT min(e.id) FROM task_event e
             WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master) IS NOT NULL
-           AS events
+           AS events,
+           (SELECT extract(epoch FROM min(due_at) - clock_timestamp())::float8 FROM task_instance
+            WHERE state = 'DELAY_EXECUTION') AS due_in_s
 """)
 
 _RECORD = text("""
@@ -107,11 +109,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class WaitingWork:
-    """What a look at the tables found for one master."""
+    """What a look at the tables found for one master; `due_in_s` seconds pass until a waiting attempt is due."""
 
     mine: bool
     aged: bool
     events: bool
+    due_in_s: float | None = None
 
 
 async def insert(
@@ -169,7 +172,7 @@ async def work_waits(
         "master": master,
     }
     row = (await connection.execute(_WORK_WAITS, values)).one()
-    return WaitingWork(row.mine, row.aged, row.events)
+    return WaitingWork(row.mine, row.aged, row.events, row.due_in_s)
 
 
 async def record(connection: AsyncConnection, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:

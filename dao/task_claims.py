@@ -21,7 +21,7 @@ class ClaimedTask:
     """A task that this worker has to run. `state` is DISPATCH for one that must be marked RUNNING before it starts.
 
     `owner` is the master that owned its workflow when it was claimed: a hint whom to wake. `day` is the day on which
-    it was queued, yyyyMMdd in UTC, for the log's path.
+    it was queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start.
     """
 
     id: TaskInstanceId
@@ -36,6 +36,8 @@ class ClaimedTask:
     parameter_values: str
     owner: Epoch
     day: str
+    timeout_s: float | None = None
+    timeout_strategy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ class Report:
 
 
 _COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
-              t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD')"""
+              t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'), t.timeout_s,
+              t.timeout_strategy"""
 # Per group, so that each walks its own stretch of the index in order of priority; the outer LIMIT gives back the rest.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (

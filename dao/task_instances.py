@@ -11,13 +11,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.workflow_instances import OwnershipLost
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
-from model.states import TaskState
-from model.workflow import Priority
+from model.states import TaskState, WaitReason
+from model.workflow import Priority, TimeoutStrategy
 
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """An attempt to put into the workers' queue. `params` and `parameter_values` are JSON text."""
+    """An attempt to put into the workers' queue, at once or after a wait.
+
+    `params` and `parameter_values` are JSON text. `retries` is how many failures it makes good.
+    """
 
     workflow_instance_id: WorkflowInstanceId
     code: TaskCode
@@ -30,6 +33,11 @@ class NewTask:
     task_priority: Priority
     params: str
     parameter_values: str
+    retries: int = 0
+    wait_reason: WaitReason | None = None
+    wait_minutes: float = 0
+    timeout_s: float | None = None
+    timeout_strategy: TimeoutStrategy | None = None
 
 
 # The join lets only the owner's tasks in; the unique key on (instance, task, attempt) stands behind it. It asks for the
@@ -37,15 +45,22 @@ class NewTask:
 # would give all of it, and a master that just started is in no statistics.
 _QUEUE = text("""
     INSERT INTO task_instance (workflow_instance_id, task_code, attempt, task_name, task_type, state, write_ahead,
-                               worker_group, workflow_priority, task_priority, params, parameter_values)
-    SELECT n.instance_id, n.code, n.attempt, n.name, n.type, 'QUEUED', n.write_ahead, n.worker_group,
-           n.workflow_priority::priority_level, n.task_priority::priority_level, n.params, n.parameter_values
+                               worker_group, workflow_priority, task_priority, params, parameter_values, retries,
+                               wait_reason, due_at, timeout_s, timeout_strategy)
+    SELECT n.instance_id, n.code, n.attempt, n.name, n.type,
+           CASE WHEN n.wait_reason IS NULL THEN 'QUEUED' ELSE 'DELAY_EXECUTION' END, n.write_ahead, n.worker_group,
+           n.workflow_priority::priority_level, n.task_priority::priority_level, n.params, n.parameter_values,
+           n.retries, n.wait_reason,
+           CASE WHEN n.wait_reason IS NOT NULL THEN clock_timestamp() + n.wait_minutes * interval '1 minute' END,
+           n.timeout_s, n.timeout_strategy
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
                 CAST(:names AS text[]), CAST(:types AS text[]), CAST(:write_aheads AS boolean[]),
                 CAST(:worker_groups AS text[]), CAST(:workflow_priorities AS text[]), CAST(:task_priorities AS text[]),
-                CAST(:params AS text[]), CAST(:parameter_values AS text[]))
+                CAST(:params AS text[]), CAST(:parameter_values AS text[]), CAST(:retries AS smallint[]),
+                CAST(:wait_reasons AS text[]), CAST(:wait_minutes AS double precision[]),
+                CAST(:timeouts AS double precision[]), CAST(:timeout_strategies AS text[]))
          AS n (instance_id, code, attempt, name, type, write_ahead, worker_group, workflow_priority, task_priority,
-               params, parameter_values)
+               params, parameter_values, retries, wait_reason, wait_minutes, timeout_s, timeout_strategy)
     JOIN workflow_instance i ON i.id = n.instance_id AND i.master_id = :master
                             AND i.state = 'RUNNING_EXECUTION'
 """)
@@ -55,7 +70,7 @@ _KILL_QUEUED = text("""
     UPDATE task_instance t
     SET state = 'KILL', ended_at = clock_timestamp(), reason = 'its workflow ends because another task failed'
     FROM workflow_instance i
-    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state = 'QUEUED'
+    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('QUEUED', 'DELAY_EXECUTION')
       AND i.id = t.workflow_instance_id AND i.master_id = :master
     RETURNING t.workflow_instance_id, t.task_code, t.attempt
 """)
@@ -68,10 +83,20 @@ _ASK_KILL = text("""
 _LATEST = text("""
     SELECT latest.* FROM unnest(CAST(:instances AS bigint[])) AS wanted (id)
     CROSS JOIN LATERAL (
-        SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state FROM task_instance
+        SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state, retries FROM task_instance
         WHERE workflow_instance_id = wanted.id                                  -- index: task_instance_attempt
         ORDER BY task_code DESC, attempt DESC                                   -- both, so that it is read backwards
     ) AS latest
+""")
+# Level-triggered, by any master: timers are rows, whosever workflow they belong to.
+_QUEUE_DUE = text("""
+    WITH due AS (
+        SELECT id FROM task_instance
+        WHERE state = 'DELAY_EXECUTION' AND due_at <= now()                     -- index: task_instance_due
+        ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED
+    )
+    UPDATE task_instance t SET state = 'QUEUED', queued_at = clock_timestamp() FROM due WHERE t.id = due.id
+    RETURNING t.worker_group
 """)
 # Level-triggered, by any master: tasks of a worker that is gone. The event reaches whoever owns the workflow.
 _LOSE = text("""
@@ -110,6 +135,11 @@ async def queue(connection: AsyncConnection, tasks: Sequence[NewTask], master: E
             "task_priorities": [task.task_priority for task in tasks],
             "params": [task.params for task in tasks],
             "parameter_values": [task.parameter_values for task in tasks],
+            "retries": [task.retries for task in tasks],
+            "wait_reasons": [task.wait_reason for task in tasks],
+            "wait_minutes": [float(task.wait_minutes) for task in tasks],  # psycopg takes no list of ints and floats
+            "timeouts": [None if task.timeout_s is None else float(task.timeout_s) for task in tasks],
+            "timeout_strategies": [task.timeout_strategy for task in tasks],
         },
     )
     if done.rowcount != len(tasks):
@@ -132,9 +162,16 @@ async def latest_attempts(
 ) -> dict[WorkflowInstanceId, list[TaskAttempt]]:
     """The last attempt of each task that has begun, by instance."""
     found: dict[WorkflowInstanceId, list[TaskAttempt]] = {instance: [] for instance in instances}
-    for instance, code, attempt, state in (await connection.execute(_LATEST, {"instances": list(instances)})).all():
-        found[instance].append(TaskAttempt(TaskCode(code), attempt, TaskState(state)))
+    for instance, code, attempt, state, retries in (
+        await connection.execute(_LATEST, {"instances": list(instances)})
+    ).all():
+        found[instance].append(TaskAttempt(TaskCode(code), attempt, TaskState(state), retries))
     return found
+
+
+async def queue_due(connection: AsyncConnection, limit: int) -> list[str]:
+    """Queue up to `limit` attempts whose wait is over; the worker group of each."""
+    return [group for (group,) in (await connection.execute(_QUEUE_DUE, {"limit": limit})).all()]
 
 
 async def mark_lost(connection: AsyncConnection, limit: int) -> int:

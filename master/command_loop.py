@@ -108,7 +108,7 @@ class CommandLoop:
         except BaseException:
             self._driver.forget(runnable.instance.id for runnable in held)
             raise
-        self._driver.forget(end.id for end in writes.ends)
+        self._driver.written(writes)
         self._tell(outcomes, slot, boottime_s() - began_s)
         self._batch.took(len(rows), boottime_s() - began_s)
         return len(rows) == limit

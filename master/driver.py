@@ -33,10 +33,12 @@ log = structlog.get_logger()
 class Driver:
     """Drives the workflow instances that this master owns."""
 
-    def __init__(self, life: Life, batch_max: int) -> None:
+    def __init__(self, life: Life, batch_max: int, look: asyncio.Event) -> None:
+        """`look` is set when attempts were written that wait for a time."""
         self.wake = asyncio.Event()
         """Set when there may be events, or something to reload."""
         self.plans = Plans()
+        self._look = look
         self._life = life
         self._database: Database = life.database
         self._me: Me = life.me
@@ -65,6 +67,12 @@ class Driver:
             self._runnables.pop(id_, None)
         if len(self._runnables) < before:
             self.ended()
+
+    def written(self, writes: Writes) -> None:
+        """What follows from writes that are committed: forget what has ended, mind what waits for a time."""
+        self.forget(end.id for end in writes.ends)
+        if writes.has_waits:
+            self._look.set()
 
     def reload(self) -> None:
         """Read again, soon, whatever is ours by the rows and not in memory."""
@@ -106,7 +114,7 @@ class Driver:
         except BaseException:
             self.forget(touched)
             raise
-        self.forget(end.id for end in writes.ends)
+        self.written(writes)
         return len(events)
 
     def _feed(self, event: TaskEnd, writes: Writes) -> None:
@@ -161,7 +169,7 @@ class Driver:
             except BaseException:
                 self.forget(ids)
                 raise
-            self.forget(end.id for end in writes.ends)
+            self.written(writes)
         if missing:
             log.info("read_again", workflow_instances=len(missing))
 

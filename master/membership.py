@@ -37,20 +37,26 @@ ANNOUNCE_EVERY_S = 10.0
 class Membership:
     """Beats, counts slots, judges and fences.
 
-    `slot` is this master's share now, None = none; `slot_changed` is set when it changed. `running` tells how many
+    `slot` is this master's share now, None = none; `look` is set when it changed. `running` tells how many
     workflow instances are driven now.
     """
 
     def __init__(
-        self, life: Life, registry: Registry, timing: Timing, settings: MasterSettings, running: Callable[[], int]
+        self,
+        life: Life,
+        registry: Registry,
+        timing: Timing,
+        settings: MasterSettings,
+        running: Callable[[], int],
+        look: asyncio.Event,
     ) -> None:
         self.slot: Slot | None = None
-        self.slot_changed = asyncio.Event()
         self._life = life
         self._registry = registry
         self._timing = timing
         self._settings = settings
         self._running = running
+        self._look = look
         self._judge = Judge(life.me.epoch, timing)
         self._hysteresis = Hysteresis()
         self._view = SlotView(())
@@ -186,4 +192,4 @@ class Membership:
         if slot != self.slot:
             log.info("slot_changed", slot=str(slot), before=str(self.slot), masters=len(self._view.masters))
             self.slot = slot
-            self.slot_changed.set()
+            self._look.set()

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from model.graph import Graph
 from model.ids import TaskCode, WorkflowCode
-from model.workflow import OnWorkerLoss, Priority, WorkflowSpec
+from model.workflow import OnWorkerLoss, Priority, TimeoutStrategy, WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """One task of a plan; `params` is already JSON text, `worker_group` None means the instance's."""
+    """One task of a plan; `params` is already JSON text, `worker_group` None means the instance's; times in
+    minutes, 0 = none."""
 
     code: TaskCode
     name: str
@@ -22,6 +23,11 @@ class PlannedTask:
     priority: Priority
     worker_group: str | None
     on_worker_loss: OnWorkerLoss
+    retry_times: int
+    retry_interval: float
+    delay_time: float
+    timeout: float
+    timeout_strategy: TimeoutStrategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,11 @@ class Plan:
                 task.priority,
                 task.worker_group,
                 task.on_worker_loss,
+                task.retry_times,
+                task.retry_interval,
+                task.delay_time,
+                task.timeout,
+                task.timeout_strategy,
             )
             for task in coded.tasks
         }

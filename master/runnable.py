@@ -14,7 +14,7 @@ from typing import assert_never
 from master.plan import Plan
 from model.ids import TaskCode
 from model.instances import TaskAttempt, WorkflowInstance
-from model.states import WORKFLOW_TRANSITIONS, TaskState, WorkflowState
+from model.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 from model.workflow import FailureStrategy, OnWorkerLoss
 
 T = TaskState
@@ -46,11 +46,21 @@ Event = Started | Adopted | TaskFinished
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """Minutes, by the database's time, that an attempt spends before it is queued."""
+
+    reason: WaitReason
+    minutes: float
+
+
+@dataclass(frozen=True, slots=True)
 class QueueTask:
-    """Put this attempt into the workers' queue."""
+    """Put this attempt into the workers' queue, after a wait if there is one; it stands for so many retries."""
 
     code: TaskCode
     attempt: int
+    retries: int = 0
+    wait: Wait | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,7 @@ class WorkflowRunnable:
         "_ending",
         "_failed",
         "_in_flight",
+        "_retries",
         "_succeeded",
         "_waiting_for",
         "instance",
@@ -90,6 +101,7 @@ class WorkflowRunnable:
         self.state = WorkflowState.RUNNING_EXECUTION
         self._waiting_for = dict(plan.graph.predecessor_count)
         self._attempts: dict[TaskCode, int] = {}
+        self._retries: dict[TaskCode, int] = {}
         self._in_flight: set[TaskCode] = set()
         self._succeeded = 0
         self._failed: dict[TaskCode, TaskState] = {}
@@ -117,6 +129,7 @@ class WorkflowRunnable:
         known = [attempt for attempt in attempts if attempt.code in self.plan.tasks]
         for attempt in known:
             self._attempts[attempt.code] = attempt.attempt
+            self._retries[attempt.code] = attempt.retries
             self._in_flight.add(attempt.code)
         for attempt in sorted(known, key=self._failures_first):
             if attempt.state.is_final:
@@ -128,7 +141,7 @@ class WorkflowRunnable:
     def _failures_first(self, attempt: TaskAttempt) -> int:
         """The failure before what it killed, and what failed for good before what makes others run: with END nothing
         may start after a failure, whichever the rows tell first."""
-        if attempt.state is T.NEED_FAULT_TOLERANCE and self._runs_again(attempt.code):
+        if self._runs_again(attempt.code, attempt.state):
             return 3
         return _FAILED.index(attempt.state) if attempt.state in _FAILED else 4
 
@@ -143,15 +156,28 @@ class WorkflowRunnable:
                     if self._waiting_for[after] == 0:
                         ready.append(after)
                 return [] if self._ending else self._queue(ready)
-            case T.NEED_FAULT_TOLERANCE if self._runs_again(code):
-                return self._queue_attempt(code, self._attempts[code] + 1)
+            case T.NEED_FAULT_TOLERANCE if self._runs_again(code, state):
+                return self._queue_attempt(code, self._retries[code], None)
+            case T.FAILURE if self._runs_again(code, state):
+                interval = self.plan.tasks[code].retry_interval
+                wait = Wait(WaitReason.RETRY, interval) if interval else None
+                return self._queue_attempt(code, self._retries[code] + 1, wait)
             case T.FAILURE | T.KILL | T.NEED_FAULT_TOLERANCE:
                 return self._fail(code, state)
             case _:
                 raise AssertionError(f"an attempt cannot end in {state}")
 
-    def _runs_again(self, code: TaskCode) -> bool:
-        return not self._ending and self.plan.tasks[code].on_worker_loss is OnWorkerLoss.RETRY
+    def _runs_again(self, code: TaskCode, state: TaskState) -> bool:
+        """Whether another attempt follows one that ended so: after a loss, or after a failure with retries left."""
+        task = self.plan.tasks[code]
+        match state:
+            case T.NEED_FAULT_TOLERANCE:
+                may = task.on_worker_loss is OnWorkerLoss.RETRY
+            case T.FAILURE:
+                may = self._retries[code] < task.retry_times
+            case _:
+                may = False
+        return may and not self._ending
 
     def _fail(self, code: TaskCode, state: TaskState) -> list[Effect]:
         self._failed[code] = state
@@ -161,12 +187,18 @@ class WorkflowRunnable:
         return [KillTasks()]
 
     def _queue(self, codes: Iterable[TaskCode]) -> list[Effect]:
-        return [effect for code in codes if code not in self._attempts for effect in self._queue_attempt(code, 1)]
+        effects: list[Effect] = []
+        for code in codes:
+            if code not in self._attempts:
+                delay = self.plan.tasks[code].delay_time
+                effects += self._queue_attempt(code, 0, Wait(WaitReason.DELAY, delay) if delay else None)
+        return effects
 
-    def _queue_attempt(self, code: TaskCode, attempt: int) -> list[Effect]:
-        self._attempts[code] = attempt
+    def _queue_attempt(self, code: TaskCode, retries: int, wait: Wait | None) -> list[Effect]:
+        self._attempts[code] = self._attempts.get(code, 0) + 1
+        self._retries[code] = retries
         self._in_flight.add(code)
-        return [QueueTask(code, attempt)]
+        return [QueueTask(code, self._attempts[code], retries, wait)]
 
     def _finish_if_over(self) -> list[Effect]:
         if self._in_flight:

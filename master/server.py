@@ -10,13 +10,13 @@ from uuid import uuid4
 import structlog
 
 from dao import commands, nodes, workflow_instances
-from dao.commands import WaitingWork
 from dao.database import Database
 from dao.listen import Listener
 from dao.notify import COMMAND, EVENT, concerns
 from dao.readiness import wait_until_ready
 from master.command_loop import CommandLoop
 from master.driver import Driver
+from master.lookout import Lookout
 from master.membership import HAND_ON_BATCH, Membership
 from master.settings import MasterSettings
 from model.errors import ShoalError
@@ -26,7 +26,6 @@ from registry.connect import make_registry
 from registry.life import Life, boottime_s
 from registry.lives import ending_well, live_again_and_again
 from registry.protocol import Registry
-from registry.waiting import set_within
 
 log = structlog.get_logger()
 
@@ -88,14 +87,16 @@ class Master:
         try:
             with structlog.contextvars.bound_contextvars(master=self._address, epoch=life.me.epoch):
                 await self._open(registry, life)
-                driver = Driver(life, self._settings.batch_max)
-                membership = Membership(life, registry, self._timing, self._settings, lambda: driver.running)
+                look = asyncio.Event()
+                driver = Driver(life, self._settings.batch_max, look)
+                membership = Membership(life, registry, self._timing, self._settings, lambda: driver.running, look)
                 await membership.join()
                 log.info("joined", slot=str(membership.slot), registry=registry.url)
                 self._joined(str(membership.slot))
                 loop = CommandLoop(life, membership, driver, self._settings)
+                lookout = Lookout(life, membership, driver, loop, self._settings, look)
                 async with ending_well(lambda: self._hand_over(life)):
-                    await self._work(stop, life, registry, membership, driver, loop)
+                    await self._work(stop, life, registry, membership, driver, loop, lookout)
         finally:
             await registry.close()
             await life.close()
@@ -115,6 +116,7 @@ class Master:
         membership: Membership,
         driver: Driver,
         loop: CommandLoop,
+        lookout: Lookout,
     ) -> None:
         ears = Listener(
             self._database_url,
@@ -127,7 +129,7 @@ class Master:
         async with asyncio.TaskGroup() as tasks:
             parts = [membership.beat(), membership.watch(), membership.sweep(), driver.run(), ears.run()]
             running = [tasks.create_task(part) for part in parts]
-            claiming = [tasks.create_task(part) for part in (loop.run(), self._look(life, membership, driver, loop))]
+            claiming = [tasks.create_task(part) for part in (loop.run(), lookout.run())]
             await self._check_id_step(life.database)
             await stop.wait()
             log.info("leaving", workflow_instances=driver.running)
@@ -139,26 +141,6 @@ class Master:
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_S_MAX):
                 await self._hand_over(life)
-
-    async def _look(self, life: Life, membership: Membership, driver: Driver, loop: CommandLoop) -> None:
-        """Look for work that nobody told of: on a timer, and at once when the slot changed."""
-        while True:
-            try:
-                waiting = await self._waiting(life, membership)
-                loop.aged = loop.aged or waiting.aged
-                if waiting.mine or waiting.aged:
-                    loop.wake.set()
-                if waiting.events:
-                    driver.wake.set()
-            except ShoalError as error:
-                log.warning("look_failed", error=str(error))
-            await set_within(membership.slot_changed, self._settings.look_every.total_seconds())
-
-    async def _waiting(self, life: Life, membership: Membership) -> WaitingWork:
-        async with life.database.reading() as connection:
-            return await commands.work_waits(
-                connection, membership.slot, self._settings.steal_after, self._settings.id_step, life.me.epoch
-            )
 
     async def _drain(self, life: Life, driver: Driver, registry: Registry) -> None:
         """Go out of the slots, and finish what ends soon."""

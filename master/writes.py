@@ -26,6 +26,11 @@ class Writes:
         self._tasks: list[NewTask] = []
         self._kills: dict[WorkflowInstanceId, WorkflowRunnable] = {}
 
+    @property
+    def has_waits(self) -> bool:
+        """Whether an attempt among them is queued later, when its time has come."""
+        return any(task.wait_reason is not None for task in self._tasks)
+
     def add(self, runnable: WorkflowRunnable, effects: Iterable[Effect]) -> None:
         """Take in the effects of one runnable."""
         for effect in effects:
@@ -67,4 +72,9 @@ def _new_task(runnable: WorkflowRunnable, effect: QueueTask) -> NewTask:
         task.priority,
         task.params,
         instance.params,
+        effect.retries,
+        effect.wait.reason if effect.wait else None,
+        effect.wait.minutes if effect.wait else 0,
+        task.timeout * 60 or None,
+        task.timeout_strategy if task.timeout else None,
     )

@@ -24,11 +24,12 @@ class WorkflowInstance:
 
 @dataclass(frozen=True, slots=True)
 class TaskAttempt:
-    """The latest attempt of a task: its number (from 1) and where it stands."""
+    """The latest attempt of a task: its number (from 1), where it stands, and how many retries it stands for."""
 
     code: TaskCode
     attempt: int
     state: TaskState
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

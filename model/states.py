@@ -27,6 +27,7 @@ class WorkflowState(StrEnum):
 class TaskState(StrEnum):
     """Where one attempt of a task stands."""
 
+    DELAY_EXECUTION = "DELAY_EXECUTION"
     QUEUED = "QUEUED"
     DISPATCH = "DISPATCH"
     RUNNING_EXECUTION = "RUNNING_EXECUTION"
@@ -44,6 +45,16 @@ class TaskState(StrEnum):
 _FINAL_WORKFLOW = frozenset({WorkflowState.SUCCESS, WorkflowState.FAILURE})
 _FINAL_TASK = frozenset({TaskState.SUCCESS, TaskState.FAILURE, TaskState.KILL, TaskState.NEED_FAULT_TOLERANCE})
 
+
+class WaitReason(StrEnum):
+    """Why an attempt in DELAY_EXECUTION is not queued yet; the row holds until when."""
+
+    DELAY = "DELAY"
+    """The task's `delay_time` after it became ready."""
+    RETRY = "RETRY"
+    """The task's `retry_interval` after the failure before."""
+
+
 W, T = WorkflowState, TaskState
 
 WORKFLOW_TRANSITIONS: Mapping[WorkflowState, frozenset[WorkflowState]] = {
@@ -54,6 +65,7 @@ WORKFLOW_TRANSITIONS: Mapping[WorkflowState, frozenset[WorkflowState]] = {
 }
 
 TASK_TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
+    T.DELAY_EXECUTION: frozenset({T.QUEUED, T.KILL}),
     # Straight to RUNNING_EXECUTION: the claim itself is the record, written before the process exists.
     T.QUEUED: frozenset({T.DISPATCH, T.RUNNING_EXECUTION, T.KILL}),
     T.DISPATCH: frozenset({T.RUNNING_EXECUTION, T.QUEUED, T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE}),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TypeVar
 
 S = TypeVar("S", bound=StrEnum)
 
 
-def transition_drawing(first: S, transitions: Mapping[S, frozenset[S]]) -> str:
-    """A Mermaid state diagram that begins with `first` and ends where there is no way on."""
-    lines = ["stateDiagram-v2", f"    [*] --> {first}"]
+def transition_drawing(firsts: Iterable[S], transitions: Mapping[S, frozenset[S]]) -> str:
+    """A Mermaid state diagram that begins with any of `firsts` and ends where there is no way on."""
+    lines = ["stateDiagram-v2", *(f"    [*] --> {first}" for first in firsts)]
     for old, news in transitions.items():
         lines += [f"    {old} --> {new}" for new in sorted(news)] or [f"    {old} --> [*]"]
     return "\n".join(lines)

@@ -23,6 +23,8 @@ from model.graph import Graph, find_cycle
 from model.ids import TaskCode
 from model.parameters import is_storable
 
+MINUTES_MAX = 366 * 24 * 60
+RETRIES_MAX = 1_000
 TASKS_MAX = 10_000
 NAME_LENGTH_MAX = 200
 NESTING_MAX = 50
@@ -56,6 +58,17 @@ class OnWorkerLoss(StrEnum):
 
     RETRY = "retry"
     FAIL = "fail"
+
+
+class TimeoutStrategy(StrEnum):
+    """What happens to an attempt that takes longer than its timeout."""
+
+    WARN = "WARN"
+    """It goes on; its worker logs a warning."""
+    FAILED = "FAILED"
+    """It is killed and has failed, so that a retry may follow."""
+    WARNFAILED = "WARNFAILED"
+    """Both."""
 
 
 class ReleaseState(StrEnum):
@@ -101,8 +114,16 @@ ParameterValue = Annotated[str, BeforeValidator(_as_text), AfterValidator(_plain
 GroupName = Annotated[str, Field(pattern=f"^{GROUP_NAME}$")]
 
 
+Minutes = Annotated[float, Field(ge=0, le=MINUTES_MAX, allow_inf_nan=False)]
+"""A time span in minutes, fractions allowed, as in DolphinScheduler; 0 = none."""
+
+
 class TaskSpec(BaseModel):
-    """One task of a workflow. `after` names the tasks that must have succeeded before it."""
+    """One task of a workflow. `after` names the tasks that must have succeeded before it.
+
+    `retry_times` attempts follow a FAILURE, each `retry_interval` after the one before. `delay_time` passes between
+    the moment it is ready and the queue. `timeout` counts from its start on the worker.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -113,6 +134,11 @@ class TaskSpec(BaseModel):
     priority: Priority = Priority.MEDIUM
     worker_group: GroupName | None = None
     on_worker_loss: OnWorkerLoss = OnWorkerLoss.RETRY
+    retry_times: int = Field(0, ge=0, le=RETRIES_MAX)
+    retry_interval: Minutes = 0
+    delay_time: Minutes = 0
+    timeout: Minutes = 0
+    timeout_strategy: TimeoutStrategy = TimeoutStrategy.FAILED
     code: Annotated[int, Field(gt=0, le=TASK_CODE_MAX)] | None = None
 
 

@@ -185,7 +185,12 @@ CREATE TABLE task_instance (
     attempt              smallint NOT NULL DEFAULT 1 CHECK (attempt > 0),
     task_name            text NOT NULL,
     task_type            text NOT NULL,
-    state                text NOT NULL CHECK (state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION', 'SUCCESS', 'FAILURE', 'KILL', 'NEED_FAULT_TOLERANCE')),
+    state                text NOT NULL CHECK (state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION', 'SUCCESS', 'FAILURE', 'KILL', 'NEED_FAULT_TOLERANCE')),
+    retries              smallint NOT NULL DEFAULT 0,
+    wait_reason          text CHECK (wait_reason IN ('DELAY', 'RETRY')),
+    due_at               timestamptz,
+    timeout_s            double precision CHECK (timeout_s > 0),
+    timeout_strategy     text CHECK (timeout_strategy IN ('WARN', 'FAILED', 'WARNFAILED')),
     kill_requested       boolean NOT NULL DEFAULT false,
     write_ahead          boolean NOT NULL DEFAULT true,
     worker_group         text NOT NULL,
@@ -204,12 +209,17 @@ CREATE TABLE task_instance (
     CONSTRAINT task_instance_attempt UNIQUE (workflow_instance_id, task_code, attempt)
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE task_instance IS 'One attempt of one task of one workflow instance. QUEUED rows are the queue.';
+COMMENT ON COLUMN task_instance.retries IS 'How many failures this attempt makes good; an attempt after a lost worker counts as none.';
+COMMENT ON COLUMN task_instance.due_at IS 'When a DELAY_EXECUTION is queued: the timer is this row, so it survives its master.';
+COMMENT ON COLUMN task_instance.timeout_s IS 'Seconds from its start on the worker; null = none.';
 COMMENT ON COLUMN task_instance.write_ahead IS 'true: a claim makes it RUNNING_EXECUTION at once. false (on_worker_loss: fail): DISPATCH first, so that a lost one that surely never started can be queued again.';
 COMMENT ON COLUMN task_instance.params IS 'JSON object: the parameters of its type, as the definition gives them.';
 COMMENT ON COLUMN task_instance.parameter_values IS 'JSON object: what each ${name} stands for. The task type puts them in, since it knows what is safe there.';
 -- Statement: the workers' claim, in the order of priority.
 CREATE INDEX task_instance_queue ON task_instance (worker_group, workflow_priority, workflow_instance_id, task_priority, id)
     WHERE state = 'QUEUED';
+-- Statement: timers that are due.
+CREATE INDEX task_instance_due ON task_instance (due_at) WHERE state = 'DELAY_EXECUTION';
 -- Statements: what a worker runs; what a dead worker left.
 CREATE INDEX task_instance_running ON task_instance (worker_id) WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION');
 
@@ -248,6 +258,8 @@ CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflo
     EXECUTE FUNCTION refuse_transition();
 CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instance FOR EACH ROW
     WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (
+        ('DELAY_EXECUTION', 'KILL'),
+        ('DELAY_EXECUTION', 'QUEUED'),
         ('QUEUED', 'DISPATCH'),
         ('QUEUED', 'KILL'),
         ('QUEUED', 'RUNNING_EXECUTION'),

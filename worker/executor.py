@@ -15,6 +15,7 @@ from model.errors import Fenced, ShoalError
 from model.ids import Epoch
 from model.parameters import parse_parameters
 from model.states import TaskState
+from model.workflow import TimeoutStrategy
 from worker.environment import task_environment
 from worker.settings import WorkerSettings
 from worker.task_log import LogFile, LogName
@@ -47,7 +48,7 @@ class Executor:
         folder = _Folder(self._folders / str(task.id))
         file = LogFile(self._logs, name, bytes_max=self._log_bytes_max, secrets=self._secrets)
         try:
-            result = await self._attempt(task, file, folder)
+            result = await self._in_time(task, file, folder)
         except Fenced as error:
             # It ran past the horizon: others may have given it up already. If not, it has to run again.
             result = TaskResult(TaskState.NEED_FAULT_TOLERANCE, str(error))
@@ -61,6 +62,34 @@ class Executor:
             if folder.is_made:
                 await asyncio.to_thread(shutil.rmtree, folder.path, ignore_errors=True)
         return report(task, result.state, result.reason, result.exit_code, result.outputs)
+
+    async def _in_time(self, task: ClaimedTask, file: LogFile, folder: _Folder) -> TaskResult:
+        """The attempt, and what its timeout strategy says when it takes too long.
+
+        The worker's own clock measures it from the start that the database recorded; a worker that is lost loses the
+        attempt as well, so no other clock is needed.
+        """
+        if task.timeout_s is None:
+            return await self._attempt(task, file, folder)
+        kills = task.timeout_strategy != TimeoutStrategy.WARN
+        warns = task.timeout_strategy != TimeoutStrategy.FAILED
+        sentence = f"it took longer than its timeout of {task.timeout_s / 60:g} min"
+
+        def warn() -> None:
+            log.warning("task_takes_too_long", task_instance=task.id, task=task.name, timeout_s=task.timeout_s)
+
+        timer = asyncio.get_running_loop().call_later(task.timeout_s, warn) if warns else None
+        try:
+            async with asyncio.timeout(task.timeout_s if kills else None) as limit:
+                return await self._attempt(task, file, folder)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            file.write(f"{sentence}\n")
+            return TaskResult.failure(sentence)
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     async def _attempt(self, task: ClaimedTask, file: LogFile, folder: _Folder) -> TaskResult:
         values = parse_parameters(task.parameter_values, "its parameters")

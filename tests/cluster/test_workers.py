@@ -102,9 +102,7 @@ async def test_with_END_a_failure_kills_what_runs_and_what_is_queued(cluster: Cl
     await cluster.worker()
     cluster.start(1)
     await cluster.all_ends(within_s=15)
-    assert cluster.rows("SELECT state, reason FROM workflow_instance") == [
-        ("FAILURE", 'task "fails" failed, 2 killed')
-    ]
+    assert cluster.rows("SELECT state, reason FROM workflow_instance") == [("FAILURE", 'task "fails" failed, 2 killed')]
     states = cluster.rows("SELECT task_name, state FROM task_instance ORDER BY 1")
     assert states == [("fails", "FAILURE"), ("runs", "KILL"), ("waits", "KILL")]
     assert not _processes_with("SHOAL_TASK_KEY")

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from master.plan import Plan
-from master.runnable import Adopted, Effect, Finish, KillTasks, QueueTask, Started, TaskFinished
+from master.runnable import Adopted, Effect, Finish, KillTasks, QueueTask, Started, TaskFinished, Wait
 from master.runnable import WorkflowRunnable as Runnable
 from model.ids import TaskCode
 from model.instances import TaskAttempt
 from model.states import TaskState as T
-from model.states import WorkflowState
+from model.states import WaitReason, WorkflowState
 from model.workflow import FailureStrategy
 from tests.master.world import World, a_plan, a_runnable, plans
 
@@ -124,6 +124,45 @@ def test_a_task_waits_for_all_before_it() -> None:
     assert end(runnable, (D, T.SUCCESS)) == [Finish(WorkflowState.SUCCESS, "")]
 
 
+def test_a_failure_is_retried_as_often_as_the_task_says_and_then_is_one() -> None:
+    plan = a_plan({"a": []}, fields={"a": {"retry_times": 2, "retry_interval": 0.5}})
+    runnable = started(plan)
+    wait = Wait(WaitReason.RETRY, 0.5)
+    assert runnable.handle(TaskFinished(A, 1, T.FAILURE)) == [QueueTask(A, 2, 1, wait)]
+    assert runnable.handle(TaskFinished(A, 2, T.FAILURE)) == [QueueTask(A, 3, 2, wait)]
+    assert runnable.handle(TaskFinished(A, 3, T.FAILURE)) == [Finish(WorkflowState.FAILURE, 'task "a" failed')]
+
+
+def test_a_lost_worker_costs_no_retry() -> None:
+    runnable = started(a_plan({"a": []}, fields={"a": {"retry_times": 1}}))
+    assert runnable.handle(TaskFinished(A, 1, T.NEED_FAULT_TOLERANCE)) == [QueueTask(A, 2, 0)]
+    assert runnable.handle(TaskFinished(A, 2, T.FAILURE)) == [QueueTask(A, 3, 1)]
+
+
+def test_a_kill_is_not_retried() -> None:
+    runnable = started(a_plan({"a": []}, fields={"a": {"retry_times": 1}}))
+    assert end(runnable, (A, T.KILL)) == [Finish(WorkflowState.FAILURE, 'task "a" was killed')]
+
+
+def test_retries_are_counted_across_a_failover() -> None:
+    plan = a_plan({"a": []}, fields={"a": {"retry_times": 1}})
+    last = Adopted((TaskAttempt(A, 3, T.FAILURE, 1),))
+    assert a_runnable(plan).handle(last) == [Finish(WorkflowState.FAILURE, 'task "a" failed')]
+    first = Adopted((TaskAttempt(A, 2, T.FAILURE, 0),))
+    assert a_runnable(plan).handle(first) == [QueueTask(A, 3, 1)]
+
+
+def test_with_end_a_failure_that_is_retried_stops_nothing() -> None:
+    runnable = started(a_plan({"a": [], "b": []}, fields={"a": {"retry_times": 1}}), END)
+    assert end(runnable, (A, T.FAILURE)) == [QueueTask(A, 2, 1)]
+
+
+def test_a_delay_comes_between_ready_and_queued_once() -> None:
+    runnable = started(a_plan({"a": [], "b": ["a"]}, fields={"b": {"delay_time": 3, "retry_times": 1}}))
+    assert end(runnable, (A, T.SUCCESS)) == [QueueTask(B, 1, 0, Wait(WaitReason.DELAY, 3))]
+    assert end(runnable, (B, T.FAILURE)) == [QueueTask(B, 2, 1)]
+
+
 def test_with_continue_the_other_branch_runs_to_its_end() -> None:
     runnable = started(a_plan(TWO))
     assert end(runnable, (A, T.FAILURE)) == []
@@ -164,7 +203,9 @@ def test_a_lost_task_that_may_not_run_again_has_failed() -> None:
 def test_with_end_a_task_lost_after_the_failure_does_not_run_again() -> None:
     runnable = started(a_plan(TWO), END)
     end(runnable, (A, T.FAILURE))
-    assert end(runnable, (B, T.NEED_FAULT_TOLERANCE)) == [Finish(WorkflowState.FAILURE, 'task "a" failed, 1 more failed')]
+    assert end(runnable, (B, T.NEED_FAULT_TOLERANCE)) == [
+        Finish(WorkflowState.FAILURE, 'task "a" failed, 1 more failed')
+    ]
 
 
 @pytest.mark.parametrize(

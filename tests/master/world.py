@@ -7,27 +7,31 @@ failover does. Every effect is checked as it is written: the rules stand in `_qu
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from master.plan import Plan
-from master.runnable import Adopted, Effect, Event, Finish, KillTasks, QueueTask, Started, TaskFinished
+from master.runnable import Adopted, Effect, Event, Finish, KillTasks, QueueTask, Started, TaskFinished, Wait
 from master.runnable import WorkflowRunnable as Runnable
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import TaskAttempt, WorkflowInstance
 from model.states import TaskState as T
-from model.states import WorkflowState
+from model.states import WaitReason, WorkflowState
 from model.workflow import FailureStrategy, OnWorkerLoss, Priority, WorkflowSpec
 
 LOSSES_MAX = 3
 
 
-def a_plan(after: dict[str, list[str]], fails_on_loss: set[str] | None = None) -> Plan:
-    """Task -> the tasks that it waits for."""
+def a_plan(
+    after: dict[str, list[str]], fails_on_loss: set[str] | None = None, fields: dict[str, dict[str, Any]] | None = None
+) -> Plan:
+    """Task -> the tasks that it waits for; `fields` are further ones of some tasks."""
     tasks = [
         {"name": name, "type": "FAKE", "after": befores}
         | ({"on_worker_loss": OnWorkerLoss.FAIL} if name in (fails_on_loss or ()) else {})
+        | (fields or {}).get(name, {})
         for name, befores in after.items()
     ]
     return Plan.of(WorkflowCode(1), 1, WorkflowSpec.parse({"tasks": tasks}))
@@ -48,7 +52,12 @@ def plans(draw: DrawFn, size_max: int = 60) -> Plan:
         name: random.sample(names[:place], random.randint(0, min(place, width))) for place, name in enumerate(names)
     }
     random.shuffle(names)
-    return a_plan({name: after[name] for name in names}, {name for name in names if random.random() < 0.3})
+    lives = {
+        name: {"retry_times": random.choice([0, 0, 1, 3]), "retry_interval": random.choice([0, 1.5]), "delay_time": 2}
+        for name in names
+        if random.random() < 0.4
+    }
+    return a_plan({name: after[name] for name in names}, {name for name in names if random.random() < 0.3}, lives)
 
 
 class World:
@@ -86,6 +95,9 @@ class World:
             return
         code = self._random.choice(running)
         states = self.rows[code]
+        if states[-1] is T.DELAY_EXECUTION:
+            states[-1] = T.QUEUED
+            return
         if states[-1] is T.QUEUED:
             states[-1] = T.RUNNING_EXECUTION
             return
@@ -113,7 +125,9 @@ class World:
         self._heard += self._pending
         if self._random.random() < 0.5:  # the new owner drops them: the rows say it already
             self._pending.clear()
-        latest = [TaskAttempt(code, len(states), states[-1]) for code, states in self.rows.items()]
+        latest = [
+            TaskAttempt(code, len(states), states[-1], self._retries(states)) for code, states in self.rows.items()
+        ]
         self._random.shuffle(latest)
         failed = any(self._is_for_good(attempt) for attempt in latest)
         self._runnable = self._new_runnable()
@@ -155,15 +169,21 @@ class World:
         assert all(self.rows.get(before, [None])[-1] is T.SUCCESS for before in self._before[effect.code])
         assert effect.attempt == len(states) + 1, "attempts count from 1 without gaps, each once"
         if states:
-            assert states[-1] is T.NEED_FAULT_TOLERANCE
-            assert self.plan.tasks[effect.code].on_worker_loss is OnWorkerLoss.RETRY
-        states.append(T.QUEUED)
+            assert states[-1] is not T.KILL
+            assert not self._is_over(effect.code, states)
+        assert effect.retries == states.count(T.FAILURE)
+        task = self.plan.tasks[effect.code]
+        wait = (WaitReason.DELAY, task.delay_time) if not states else None
+        if states and states[-1] is T.FAILURE:
+            wait = (WaitReason.RETRY, task.retry_interval)
+        assert effect.wait == (Wait(*wait) if wait and wait[1] else None)
+        states.append(T.DELAY_EXECUTION if effect.wait else T.QUEUED)
 
     def _kill(self) -> None:
         assert self.strategy is FailureStrategy.END
         self.kill_asked = True
         for code, states in self.rows.items():
-            if states[-1] is T.QUEUED:  # ends in the same transaction, and is told at once
+            if states[-1] in (T.QUEUED, T.DELAY_EXECUTION):  # ends in the same transaction, and is told at once
                 states[-1] = T.KILL
                 self._pending.append(TaskFinished(code, len(states), T.KILL))
 
@@ -181,9 +201,23 @@ class World:
         self.end = effect
 
     def _is_for_good(self, attempt: TaskAttempt) -> bool:
-        if attempt.state is T.NEED_FAULT_TOLERANCE:
-            return self.plan.tasks[attempt.code].on_worker_loss is OnWorkerLoss.FAIL
-        return attempt.state in (T.FAILURE, T.KILL)
+        return self._is_over(attempt.code, self.rows[attempt.code])
+
+    def _is_over(self, code: TaskCode, states: list[T]) -> bool:
+        """Whether the last of these attempts failed for good."""
+        task = self.plan.tasks[code]
+        match states[-1]:
+            case T.NEED_FAULT_TOLERANCE:
+                return task.on_worker_loss is OnWorkerLoss.FAIL
+            case T.FAILURE:
+                return states.count(T.FAILURE) > task.retry_times
+            case state:
+                return state is T.KILL
+
+    @staticmethod
+    def _retries(states: list[T]) -> int:
+        """What the row of the last attempt holds: the failures before it."""
+        return states[:-1].count(T.FAILURE)
 
     def _in_flight(self) -> list[TaskCode]:
         return [code for code, states in self.rows.items() if not states[-1].is_final]

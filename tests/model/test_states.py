@@ -16,7 +16,7 @@ both = pytest.mark.parametrize(
     ("states", "transitions", "first"),
     [
         (WorkflowState, WORKFLOW_TRANSITIONS, WorkflowState.RUNNING_EXECUTION),
-        (TaskState, TASK_TRANSITIONS, TaskState.QUEUED),
+        (TaskState, TASK_TRANSITIONS, TaskState.DELAY_EXECUTION),
     ],
     ids=["workflow", "task"],
 )

@@ -13,8 +13,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "states.md"
 def test_the_drawings_are_made_from_the_tables() -> None:
     page = PAGE.read_text()
     for drawing in (
-        transition_drawing(WorkflowState.RUNNING_EXECUTION, WORKFLOW_TRANSITIONS),
-        transition_drawing(TaskState.QUEUED, TASK_TRANSITIONS),
+        transition_drawing([WorkflowState.RUNNING_EXECUTION], WORKFLOW_TRANSITIONS),
+        transition_drawing([TaskState.QUEUED, TaskState.DELAY_EXECUTION], TASK_TRANSITIONS),
     ):
         assert drawing in page, f"put this into docs/states.md:\n\n{drawing}"
 

@@ -47,7 +47,8 @@ def test_what_is_not_said_has_its_usual_value() -> None:
         "description": "", "priority": "MEDIUM", "failure_strategy": "CONTINUE", "worker_group": "default", "params": {}
     }  # fmt: skip
     assert spec.tasks[0].model_dump(mode="json") == TASK | {
-        "params": {}, "after": [], "priority": "MEDIUM", "worker_group": None, "on_worker_loss": "retry", "code": None
+        "params": {}, "after": [], "priority": "MEDIUM", "worker_group": None, "on_worker_loss": "retry", "code": None,
+        "retry_times": 0, "retry_interval": 0, "delay_time": 0, "timeout": 0, "timeout_strategy": "FAILED",
     }  # fmt: skip
 
 
@@ -96,7 +97,7 @@ def test_an_unknown_field_that_is_like_none_is_met_with_all_of_them() -> None:
     )
     assert fault_in_task(zzz=1) == (
         'task "a": there is no field "zzz"; known are name, type, params, after, priority, worker_group, '
-        "on_worker_loss, code"
+        "on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, code"
     )
 
 
