@@ -21,33 +21,32 @@ from model.workflow import FailureStrategy, Priority
 _COLUMNS = """id, type, workflow_code::text, workflow_version::text, workflow_instance_id::text, params, priority,
            failure_strategy, worker_group, created_at::text, created_by"""
 
+# By place, not by id: once ANALYZE has seen the table empty, the planner takes it for one row however many come, and by
+# id it then compares every row with every picked one (a join), or reads a whole index for each (ANY). A picked row is
+# locked, so it stays where it is; one that was changed just before is not seen at its new place, and taken next time.
+_DELETE_PICKED = "DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*"
+
 # MATERIALIZED, and picked apart from the DELETE: a LIMIT in a subquery that the planner may run once a row deletes more
 # than the limit. FOR UPDATE SKIP LOCKED: two masters may believe in one slot, each row goes to one of them.
-# ANY(ARRAY()), not a join: once ANALYZE has seen the table empty, the planner takes it for one row however many come,
-# and then joins by comparing every row with every picked one.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
-        SELECT id FROM command                     -- index: command_claim
+        SELECT ctid FROM command                   -- index: command_claim
         WHERE (id / :id_step) % :total = :current
         ORDER BY priority_rank, id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
-    ), gone AS (
-        DELETE FROM command WHERE id = ANY(ARRAY(SELECT id FROM picked)) RETURNING command.*
-    )
+    ), gone AS ({_DELETE_PICKED})
     SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 
 _STEAL = text(f"""
     WITH picked AS MATERIALIZED (
-        SELECT id FROM command                     -- index: command_age
+        SELECT ctid FROM command                   -- index: command_age
         WHERE created_at < now() - CAST(:age AS interval)
         ORDER BY created_at
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
-    ), gone AS (
-        DELETE FROM command WHERE id = ANY(ARRAY(SELECT id FROM picked)) RETURNING command.*
-    )
+    ), gone AS ({_DELETE_PICKED})
     SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 

@@ -21,7 +21,7 @@ from dao.tables import node, task_instance, workflow_definition, workflow_instan
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.nodes import NodeKind
-from model.states import TaskState, WorkflowState
+from model.states import TaskState, WaitReason, WorkflowState
 from model.workflow import Priority
 
 
@@ -70,7 +70,8 @@ class Run:
 class TaskRun:
     """One attempt of a task of a run.
 
-    `log_day` (yyyyMMdd, UTC) and `log_url` say where its log lies: on which day's shelf of which worker's log service.
+    `due_in_s` seconds remain of a wait for `wait_reason` (<= 0: it is over). `log_day` (yyyyMMdd, UTC) and `log_url`
+    say where its log lies: on which day's shelf of which worker's log service.
     """
 
     id: TaskInstanceId
@@ -93,6 +94,8 @@ class TaskRun:
     exit_code: int | None
     reason: str | None
     outputs: str | None
+    wait_reason: WaitReason | None
+    due_in_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,8 @@ def _tasks_of(id_: WorkflowInstanceId) -> Select[Any]:
             *(t.id, t.task_code, t.attempt, t.task_name, t.task_type, t.state, t.kill_requested, t.worker_group),
             *(t.task_priority, t.worker_id, node.c.address, node.c.log_url, func.to_char(t.queued_at, "YYYYMMDD")),
             *(t.queued_at, t.started_at, t.ended_at, _took_s(t.started_at, t.ended_at)),
-            *(t.exit_code, t.reason, t.outputs),
+            *(t.exit_code, t.reason, t.outputs, t.wait_reason),
+            cast(extract("epoch", t.due_at - func.clock_timestamp()), Double),
         )
         .select_from(task_instance)
         .outerjoin(node, node.c.id == t.worker_id)
@@ -253,7 +257,8 @@ def _run(row: Sequence[Any]) -> Run:
 
 
 def _task(row: Sequence[Any]) -> TaskRun:
-    id_, code, attempt, name, type_, state, kill_requested, worker_group, priority, *others = row
+    id_, code, attempt, name, type_, state, kill_requested, worker_group, priority, *others, wait_reason, due_in_s = row
     return TaskRun(
-        *(id_, code, attempt, name, type_, TaskState(state), kill_requested, worker_group, Priority(priority)), *others
+        *(id_, code, attempt, name, type_, TaskState(state), kill_requested, worker_group, Priority(priority)),
+        *(*others, WaitReason(wait_reason) if wait_reason else None, due_in_s),
     )

@@ -160,7 +160,8 @@ class LocalCluster:
         for child in self.children:
             child.send(signal.SIGTERM)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._all_ended(), within_s)
+            async with asyncio.timeout(within_s):
+                await self._all_ended()
         for child in self.children:
             child.send(signal.SIGKILL)
         await self._all_ended()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.nodes import Slot
-from model.states import TaskState, WorkflowState
+from model.states import TaskState, WaitReason, WorkflowState
 from shoal.words import duration
 
 SILENT_AFTER_S = 6.0
@@ -68,7 +68,7 @@ class TaskFacts:
 
     `waits_for` are the predecessors that have not succeeded, each with its state, None = not begun. `place` counts in
     the queue of its group, 1 = next. `worker_gone` says that the worker left or was fenced. `since_s` is how long it
-    has been running, or took.
+    has been running, or took. `due_in_s` remains of a wait for `wait_reason`.
     """
 
     run: int
@@ -83,6 +83,8 @@ class TaskFacts:
     since_s: float | None = None
     kill_requested: bool = False
     reason: str | None = None
+    wait_reason: WaitReason | None = None
+    due_in_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,8 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
     match task.state:
         case None:
             return _not_begun(task, run_state)
+        case TaskState.DELAY_EXECUTION:
+            return _waits_for_a_time(task)
         case TaskState.QUEUED:
             return _queued(task)
         case TaskState.DISPATCH | TaskState.RUNNING_EXECUTION:
@@ -180,6 +184,7 @@ def why_run(run: RunFacts) -> Why:
 def _unfinished(run: RunFacts, name: str) -> Why:
     """A run with a living owner: what it waits for most."""
     queued = [task for task in run.tasks if task.state is TaskState.QUEUED]
+    delayed = [task for task in run.tasks if task.state is TaskState.DELAY_EXECUTION]
     running = [task for task in run.tasks if task.state in (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)]
     stuck = next((task for task in queued if task.group is not None and not task.group.workers), None)
     if stuck is not None or (queued and not running):
@@ -191,6 +196,10 @@ def _unfinished(run: RunFacts, name: str) -> Why:
         more = f" {len(running)} of its tasks run." if len(running) > 1 else ""
         answer = _running(first)
         return Why(f"{name} waits for {first.name}.{more} {answer.sentence}", answer.do)
+    if delayed:
+        first = min(delayed, key=lambda task: task.due_in_s or 0)
+        answer = _waits_for_a_time(first)
+        return Why(f"{name} waits for {first.name}. {answer.sentence}", answer.do)
     return Why(
         f"{name} has no task that runs or waits; its master {run.owner or ''} is about to move it on.",
         f"Look again: shoal show {run.id}; if it stays so, read the log of that master",
@@ -213,6 +222,12 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
         first = task.waits_for[0][0]
         return Why(f"{task.name} waits because {' and '.join(reasons)}.", f"Then ask: shoal why {task.run}/{first}")
     return Why(f"{task.name} waits for nothing; its master is about to queue it.", show)
+
+
+def _waits_for_a_time(task: TaskFacts) -> Why:
+    what = "its next attempt" if task.wait_reason is WaitReason.RETRY else "its delay to pass"
+    due = f"due in {duration(task.due_in_s)}" if (task.due_in_s or 0) > 0 else "due now"
+    return Why(f"{task.name} waits for {what}, {due}.", f"Look again then: shoal why {task.run}/{task.name}")
 
 
 def _queued(task: TaskFacts) -> Why:
@@ -257,6 +272,8 @@ def _stands(state: TaskState | None) -> str:
     match state:
         case None:
             return "has not begun"
+        case TaskState.DELAY_EXECUTION:
+            return "waits for its time"
         case TaskState.QUEUED:
             return "is queued"
         case TaskState.DISPATCH | TaskState.RUNNING_EXECUTION:

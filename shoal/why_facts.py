@@ -127,6 +127,8 @@ async def _begun(
         since_s=attempt.took_s,
         kill_requested=attempt.kill_requested,
         reason=attempt.reason,
+        wait_reason=attempt.wait_reason,
+        due_in_s=attempt.due_in_s,
     )
 
 

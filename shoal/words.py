@@ -11,6 +11,7 @@ STATES: dict[str, tuple[str, str]] = {
     "RUNNING_EXECUTION": ("●", "cyan"),
     "DISPATCH": ("◐", "cyan"),
     "QUEUED": ("○", "yellow"),
+    "DELAY_EXECUTION": ("◷", "yellow"),
     "WAITING": ("·", "dim"),
     "NOT_BEGUN": ("·", "dim"),
     "FAILOVER": ("⇄", "magenta"),

@@ -211,5 +211,6 @@ async def _stop(process: Process, patience: timedelta) -> None:
             with suppress(ProcessLookupError):
                 process.send_signal(how)
         with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), limit_s)
+            async with asyncio.timeout(limit_s):
+                await process.wait()
             return

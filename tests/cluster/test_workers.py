@@ -177,7 +177,7 @@ async def test_a_worker_serves_only_its_groups(cluster: Cluster) -> None:
         cluster.define(len(group), group, worker_group=group, tasks=[{"name": "a", "type": "FAKE"}])
         cluster.start(len(group))
     await cluster.master()
-    await cluster.worker(SHOAL_WORKER__GROUPS='["blue", "green"]')
+    await cluster.worker(SHOAL_WORKER__GROUPS="blue, green")
     await eventually(lambda: cluster.one("SELECT count(*) FROM workflow_instance WHERE ended_at IS NOT NULL") == 1)
     assert cluster.rows("SELECT worker_group, state FROM task_instance ORDER BY 1") == [
         ("blue", "SUCCESS"),

@@ -47,11 +47,9 @@ class Hot:
 
 
 HOT = {
-    "claim, small batch": Hot(lambda c: commands.claim(c, Slot(1, 2), 20, 1), {"command_claim", "command_pkey"}, 100),
-    "claim, large batch of three": Hot(
-        lambda c: commands.claim(c, Slot(1, 3), 5_000, 1), {"command_claim", "command_pkey"}, 25_000
-    ),
-    "steal": Hot(lambda c: commands.steal(c, timedelta(0), 500), {"command_age", "command_pkey"}, 1_000),
+    "claim, small batch": Hot(lambda c: commands.claim(c, Slot(1, 2), 20, 1), {"command_claim"}, 100),
+    "claim, large batch of three": Hot(lambda c: commands.claim(c, Slot(1, 3), 5_000, 1), {"command_claim"}, 25_000),
+    "steal": Hot(lambda c: commands.steal(c, timedelta(0), 500), {"command_age"}, 1_000),
     "steal, nothing is old": Hot(lambda c: commands.steal(c, timedelta(days=1), 500), {"command_age"}, 0),
     "idle look of a master": Hot(
         lambda c: commands.work_waits(c, Slot(0, 2), timedelta(days=1), 1, Epoch(77)),

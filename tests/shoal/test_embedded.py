@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,20 +29,21 @@ from model.errors import Refused, Unavailable
 from shoal.embedded import account, binaries, copies, locks, program, route
 from shoal.embedded.leftover import living_postmaster
 from shoal.embedded.server import EmbeddedPostgres, default_folder
-
-REPO = Path(__file__).parents[2]
-NOBODY_UID = 65534
-
-OWNER = """
-import asyncio, sys
-from pathlib import Path
-from shoal.embedded.server import EmbeddedPostgres
-async def main():
-    server = EmbeddedPostgres(Path(sys.argv[1]))
-    print(await server.start(), flush=True)
-    await (asyncio.sleep(3600) if sys.argv[2] == "stay" else server.stop())
-asyncio.run(main())
-"""
+from tests.shoal.embedded_scene import (
+    NOBODY_UID,
+    OWNER,
+    REPO,
+    alive,
+    ask,
+    connect,
+    copy_database,
+    eventually,
+    is_free,
+    modes,
+    processes_in,
+    start_owner,
+    tell,
+)
 
 
 @pytest.fixture(scope="module")
@@ -60,74 +61,6 @@ def folder(made_once: Path, tmp_path: Path) -> Iterator[Path]:
     copy_database(made_once, mine)
     yield mine
     eventually(lambda: is_free(mine), "no process of the database is left")
-
-
-def copy_database(source: Path, target: Path) -> None:
-    shutil.copytree(source, target)
-    account.hand_over(target / "postgres/data", account.of_server())
-
-
-def connect(url: str) -> psycopg.Connection:
-    """By the parts that SQLAlchemy reads from the URL, as Shoal does."""
-    parsed = make_url(url)
-    return psycopg.connect(
-        host=str(parsed.query["host"]), user=parsed.username, password=parsed.password, dbname=parsed.database
-    )
-
-
-def ask(url: str, sql: str) -> object:
-    with connect(url) as connection:
-        row = connection.execute(sql.encode()).fetchone()
-        return row[0] if row else None
-
-
-def tell(url: str, sql: str) -> None:
-    with connect(url) as connection:
-        connection.execute(sql.encode())
-
-
-def processes_in(folder: Path) -> list[psutil.Process]:
-    """The server and its children, as long as the server lives."""
-    server = living_postmaster(folder / "postgres/data")
-    return [server, *server.children(recursive=True)] if server else []
-
-
-def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Those that did not end; one that nobody has waited for yet has ended."""
-    found = []
-    for process in processes:
-        with suppress(psutil.NoSuchProcess):
-            if process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
-
-
-def is_free(folder: Path) -> bool:
-    """No process holds the server's lock."""
-    held = locks.take(folder / "postgres/server.lock")
-    if held is not None:
-        os.close(held)
-    return held is not None
-
-
-def eventually(holds: Callable[[], object], what: str, within_s: float = 5) -> None:
-    limit = time.monotonic() + within_s
-    while not (value := holds()):
-        assert time.monotonic() < limit, f"after {within_s} s it is not so that {what}: {value!r}"
-        time.sleep(0.02)
-
-
-def start_owner(folder: Path) -> tuple[subprocess.Popen[str], str]:
-    """A process that owns the database in `folder`, and the URL."""
-    owner = subprocess.Popen([sys.executable, "-c", OWNER, folder, "stay"], cwd=REPO, stdout=subprocess.PIPE, text=True)
-    assert owner.stdout is not None
-    url = owner.stdout.readline().strip()
-    assert url.startswith("postgresql+psycopg://"), f"the owner did not start: {url}"
-    return owner, url
-
-
-def modes(paths: list[Path]) -> dict[Path, tuple[int, int, int]]:
-    return {path: ((s := path.stat()).st_mode, s.st_uid, s.st_gid) for path in paths}
 
 
 async def test_the_first_start_makes_a_database_and_the_second_keeps_its_data(tmp_path: Path) -> None:

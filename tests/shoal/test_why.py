@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from model.nodes import Slot
-from model.states import TaskState, WorkflowState
+from model.states import TaskState, WaitReason, WorkflowState
 from shoal.why import CommandFacts, GroupFacts, MasterFacts, RunFacts, TaskFacts, Why, why_command, why_run, why_task
 
 M2 = MasterFacts("m2:5678", is_busy=False, running=3, capacity=512, beat_age_s=0.5)
@@ -53,7 +53,7 @@ R, F = WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILURE
         ({"age_s": None}, "Command 4711 waits: it belongs to slot 1 of 3", "why command 4711"),
     ],
 )
-def test_commands(changed: dict[str, Any], sentence: str, do: str) -> None:
+def test_each_state_of_a_command_has_its_sentence(changed: dict[str, Any], sentence: str, do: str) -> None:
     _says(why_command(replace(COMMAND, **changed)), sentence, do)
 
 
@@ -113,6 +113,18 @@ def test_commands(changed: dict[str, Any], sentence: str, do: str) -> None:
         ),
         ({"state": TaskState.QUEUED}, R, "group gpu has 11 free places: a worker takes it in a moment.", "why 12/load"),
         ({"state": TaskState.QUEUED, "group": None}, R, "load is queued for a worker.", "shoal workers"),
+        (
+            {"state": TaskState.DELAY_EXECUTION, "wait_reason": WaitReason.RETRY, "due_in_s": 72.0},
+            R,
+            "load waits for its next attempt, due in 1 min 12 s.",
+            "shoal why 12/load",
+        ),
+        (
+            {"state": TaskState.DELAY_EXECUTION, "wait_reason": WaitReason.DELAY, "due_in_s": -0.1},
+            R,
+            "load waits for its delay to pass, due now.",
+            "shoal why 12/load",
+        ),
         ({}, R, "load runs on w3:1 for 12.0 s.", "shoal log 88 -f"),
         (
             {"state": TaskState.DISPATCH, "worker": None, "since_s": None},
@@ -139,7 +151,9 @@ def test_commands(changed: dict[str, Any], sentence: str, do: str) -> None:
         ({"state": TaskState.KILL}, F, "load has ended as KILL", "shoal log 88"),
     ],
 )
-def test_tasks(changed: dict[str, Any], run: WorkflowState, sentence: str, do: str) -> None:
+def test_each_state_of_a_task_has_its_sentence(
+    changed: dict[str, Any], run: WorkflowState, sentence: str, do: str
+) -> None:
     _says(why_task(replace(TASK, **changed), run), sentence, do)
 
 
@@ -183,7 +197,7 @@ QUEUED = replace(TASK, name="queued", state=TaskState.QUEUED)
         ({}, "has no task that runs or waits; its master m1:1 is about to move it on.", "shoal show 12"),
     ],
 )
-def test_runs(changed: dict[str, Any], sentence: str, do: str) -> None:
+def test_each_state_of_a_run_has_its_sentence(changed: dict[str, Any], sentence: str, do: str) -> None:
     _says(why_run(replace(RUN, **changed)), sentence, do)
 
 
