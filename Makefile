@@ -44,7 +44,7 @@ check: setup-dev ## Format, lint and types.
 	$(BIN)/mypy
 
 bench: setup-dev servers ## Measure, and write docs/performance.md.
-	$(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m bench $(or $(ARGS),--write)
 
 format: setup-dev ## Put the code into its format.
 	$(BIN)/ruff format .

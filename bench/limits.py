@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import statistics
 import subprocess
 import time
+from typing import Any, cast
+from uuid import UUID
 
 import psycopg
-from sqlalchemy import text
 from sqlalchemy.dialects.postgresql import psycopg as dialect
+from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.elements import TextClause
 
 from bench.cluster import BenchFailed
@@ -19,15 +22,24 @@ from bench.figures import Figure
 from bench.server import BenchServer
 from bench.sizes import Sizes
 from dao import commands, nodes, task_instances, workflow_instances
+from dao.commands import Outcome
+from dao.nodes import Me
+from dao.task_instances import NewTask
+from dao.workflow_instances import NewInstance
+from model.commands import CommandRow
+from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.nodes import NodeKind, Slot
+from model.workflow import DEFAULT_WORKER_GROUP, FailureStrategy, Priority
 
 PART = "Limits: PostgreSQL alone"
 _PGBENCH_CLIENTS = 4
 _BATCH = 500
 _DIALECT = dialect.PGDialect_psycopg()  # type: ignore[no-untyped-call]
-_ENLIST = text("""
+_SLOT = Slot(0, 1)
+_ENLIST = """
     INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started)
     VALUES (gen_random_uuid(), 'MASTER', 'bare', 'bare', 1, 1) RETURNING id, incarnation
-""")
+"""
 
 
 def pgbench(server: BenchServer, sizes: Sizes) -> list[Figure]:
@@ -100,64 +112,85 @@ def _claim_all(server: BenchServer, count: int, *, with_tasks: bool) -> tuple[fl
             "INSERT INTO command (type, workflow_code) SELECT 'START_PROCESS', 1 FROM generate_series(1, %s)", (count,)
         )
         bare = _Bare(connection)
-        [(epoch, incarnation)] = bare.rows(_ENLIST, {})
         cpu = CpuWatch({"postgres": [server.pid]})
         began = time.perf_counter()
-        while bare.claim_batch(epoch, incarnation, with_tasks=with_tasks):
+        while bare.claim_batch(with_tasks=with_tasks):
             pass
         took_s = time.perf_counter() - began
         return count / took_s, cpu.used()
 
 
+class _Recorder:
+    """Stands for a connection, executes nothing: keeps the statement and values that a function of `dao` sends."""
+
+    rowcount = _BATCH
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[TextClause, dict[str, Any]]] = []
+
+    async def execute(self, statement: TextClause, values: dict[str, Any]) -> _Recorder:
+        self.sent.append((statement, values))
+        return self
+
+    def all(self) -> list[Any]:
+        return []
+
+    def first(self) -> bool:
+        return True
+
+
 class _Bare:
-    """Statements of `dao/` on a plain connection, without SQLAlchemy; it borrows them, so that they cannot differ."""
+    """What `dao` sends for a batch, on a plain connection: recorded once, sent again and again with other ids.
+
+    So the statements cannot differ from Shoal's own, and nothing of Shoal runs between them.
+    """
 
     def __init__(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
         self._connection = connection
-        self._compiled: dict[TextClause, bytes] = {}
+        epoch, incarnation = connection.execute(_ENLIST).fetchall()[0]
+        me = Me(Epoch(int(str(epoch))), UUID(str(incarnation)), NodeKind.MASTER, "bare")
+        recorder = _Recorder()
+        asyncio.run(_send_batch(cast(AsyncConnection, recorder), me))
+        self._hold, self._claim, self._insert, self._record, self._queue = (
+            (str(statement.compile(dialect=_DIALECT)).encode(), values) for statement, values in recorder.sent
+        )
 
-    def rows(self, statement: TextClause, values: dict[str, object]) -> list[tuple[object, ...]]:
-        sql = self._compiled.get(statement)
-        if sql is None:
-            sql = self._compiled[statement] = str(statement.compile(dialect=_DIALECT)).encode()
-        cursor = self._connection.execute(sql, values)
-        return cursor.fetchall() if cursor.description else []
-
-    def claim_batch(self, epoch: object, incarnation: object, *, with_tasks: bool) -> bool:
+    def claim_batch(self, *, with_tasks: bool) -> bool:
+        """One transaction; False when there was nothing."""
         with self._connection.transaction():
-            self.rows(nodes._HOLD_ALIVE, {"epoch": epoch, "incarnation": incarnation})
-            taken = self.rows(commands._CLAIM, {"current": 0, "total": 1, "id_step": 1, "limit": _BATCH})
+            self._rows(self._hold)
+            taken = self._rows(self._claim)
             if not taken:
                 return False
-            ids, size = [row[0] for row in taken], len(taken)
-            made = self.rows(
-                workflow_instances._INSERT,
-                {
-                    "master": epoch, "command_ids": ids, "codes": [1] * size, "versions": [1] * size,
-                    "failure_strategies": ["CONTINUE"] * size, "priorities": ["MEDIUM"] * size,
-                    "worker_groups": ["default"] * size, "params": ["{}"] * size,
-                },
-            )  # fmt: skip
-            instances = [row[0] for row in made]
-            self.rows(
-                commands._RECORD,
-                {
-                    "ids": ids, "types": ["START_PROCESS"] * size, "outcomes": ["DONE"] * size, "instances": instances,
-                    "created": [row[9] for row in taken], "master": epoch, "current": 0, "total": 1,
-                },
-            )  # fmt: skip
+            assert len(taken) == _BATCH, "the number of commands must be a multiple of the batch"
+            command_ids, created = [row[0] for row in taken], [row[9] for row in taken]
+            instances = [row[0] for row in self._rows(self._insert, command_ids=command_ids)]
+            self._rows(self._record, ids=command_ids, instances=instances, created=created)
             if with_tasks:
-                self.rows(
-                    task_instances._QUEUE,
-                    {
-                        "master": epoch, "instances": instances, "codes": [1] * size, "attempts": [1] * size,
-                        "names": ["a"] * size, "types": ["FAKE"] * size, "write_aheads": [True] * size,
-                        "worker_groups": ["default"] * size, "workflow_priorities": ["MEDIUM"] * size,
-                        "task_priorities": ["MEDIUM"] * size, "params": ["{}"] * size,
-                        "parameter_values": ["{}"] * size,
-                    },
-                )  # fmt: skip
+                self._rows(self._queue, instances=instances)
         return True
+
+    def _rows(self, sent: tuple[bytes, dict[str, Any]], **others: list[object]) -> list[tuple[object, ...]]:
+        sql, values = sent
+        cursor = self._connection.execute(sql, {**values, **others})
+        return cursor.fetchall() if cursor.description else []
+
+
+async def _send_batch(connection: AsyncConnection, me: Me) -> None:
+    """A batch as a master sends it; the ids are filled in later."""
+    row = CommandRow(CommandId(0), "START_PROCESS", "1", None, None, "{}", None, None, None, "", "bench")
+    new = NewInstance(
+        row.id, WorkflowCode(1), 1, FailureStrategy.CONTINUE, Priority.MEDIUM, DEFAULT_WORKER_GROUP, row.params or ""
+    )
+    instance = WorkflowInstanceId(0)
+    task = NewTask(
+        instance, TaskCode(1), 1, "a", "FAKE", True, DEFAULT_WORKER_GROUP, Priority.MEDIUM, Priority.MEDIUM, "{}", "{}"
+    )
+    await nodes.hold_alive(connection, me)
+    await commands.claim(connection, _SLOT, _BATCH, id_step=1)
+    await workflow_instances.insert(connection, [new] * _BATCH, me.epoch)
+    await commands.record(connection, [Outcome(row, instance)] * _BATCH, me.epoch, _SLOT)
+    await task_instances.queue(connection, [task] * _BATCH, me.epoch)
 
 
 def _run_pgbench(server: BenchServer, database: str, *arguments: str) -> str:

@@ -207,7 +207,7 @@ CREATE TABLE task_instance (
     ended_at             timestamptz,
     -- Also the index of everything that is asked by workflow instance.
     CONSTRAINT task_instance_attempt UNIQUE (workflow_instance_id, task_code, attempt)
-) WITH (fillfactor = 70);
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 COMMENT ON TABLE task_instance IS 'One attempt of one task of one workflow instance. QUEUED rows are the queue.';
 COMMENT ON COLUMN task_instance.retries IS 'How many failures this attempt makes good; an attempt after a lost worker counts as none.';
 COMMENT ON COLUMN task_instance.due_at IS 'When a DELAY_EXECUTION is queued: the timer is this row, so it survives its master.';

@@ -14,15 +14,20 @@ Node = Mapping[str, Any]
 
 @dataclass
 class Plan:
-    """All that the statements of one function of `dao` did. `read` counts rows by what they were read through."""
+    """All that the statements of one function of `dao` did.
+
+    `read` counts rows by what they were read through, `compared` the pairs of rows that a join looked at in vain.
+    """
 
     indexes: set[str] = field(default_factory=set)
     whole_tables: set[str] = field(default_factory=set)
     read: dict[str, int] = field(default_factory=dict)
+    compared: int = 0
 
     def add(self, tree: Node) -> None:
         """Take in one statement's plan."""
         for node in _all(tree):
+            self.compared += round(node.get("Rows Removed by Join Filter", 0) * node["Actual Loops"])
             index, table = node.get("Index Name"), node.get("Relation Name")
             if node["Node Type"] == "Seq Scan":
                 self.whole_tables.add(str(table))
