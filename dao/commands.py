@@ -39,6 +39,13 @@ _CLAIM = text(f"""
     SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 
+_TAKE = text(f"""
+    WITH gone AS (
+        DELETE FROM command WHERE id = (SELECT id FROM command WHERE id = :id FOR UPDATE SKIP LOCKED)
+        RETURNING command.*
+    )
+    SELECT {_COLUMNS} FROM gone
+""")  # noqa: S608 - the columns are a constant of this module
 _STEAL = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_age
@@ -157,6 +164,11 @@ async def claim(connection: AsyncConnection, slot: Slot, limit: int, id_step: in
 async def steal(connection: AsyncConnection, older_than: timedelta, limit: int) -> list[CommandRow]:
     """Take up to `limit` commands of any residue that have waited too long, oldest first."""
     return [CommandRow(*row) for row in (await connection.execute(_STEAL, {"age": older_than, "limit": limit})).all()]
+
+
+async def take(connection: AsyncConnection, id_: CommandId) -> list[CommandRow]:
+    """Take one command out of the table, if it is still there and nobody else is at it."""
+    return [CommandRow(*row) for row in (await connection.execute(_TAKE, {"id": id_})).all()]
 
 
 async def work_waits(

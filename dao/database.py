@@ -131,7 +131,7 @@ class Database:
             except BaseException as error:
                 await _abandon(connection)
                 outcome = translated(error) if isinstance(error, Exception) else None
-                # A server that answers COMMIT with an SQLSTATE has rolled back, unless it was going down itself.
+                # A server that answers COMMIT with an ERROR has rolled back; FATAL and PANIC are its own end.
                 if outcome is not None and _answered(error):
                     raise outcome from error
                 if isinstance(error, Exception):
@@ -159,8 +159,7 @@ async def _abandon(connection: AsyncConnection) -> None:
 
 def _answered(error: BaseException) -> bool:
     cause = getattr(error, "orig", None) or error
-    state = getattr(cause, "sqlstate", None)
-    return state is not None and not state.startswith(("57P", "08"))
+    return isinstance(cause, psycopg.Error) and cause.diag.severity_nonlocalized == "ERROR"
 
 
 def _first_line(error: BaseException) -> str:

@@ -115,8 +115,10 @@ _ANYTHING_LEFT = text("""
                    WHERE i.id = e.workflow_instance_id AND i.ended_at IS NOT NULL) IN ('FENCED', 'LEFT')) IS NOT NULL
 """)
 _SET_LEAVING = text("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
+# One that broke counts as FENCED: what it drove may be what broke it (`dao.workflow_instances`, TAKEOVERS_MAX).
 _SET_LEFT = text("""
-    UPDATE node SET state = 'LEFT', ended_at = clock_timestamp(), ended_why = 'stopped'
+    UPDATE node SET state = CASE WHEN :broke THEN 'FENCED' ELSE 'LEFT' END, ended_at = clock_timestamp(),
+                    ended_why = CASE WHEN :broke THEN 'it broke' ELSE 'stopped' END
     WHERE id = :epoch AND incarnation = :incarnation AND state IN ('ALIVE', 'LEAVING')
 """)
 
@@ -166,18 +168,18 @@ async def barrier(connection: AsyncConnection, me: Me) -> None:
 
 
 async def beat(
-    connection: AsyncConnection, me: Me, beat_no: int, *, unsure: bool, heartbeat: Heartbeat
+    connection: AsyncConnection, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat
 ) -> tuple[int, list[NodeRow]]:
     """Beat once, and see who lives: our new beat number and all living nodes by epoch.
 
-    `beat_no` is our last known number; `unsure` says that the outcome of the last beat is unknown, so that one more
-    is right too. Raises `Fenced` when the row is no longer ours.
+    `beat_no` is our last known number; up to `unanswered` beats after it may have been counted too. Raises `Fenced`
+    when the row is no longer ours.
     """
     values = {
         "epoch": me.epoch,
         "incarnation": me.incarnation,
         "beat_no": beat_no,
-        "beat_no_max": beat_no + 1 if unsure else beat_no,
+        "beat_no_max": beat_no + unanswered,
         "heartbeat": heartbeat.model_dump_json(),
     }
     rows = (await connection.execute(_BEAT, values)).all()
@@ -200,7 +202,9 @@ async def fence(database: Database, dead: NodeRow, why: str) -> bool:
     async with database.reading() as connection:
         await connection.execute(_TERMINATE, {"application_name": application_name(dead.kind, dead.epoch)})
     async with database.writing() as connection:
-        return (await connection.execute(_FENCE, {"epoch": dead.epoch, "why": why})).first() is not None
+        return (
+            await connection.execute(_FENCE, {"epoch": dead.epoch, "why": why, "beat_no": dead.beat_no})
+        ).first() is not None
 
 
 async def set_leaving(connection: AsyncConnection, me: Me) -> None:
@@ -208,9 +212,9 @@ async def set_leaving(connection: AsyncConnection, me: Me) -> None:
     await connection.execute(_SET_LEAVING, {"epoch": me.epoch})
 
 
-async def set_left(connection: AsyncConnection, me: Me) -> None:
+async def set_left(connection: AsyncConnection, me: Me, *, broke: bool = False) -> None:
     """End our life by ourselves: whatever we still own is free for others from this commit on."""
-    await connection.execute(_SET_LEFT, {"epoch": me.epoch, "incarnation": me.incarnation})
+    await connection.execute(_SET_LEFT, {"epoch": me.epoch, "incarnation": me.incarnation, "broke": broke})
 
 
 def _node_row(row: Row[Any]) -> NodeRow:

@@ -101,18 +101,22 @@ _QUEUE_DUE = text("""
 # Level-triggered, by any master: tasks of a worker that is gone. The event reaches whoever owns the workflow.
 _LOSE = text("""
     WITH lost AS (
-        SELECT t.id FROM node n
+        SELECT t.id, t.state = 'DISPATCH' AND NOT t.kill_requested AS unstarted FROM node n
         JOIN task_instance t ON t.worker_id = n.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
         WHERE n.kind = 'WORKER' AND n.state IN ('FENCED', 'LEFT')               -- index: task_instance_running
         LIMIT :limit FOR UPDATE OF t SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
     ), marked AS (
+        -- DISPATCH was surely not started: it goes back into the queue as if nobody had claimed it.
         UPDATE task_instance t
-        SET state = 'NEED_FAULT_TOLERANCE', ended_at = clock_timestamp(), reason = 'its worker was lost'
+        SET state = CASE WHEN lost.unstarted THEN 'QUEUED' ELSE 'NEED_FAULT_TOLERANCE' END,
+            worker_id = CASE WHEN NOT lost.unstarted THEN t.worker_id END,
+            ended_at = CASE WHEN NOT lost.unstarted THEN clock_timestamp() END,
+            reason = CASE WHEN NOT lost.unstarted THEN 'its worker was lost' END
         FROM lost WHERE t.id = lost.id
         RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
     ), told AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
-        SELECT workflow_instance_id, task_code, attempt, state FROM marked
+        SELECT workflow_instance_id, task_code, attempt, state FROM marked WHERE state = 'NEED_FAULT_TOLERANCE'
     )
     SELECT count(*) FROM marked
 """)

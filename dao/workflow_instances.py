@@ -78,6 +78,10 @@ _TAKE_OVER = text(f"""
       AND i.state IN ('RUNNING_EXECUTION', 'FAILOVER')
     RETURNING {", ".join("i." + column for column in _COLUMNS.split(", "))}, i.takeovers
 """)  # noqa: S608 - the columns are a constant of this module
+_SETTLE = text("""
+    UPDATE workflow_instance SET takeovers = 0
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND takeovers > 0
+""")
 _OWNED = text("SELECT id FROM workflow_instance WHERE master_id = :master AND ended_at IS NULL")
 _READ_OWNED = text(f"""
     SELECT {_COLUMNS} FROM workflow_instance
@@ -148,6 +152,11 @@ async def take_over(
     """Make unfinished instances of masters that are gone our own; each with the number of its takeovers."""
     rows = (await connection.execute(_TAKE_OVER, {"master": master, "ids": list(ids)})).all()
     return {WorkflowInstanceId(row.id): (_instance(row), row.takeovers) for row in rows}
+
+
+async def settle(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+    """Forget the takeovers of own instances that have got on since: they are not what kills masters."""
+    await connection.execute(_SETTLE, {"ids": list(ids), "master": master})
 
 
 async def owned(connection: AsyncConnection, master: Epoch) -> set[WorkflowInstanceId]:

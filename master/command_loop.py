@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao import commands, definitions, nodes, task_events, workflow_instances
 from dao.commands import Outcome
 from dao.errors import BadData
-from dao.workflow_instances import TAKEOVERS_MAX, InstanceEnd, NewInstance
+from dao.workflow_instances import TAKEOVERS_MAX, NewInstance
 from master.batch import AdaptiveBatch
 from master.driver import Driver
 from master.membership import Membership
@@ -28,14 +28,13 @@ from master.settings import MasterSettings
 from master.writes import Writes
 from model.commands import CommandRow, RecoverToleranceFault, StartProcess, read_command
 from model.errors import NotFound, Refused
-from model.ids import WorkflowInstanceId
+from model.ids import CommandId, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.nodes import Slot
-from model.states import WorkflowState
 from model.workflow import ReleaseState
 from registry.contact import boottime_s
 from registry.life import Life
-from registry.rounds import run_rounds
+from registry.rounds import blaming_what_is_held, run_rounds
 
 log = structlog.get_logger()
 
@@ -55,30 +54,35 @@ class CommandLoop:
         self._driver = driver
         self._settings = settings
         self._batch = AdaptiveBatch(settings.batch_max)
-        self._alone = False
-        self._hopeless: BadData | None = None
+        self._failing: list[CommandId] = []
+        self._hopeless: tuple[CommandId, str] | None = None
         self._full = False
         driver.ended = self._room_made
 
     async def run(self) -> None:
         """Claim until cancelled. Raises `Fenced`."""
         await run_rounds(
-            "claim", self.wake, self._catch_up, self._life, read_again=self._driver.reload, suspect=self._suspect
+            "claim",
+            self.wake,
+            self._catch_up,
+            self._life,
+            shrink=self._batch.failed,
+            read_again=self._driver.reload,
+            suspect=self._suspect,
         )
 
     async def _catch_up(self) -> None:
         if self._hopeless is not None:
-            await self._refuse_next(self._hopeless)
+            id_, reason = self._hopeless
+            await self._refuse(id_, reason)
             self._hopeless = None
         while await self._claim_batch():
-            self._alone = False
-        self._alone = False
+            pass
 
     def _suspect(self, error: BadData) -> None:
-        """A batch failed by what is in it: take its commands one by one, and refuse the one that fails alone."""
-        if self._alone:
-            self._hopeless = error
-        self._alone = True
+        """A batch failed by what is in it. One command alone is to blame; more are tried in smaller parts."""
+        if len(self._failing) == 1:
+            self._hopeless = (self._failing[0], str(error))
 
     def _room_made(self) -> None:
         if self._full:
@@ -88,23 +92,26 @@ class CommandLoop:
     async def _claim_batch(self) -> bool:
         """One transaction. Whether it is worth to look again at once."""
         room = self._settings.max_running_workflows - self._driver.running
-        limit = 1 if self._alone else min(self._batch.size, room)
+        limit = min(self._batch.size, room)
         if limit <= 0:
             self._full = True
             return False
         began_s = boottime_s()
         slot = self._membership.slot
         held: list[WorkflowRunnable] = []
+        self._failing = []
         try:
             async with self._life.database.writing() as connection:
                 await nodes.hold_alive(connection, self._life.me)
                 rows = await self._take(connection, slot, limit)
                 if not rows:
                     return False
+                self._failing = [row.id for row in rows]
                 writes = Writes()
-                outcomes = await self._handle(connection, rows, writes, held)
-                await commands.record(connection, outcomes, self._life.me.epoch, slot)
-                await writes.flush(connection, self._life.me.epoch)
+                with blaming_what_is_held():
+                    outcomes = await self._handle(connection, rows, writes, held)
+                    await commands.record(connection, outcomes, self._life.me.epoch, slot)
+                    await writes.flush(connection, self._life.me.epoch)
         except BaseException:
             self._driver.forget(runnable.instance.id for runnable in held)
             raise
@@ -198,6 +205,7 @@ class CommandLoop:
         await task_events.forget(connection, list(taken))
         sound = [instance for instance, takeovers in taken.values() if takeovers < TAKEOVERS_MAX]
         held += await self._driver.adopt(connection, sound, writes)
+        self._driver.mind_takeovers(instance.id for instance, takeovers in taken.values() if takeovers)
         outcomes = []
         for row, command in recovers:
             id_ = command.workflow_instance_id
@@ -206,16 +214,16 @@ class CommandLoop:
                 continue
             if taken[id_][1] >= TAKEOVERS_MAX:
                 reason = f"its masters died {TAKEOVERS_MAX} times while driving it; it may be what kills them"
-                writes.ends.append(InstanceEnd(id_, WorkflowState.FAILURE, reason))
+                writes.give_up(id_, reason)
             outcomes.append(Outcome(row, id_))
         log.info("took_over", workflow_instances=len(taken))
         return outcomes
 
-    async def _refuse_next(self, error: BadData) -> None:
+    async def _refuse(self, id_: CommandId, error: str) -> None:
         """A command that fails alone, in a way that no check foresaw, goes to the error table as it is."""
         async with self._life.database.writing() as connection:
             await nodes.hold_alive(connection, self._life.me)
-            rows = await self._take(connection, self._membership.slot, 1)
+            rows = await commands.take(connection, id_)
             if rows:
                 outcomes = [Outcome(row, None, f"it could not be handled: {error}") for row in rows]
                 await commands.record(connection, outcomes, self._life.me.epoch, self._membership.slot)

@@ -16,16 +16,16 @@ from dao import nodes, task_events, task_instances, workflow_instances
 from dao.database import Database
 from dao.errors import BadData
 from dao.nodes import Me
-from dao.workflow_instances import InstanceEnd
+from master.batch import AdaptiveBatch
 from master.plans import Plans
 from master.runnable import Adopted, TaskFinished, WorkflowRunnable
 from master.writes import Writes
 from model.errors import Refused
 from model.ids import WorkflowInstanceId
 from model.instances import TaskEnd, WorkflowInstance
-from model.states import WorkflowState
+from registry.contact import boottime_s
 from registry.life import Life
-from registry.rounds import run_rounds
+from registry.rounds import blaming_what_is_held, run_rounds
 
 log = structlog.get_logger()
 
@@ -42,13 +42,14 @@ class Driver:
         self._life = life
         self._database: Database = life.database
         self._me: Me = life.me
-        self._batch_max = batch_max
-        self._batch = batch_max
+        self._batch = AdaptiveBatch(batch_max)
+        self._failing: Collection[WorkflowInstanceId] = ()
+        self._taken_over: set[WorkflowInstanceId] = set()
         self._runnables: dict[WorkflowInstanceId, WorkflowRunnable] = {}
         self.ended: Callable[[], None] = lambda: None
         """Called when instances have ended, so that there is room for others."""
         self._reload = False
-        self._hopeless: BadData | None = None
+        self._hopeless: tuple[Collection[WorkflowInstanceId], str] | None = None
 
     @property
     def running(self) -> int:
@@ -68,9 +69,14 @@ class Driver:
         if len(self._runnables) < before:
             self.ended()
 
+    def mind_takeovers(self, ids: Iterable[WorkflowInstanceId]) -> None:
+        """These were taken over; what is held against them is forgotten when they get on."""
+        self._taken_over.update(ids)
+
     def written(self, writes: Writes) -> None:
         """What follows from writes that are committed: forget what has ended, mind what waits for a time."""
         self.forget(end.id for end in writes.ends)
+        self._taken_over.difference_update(end.id for end in writes.ends)
         if writes.has_waits:
             self._look.set()
 
@@ -82,38 +88,59 @@ class Driver:
     async def run(self) -> None:
         """Consume events until cancelled. Raises `Fenced`."""
         await run_rounds(
-            "advance", self.wake, self._catch_up, self._life, read_again=self.reload, suspect=self._suspect
+            "advance",
+            self.wake,
+            self._catch_up,
+            self._life,
+            shrink=self._batch.failed,
+            read_again=self.reload,
+            suspect=self._suspect,
         )
 
     async def _catch_up(self) -> None:
-        if self._reload:
-            await self._adopt_missing()
-            self._reload = False
         if self._hopeless is not None:
-            await self._give_up(self._hopeless)
+            ids, reason = self._hopeless
+            await self._give_up(ids, reason)
             self._hopeless = None
-        while await self._advance() == self._batch:
-            self._batch = self._batch_max
-        self._batch = self._batch_max
+        if self._reload:
+            self._reload = False
+            try:
+                await self._adopt_missing()
+            except BaseException:
+                self._reload = True
+                raise
+        while True:
+            size, began_s = self._batch.size, boottime_s()
+            count = await self._advance(size)
+            self._batch.took(count, boottime_s() - began_s)
+            if count < size:
+                break
 
-    async def _advance(self) -> int:
-        """One transaction: up to a batch of events, and everything that follows from them. How many there were."""
+    async def _advance(self, size: int) -> int:
+        """One transaction: up to `size` events, and everything that follows from them. How many there were."""
         touched: set[WorkflowInstanceId] = set()
+        settled: set[WorkflowInstanceId] = set()
+        writes = Writes()
         try:
             async with self._database.writing() as connection:
                 await nodes.hold_alive(connection, self._me)
-                events = await task_events.consume(connection, self._me.epoch, self._batch)
+                events = await task_events.consume(connection, self._me.epoch, size)
                 if not events:
                     return 0
                 touched = {event.workflow_instance_id for event in events}
-                writes = Writes()
-                await self._adopt(connection, touched - self._runnables.keys(), writes)
-                for event in events:
-                    self._feed(event, writes)
-                await writes.flush(connection, self._me.epoch)
+                with blaming_what_is_held():
+                    await self._adopt(connection, touched - self._runnables.keys(), writes)
+                    for event in events:
+                        self._feed(event, writes)
+                    await writes.flush(connection, self._me.epoch)
+                settled = touched & self._taken_over
+                if settled:
+                    await workflow_instances.settle(connection, list(settled), self._me.epoch)
         except BaseException:
+            self._failing = touched
             self.forget(touched)
             raise
+        self._taken_over -= settled
         self.written(writes)
         return len(events)
 
@@ -126,7 +153,7 @@ class Driver:
         except AssertionError as bug:
             log.exception("runnable_broken", workflow_instance=runnable.instance.id)
             reason = f"Shoal found itself in a state that must not be ({bug}); please report it"
-            writes.ends.append(InstanceEnd(runnable.instance.id, WorkflowState.FAILURE, reason))
+            writes.give_up(runnable.instance.id, reason)
 
     async def adopt(
         self, connection: AsyncConnection, instances: Sequence[WorkflowInstance], writes: Writes
@@ -140,7 +167,7 @@ class Driver:
         for instance in instances:
             plan = plans[instance.workflow_code, instance.workflow_version]
             if isinstance(plan, Refused):
-                writes.ends.append(InstanceEnd(instance.id, WorkflowState.FAILURE, str(plan)))
+                writes.give_up(instance.id, str(plan))
                 continue
             runnable = WorkflowRunnable(instance, plan)
             writes.add(runnable, runnable.handle(Adopted(tuple(attempts[instance.id]))))
@@ -156,37 +183,42 @@ class Driver:
     async def _adopt_missing(self) -> None:
         """Bring memory and rows together: read what is ours and unknown, drop what is known and not ours."""
         async with self._database.reading() as connection:
+            known = set(self._runnables)
             owned = await workflow_instances.owned(connection, self._me.epoch)
+        self.forget(known - owned)
         missing = sorted(owned - self._runnables.keys())
-        for start in range(0, len(missing), self._batch_max):
-            ids = missing[start : start + self._batch_max]
+        if missing:
+            log.info("reads_again", workflow_instances=len(missing))
+        while missing:
+            size, began_s = self._batch.size, boottime_s()
+            ids, missing = missing[:size], missing[size:]
             writes = Writes()
             try:
                 async with self._database.writing() as connection:
                     await nodes.hold_alive(connection, self._me)
-                    await self._adopt(connection, ids, writes)
-                    await writes.flush(connection, self._me.epoch)
+                    with blaming_what_is_held():
+                        await self._adopt(connection, ids, writes)
+                        await writes.flush(connection, self._me.epoch)
             except BaseException:
+                self._failing = set(ids)
                 self.forget(ids)
                 raise
             self.written(writes)
-        if missing:
-            log.info("read_again", workflow_instances=len(missing))
+            self._batch.took(len(ids), boottime_s() - began_s)
 
     def _suspect(self, error: BadData) -> None:
-        """A batch failed by what is in it: handle one event at a time, and give up the instance that fails alone."""
-        if self._batch > 1:
-            self._batch = 1
-        else:
-            self._hopeless = error
+        """A round failed by what is in it. One instance alone is to blame; more are tried in smaller parts."""
+        if len(self._failing) == 1:
+            self._hopeless = (self._failing, str(error))
 
-    async def _give_up(self, error: BadData) -> None:
-        """End the instance of the next event as FAILURE: it cannot be driven, and must not hold up the others."""
+    async def _give_up(self, ids: Collection[WorkflowInstanceId], error: str) -> None:
+        """End instances that cannot be driven as FAILURE: they must not hold up the others."""
         async with self._database.writing() as connection:
             await nodes.hold_alive(connection, self._me)
-            ids = [event.workflow_instance_id for event in await task_events.consume(connection, self._me.epoch, 1)]
-            owned = [each.id for each in await workflow_instances.read_owned(connection, ids, self._me.epoch)]
-            ends = [InstanceEnd(id_, WorkflowState.FAILURE, f"it could not be driven: {error}") for id_ in owned]
-            await workflow_instances.finish(connection, ends, self._me.epoch)
+            await task_events.forget(connection, list(ids))
+            writes = Writes()
+            for instance in await workflow_instances.read_owned(connection, list(ids), self._me.epoch):
+                writes.give_up(instance.id, f"it could not be driven: {error}")
+            await writes.flush(connection, self._me.epoch)
         self.forget(ids)
-        log.error("workflow_given_up", workflow_instances=ids, error=str(error))
+        log.error("workflow_given_up", workflow_instances=list(ids), error=error)

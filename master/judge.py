@@ -54,7 +54,10 @@ class Judge:
         self._last_look_s: float | None = None
 
     def look(self, sights: Iterable[Sight], now_s: float) -> list[Sight]:
-        """Take in one read, sent at `now_s` of a steady clock; gives the suspects, for whom the registry is asked."""
+        """Take in one read, answered at `now_s` of a steady clock; gives the suspects, for whom the registry is asked.
+
+        The time of the answer, not of the question: a beat that it shows may have been sent just before it.
+        """
         beat_s = self._timing.heartbeat_every.total_seconds()
         if self._last_look_s is not None and now_s - self._last_look_s > 2.5 * beat_s:
             self._seen.clear()

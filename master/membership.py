@@ -14,8 +14,9 @@ import structlog
 
 from dao import nodes, task_events, task_instances, workflow_instances
 from dao.errors import BadData
-from dao.notify import EVENT, notify
-from master.judge import Judge, Sight, Verdict
+from dao.nodes import NodeRow
+from dao.notify import EVENT, TASK, notify
+from master.judge import Judge, Sight
 from master.settings import MasterSettings
 from master.slots import Hysteresis, SlotView, slot_view
 from model.errors import ShoalError, Unavailable, Unknown
@@ -97,7 +98,7 @@ class Membership:
                 heartbeat = self.heartbeat()
                 await self._life.beat(heartbeat)
                 await self._announce(heartbeat, now_s)
-                await self._judge_others(now_s)
+                await self._judge_others(boottime_s())
             except (Unavailable, Unknown, BadData) as error:
                 log.warning("beat_failed", error=str(error))
             await asyncio.sleep(max(0.05, every_s - (boottime_s() - now_s)))
@@ -133,13 +134,15 @@ class Membership:
             self._announced, self._announced_s = heartbeat, now_s
 
     async def _judge_others(self, now_s: float) -> None:
-        sights = [Sight(node.epoch, node.kind, node.beat_no, is_gone(node.process)) for node in self._life.living]
+        # As they are now: `living` is read anew by others while this awaits.
+        judged = {node.epoch: node for node in self._life.living}
+        sights = [Sight(node.epoch, node.kind, node.beat_no, is_gone(node.process)) for node in judged.values()]
         suspects = self._judge.look(sights, now_s)
         if not suspects:
             return
         present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
         for verdict in self._judge.verdicts(suspects, present, now_s):
-            await self._fence(verdict)
+            await self._fence(judged[verdict.epoch], verdict.why)
 
     async def _present(self) -> set[Epoch] | None:
         """Epochs in a fresh read of a connected registry; None when it cannot be trusted now."""
@@ -149,13 +152,16 @@ class Membership:
             return None
         return {member.epoch for member in members} if self._registry.state is ConnectionState.CONNECTED else None
 
-    async def _fence(self, verdict: Verdict) -> None:
-        node = next(node for node in self._life.living if node.epoch == verdict.epoch)
-        if await nodes.fence(self._life.database, node, verdict.why):
+    async def _fence(self, node: NodeRow, why: str) -> None:
+        if await nodes.fence(self._life.database, node, why):
             log.warning(
-                "node_fenced", kind=node.kind, address=node.address, epoch=node.epoch, why=verdict.why,
+                "node_fenced",
+                kind=node.kind,
+                address=node.address,
+                epoch=node.epoch,
+                why=why,
                 so="its workflows and tasks go on elsewhere",
-            )  # fmt: skip
+            )
         self._sweep.set()
         self._registry.changed.set()
 
@@ -172,6 +178,7 @@ class Membership:
                 tasks = await task_instances.mark_lost(connection, HAND_ON_BATCH)
                 if tasks:
                     await notify(connection, EVENT)
+                    await notify(connection, TASK)
                 await task_events.drop_stale(connection)
             handed, lost = handed + instances, lost + tasks
             if instances < HAND_ON_BATCH and tasks < HAND_ON_BATCH:

@@ -72,41 +72,38 @@ class Master:
         await live_again_and_again(self._live, stop)
 
     async def _live(self, stop: asyncio.Event) -> None:
-        life = await Life.begin(
-            self._database_url,
-            NodeKind.MASTER,
-            self._address,
-            uuid4(),
-            fence_after=self._timing.master_fence_after,
-        )
+        # Before the epoch is made: a node that has one and does not beat is taken for dead.
         registry = make_registry(
-            self._registry_url,
-            session_timeout=self._timing.session_timeout,
-            application_name=nodes.application_name(NodeKind.MASTER, life.me.epoch),
+            self._registry_url, session_timeout=self._timing.session_timeout, application_name="shoal-master-registry"
         )
+        await registry.open(self._connect_timeout_s)
         try:
+            life = await Life.begin(
+                self._database_url,
+                NodeKind.MASTER,
+                self._address,
+                uuid4(),
+                fence_after=self._timing.master_fence_after,
+            )
             with structlog.contextvars.bound_contextvars(master=self._address, epoch=life.me.epoch):
-                await self._open(registry, life)
-                look = asyncio.Event()
-                driver = Driver(life, self._settings.batch_max, look)
-                membership = Membership(life, registry, self._timing, self._settings, lambda: driver.running, look)
-                await membership.join()
-                log.info("joined", slot=str(membership.slot), registry=registry.url)
-                self._joined(str(membership.slot))
-                loop = CommandLoop(life, membership, driver, self._settings)
-                lookout = Lookout(life, membership, driver, loop, self._settings, look)
-                async with ending_well(lambda: self._hand_over(life)):
-                    await self._work(stop, life, registry, membership, driver, loop, lookout)
+                try:
+                    async with ending_well(lambda: self._hand_over(life, broke=True)):
+                        await self._serve(stop, life, registry)
+                finally:
+                    await life.close()
         finally:
             await registry.close()
-            await life.close()
 
-    async def _open(self, registry: Registry, life: Life) -> None:
-        try:
-            await registry.open(self._connect_timeout_s)
-        except ShoalError:
-            await self._hand_over(life)
-            raise
+    async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
+        look = asyncio.Event()
+        driver = Driver(life, self._settings.batch_max, look)
+        membership = Membership(life, registry, self._timing, self._settings, lambda: driver.running, look)
+        await membership.join()
+        log.info("joined", slot=str(membership.slot), registry=registry.url)
+        self._joined(str(membership.slot))
+        loop = CommandLoop(life, membership, driver, self._settings)
+        lookout = Lookout(life, membership, driver, loop, self._settings, look)
+        await self._work(stop, life, registry, membership, driver, loop, lookout)
 
     async def _work(
         self,
@@ -154,12 +151,12 @@ class Master:
         while driver.running and boottime_s() < deadline_s:  # noqa: ASYNC110 - once in a life
             await asyncio.sleep(0.05)
 
-    async def _hand_over(self, life: Life) -> None:
+    async def _hand_over(self, life: Life, *, broke: bool = False) -> None:
         """End this life in the database, and hand on what it still owned. What fails here, others do in a while."""
         handed = 0
         try:
             async with life.database.writing() as connection:
-                await nodes.set_left(connection, life.me)
+                await nodes.set_left(connection, life.me, broke=broke)
             while True:
                 async with life.database.writing() as connection:
                     batch = await workflow_instances.hand_on(connection, HAND_ON_BATCH)

@@ -15,6 +15,7 @@ from dao.task_instances import NewTask
 from dao.workflow_instances import InstanceEnd
 from master.runnable import Effect, Finish, KillTasks, QueueTask, TaskFinished, WorkflowRunnable
 from model.ids import Epoch, WorkflowInstanceId
+from model.states import WorkflowState
 from model.workflow import OnWorkerLoss
 
 
@@ -24,7 +25,7 @@ class Writes:
     def __init__(self) -> None:
         self.ends: list[InstanceEnd] = []
         self._tasks: list[NewTask] = []
-        self._kills: dict[WorkflowInstanceId, WorkflowRunnable] = {}
+        self._kills: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
 
     @property
     def has_waits(self) -> bool:
@@ -42,6 +43,12 @@ class Writes:
                 case Finish(state, reason):
                     self.ends.append(InstanceEnd(runnable.instance.id, state, reason))
 
+    def give_up(self, id_: WorkflowInstanceId, reason: str) -> None:
+        """End an instance that cannot be driven as FAILURE, and with it whatever of it is queued or runs."""
+        self._kills[id_] = None
+        self._tasks = [task for task in self._tasks if task.workflow_instance_id != id_]
+        self.ends = [*(end for end in self.ends if end.id != id_), InstanceEnd(id_, WorkflowState.FAILURE, reason)]
+
     async def flush(self, connection: AsyncConnection, master: Epoch) -> None:
         """Write all of it and wake whom it concerns. Raises `OwnershipLost`."""
         if self._tasks:
@@ -49,7 +56,8 @@ class Writes:
         if self._kills:
             for end in await task_instances.kill(connection, list(self._kills), master):
                 runnable = self._kills[end.workflow_instance_id]
-                self.add(runnable, runnable.handle(TaskFinished(end.code, end.attempt, end.state)))
+                if runnable is not None:
+                    self.add(runnable, runnable.handle(TaskFinished(end.code, end.attempt, end.state)))
         if self.ends:
             await workflow_instances.finish(connection, self.ends, master)
         if self._kills:

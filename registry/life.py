@@ -33,7 +33,9 @@ class Life:
         self.last_beat_s = 0.0
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self._beat_no = 0
-        self._unsure = False
+        self._unanswered = 0
+        # Of its own: a beat must not queue behind one's own work.
+        self._beats = Database(database.url, application_name=database.application_name, connections_max=1)
 
     @classmethod
     async def begin(
@@ -53,16 +55,16 @@ class Life:
         """Beat, and refresh `living`. Raises `Fenced`, or `Unavailable` when the database did not answer."""
         sent_s = boottime_s()
         try:
-            async with self.database.reading() as connection:
+            async with self._beats.reading() as connection:
                 self._beat_no, self.living = await nodes.beat(
-                    connection, self.me, self._beat_no, unsure=self._unsure, heartbeat=heartbeat
+                    connection, self.me, self._beat_no, unanswered=self._unanswered, heartbeat=heartbeat
                 )
         except Fenced:
             raise
         except BaseException:
-            self._unsure = True
+            self._unanswered += 1
             raise
-        self._unsure = False
+        self._unanswered = 0
         self.last_beat_s = sent_s
 
     async def refresh_living(self) -> None:
@@ -88,6 +90,7 @@ class Life:
 
     async def close(self) -> None:
         """Close the connections."""
+        await self._beats.close()
         await self.database.close()
 
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from model.backoff import Backoff
-from model.errors import Fenced, Unavailable
+from model.errors import Fenced, Unavailable, Unknown
 
 log = structlog.get_logger()
 
@@ -32,14 +32,17 @@ async def ending_well(give_up: Callable[[], Awaitable[None]]) -> AsyncIterator[N
 
 
 async def live_again_and_again(live: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event) -> None:
-    """Call `live(stop)` until `stop` is set. Raises what the first life raises at its start, and `Refused` always;
-    later ones wait for servers that are away, however long that takes."""
+    """Call `live(stop)` until `stop` is set.
+
+    Raises `Refused`, and `Unavailable` if servers are away at the start of the first life; later ones wait for them,
+    however long that takes.
+    """
     backoff, is_first = Backoff(), True
     while not stop.is_set():
         try:
             await live(stop)
-        except Unavailable as error:
-            if is_first:
+        except (Unavailable, Unknown) as error:
+            if is_first and isinstance(error, Unavailable):
                 raise
             log.warning("cannot_join_yet", error=str(error))
         is_first = False

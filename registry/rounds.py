@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 import structlog
 
-from dao.errors import BadData
+from dao.errors import BadData, translating
 from model.backoff import Backoff
-from model.errors import Unavailable, Unknown
+from model.errors import ShoalError, Unavailable, Unknown
 from registry.life import Life
 
 log = structlog.get_logger()
@@ -22,6 +23,7 @@ async def run_rounds(
     catch_up: Callable[[], Awaitable[None]],
     life: Life,
     *,
+    shrink: Callable[[], None],
     read_again: Callable[[], None],
     suspect: Callable[[BadData], None],
 ) -> None:
@@ -29,9 +31,10 @@ async def run_rounds(
 
     Args:
         name: what the loop does, for its log events.
+        shrink: called after each failure: the next round is to do with less, in case it was the size.
         read_again: called after a COMMIT of unknown outcome, once it has certainly ended: memory must be made again
             from the rows.
-        suspect: called when a round failed by what is in it, so that the next one can do with less.
+        suspect: called when a round failed by what is in it: should that have been a single thing, it is to blame.
 
     When a server is away, the round is tried again, with pauses that grow.
     """
@@ -50,7 +53,24 @@ async def run_rounds(
             await life.barrier()
             read_again()
         except BadData as error:
-            log.warning(f"{name}_failed", error=str(error), so="what it held is handled one by one")
+            log.warning(f"{name}_failed", error=str(error), so="what it held is handled in smaller parts")
             suspect(error)
+        shrink()
         wake.set()
         await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+
+
+@contextmanager
+def blaming_what_is_held() -> Iterator[None]:
+    """Raise `BadData` for an error that nobody foresaw, so that what caused it is found out and set aside.
+
+    Else it would end this master's life, and then the next one's who takes the same over.
+    """
+    try:
+        with translating():
+            yield
+    except ShoalError:
+        raise
+    except Exception as error:
+        log.exception("unforeseen", so="whatever caused it is set aside; please report it")
+        raise BadData(f"{type(error).__name__}: {error}") from error

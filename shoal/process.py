@@ -22,10 +22,14 @@ log = structlog.get_logger()
 HARD_STOP_EXIT_CODE = 130
 
 
-async def until_stopped(serve: Callable[[asyncio.Event], Coroutine[Any, Any, None]], started: asyncio.Event) -> None:
+async def until_stopped(
+    serve: Callable[[asyncio.Event], Coroutine[Any, Any, None]], started: asyncio.Event, leave_within_s: float
+) -> None:
     """Run `serve(stop)`; `stop` is set by the first signal. Errors of `serve` come out as they are.
 
     Args:
+        leave_within_s: seconds that a graceful stop may take; then the process ends as after a second signal. A
+            server that hangs must not hold up a stop for as long as its time-outs add up to.
         serve: returns when it has stopped; must stand being cancelled until it has set `started`.
         started: set by `serve` once there is something to stop gracefully. A signal before that cancels it: it may
             be waiting for a server that never comes.
@@ -33,11 +37,15 @@ async def until_stopped(serve: Callable[[asyncio.Event], Coroutine[Any, Any, Non
     stop = asyncio.Event()
     serving = asyncio.create_task(serve(stop))
 
+    def stop_hard(why: str) -> None:
+        log.warning("stopped_hard", why=why, so="what it owned is taken over by others")
+        os._exit(HARD_STOP_EXIT_CODE)
+
     def on_signal() -> None:
         if stop.is_set():
-            log.warning("stopped_hard", so="what it owned is taken over by others")
-            os._exit(HARD_STOP_EXIT_CODE)
+            stop_hard("a second signal came")
         stop.set()
+        loop.call_later(leave_within_s, stop_hard, f"it could not leave within {leave_within_s:g} s")
         if not started.is_set():
             serving.cancel()
 

@@ -170,7 +170,9 @@ CREATE TABLE workflow_instance (
     takeovers        smallint NOT NULL DEFAULT 0,
     started_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at         timestamptz,
-    reason           text
+    reason           text,
+    -- A row whose end and state contradict each other could be neither driven nor handed on.
+    CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE')))
 ) WITH (fillfactor = 80);
 COMMENT ON TABLE workflow_instance IS 'One run of one version of a workflow. Only its owner (master_id) writes it.';
 COMMENT ON COLUMN workflow_instance.params IS 'JSON object: the parameters given with the command.';
@@ -205,6 +207,8 @@ CREATE TABLE task_instance (
     queued_at            timestamptz NOT NULL DEFAULT clock_timestamp(),
     started_at           timestamptz,
     ended_at             timestamptz,
+    CONSTRAINT task_instance_end CHECK (
+        (ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'KILL', 'NEED_FAULT_TOLERANCE'))),
     -- Also the index of everything that is asked by workflow instance.
     CONSTRAINT task_instance_attempt UNIQUE (workflow_instance_id, task_code, attempt)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);

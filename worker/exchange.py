@@ -38,7 +38,9 @@ class Exchange:
         self.kills = False
         """Whether somebody may want a task killed; set it, then `wake`."""
         self.accepting = True
-        """Whether new tasks are taken at all."""
+        """Whether new tasks are taken at all; False from the moment it is to stop."""
+        self.trusted = True
+        """Whether this worker may believe in itself (`worker/pulse.py`); without it nothing new is taken."""
         self.wake = asyncio.Event()
         self._life = life
         self._executor = executor
@@ -49,6 +51,8 @@ class Exchange:
         self._why_cancelled: dict[TaskInstanceId, tuple[TaskState, str]] = {}
         self._reload = False
         self._one_by_one = False
+        self._failing: list[Report] = []
+        self._replaced: set[TaskInstanceId] = set()
 
     @property
     def running(self) -> int:
@@ -58,7 +62,13 @@ class Exchange:
     async def run(self) -> None:
         """Exchange until cancelled. Raises `Fenced`."""
         await run_rounds(
-            "exchange", self.wake, self._catch_up, self._life, read_again=self._read_again, suspect=self._suspect
+            "exchange",
+            self.wake,
+            self._catch_up,
+            self._life,
+            shrink=lambda: None,
+            read_again=self._read_again,
+            suspect=self._suspect,
         )
 
     def _read_again(self) -> None:
@@ -88,7 +98,9 @@ class Exchange:
 
     def _room_for(self, reported: int) -> int:
         """How many tasks to claim once so many that ended are reported."""
-        return self._settings.capacity - len(self._claimed) + reported if self.accepting and self.queued else 0
+        if not (self.accepting and self.trusted and self.queued) or self._one_by_one:
+            return 0
+        return self._settings.capacity - len(self._claimed) + reported
 
     async def _exchange(self) -> None:
         ended = list(self._ended.values())
@@ -98,19 +110,22 @@ class Exchange:
         if limit > 0:
             self.queued = False  # whoever is told from here on may mean what this claim did not see
         claimed: list[ClaimedTask] = []
+        self._failing = []
         try:
             async with self._life.database.writing() as connection:
                 await nodes.hold_alive(connection, self._life.me)
                 if ended:
+                    self._failing = ended
                     await self._report(connection, ended)
+                    self._failing = []
                 if limit > 0:
                     claimed = await task_claims.claim(connection, self._settings.groups, limit, self._life.me.epoch)
         except BaseException:
             self.queued = True
             raise
-        self._one_by_one = False
         for each in ended:
             self._forget(each.id)
+        self._one_by_one = self._one_by_one and bool(self._ended)
         if claimed and len(claimed) == limit:
             self.queued = True
         self._start(claimed)
@@ -174,6 +189,7 @@ class Exchange:
         self._claimed.pop(id_, None)
         self._ended.pop(id_, None)
         self._why_cancelled.pop(id_, None)
+        self._replaced.discard(id_)
 
     async def _start_unknown(self) -> None:
         """After an unknown COMMIT: start what the database says is ours and we never heard of, report what is left."""
@@ -185,10 +201,17 @@ class Exchange:
             self._forget(id_)
         self._start(task for id_, task in held.items() if id_ not in self._claimed)
 
-    def _suspect(self, _error: BadData) -> None:
-        """A batch of reports failed by what is in it: write them one by one; one that fails alone says only that."""
-        if self._one_by_one:
-            id_ = next(iter(self._ended))
-            reason = "it ended, but its result could not be written"
-            self._ended[id_] = report(self._claimed[id_], TaskState.FAILURE, reason)
-        self._one_by_one = True
+    def _suspect(self, error: BadData) -> None:
+        """Reports failed by what is in them: write one at a time. One that fails alone says only that it failed; if
+        not even that can be written, its row is not what this worker left, and it is none of its business any more."""
+        self._one_by_one = bool(self._failing)
+        if len(self._failing) != 1:
+            return
+        (failing,) = self._failing
+        if failing.id in self._replaced:
+            log.error("report_dropped", task_instance=failing.id, error=str(error))
+            self._forget(failing.id)
+            return
+        self._replaced.add(failing.id)
+        reason = "it ended, but its result could not be written"
+        self._ended[failing.id] = report(self._claimed[failing.id], TaskState.FAILURE, reason)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
 
 import structlog
 
 from model.errors import Fenced, ShoalError
 from model.nodes import Heartbeat, NodeKind
+from model.states import TaskState
 from model.timing import Timing
 from registry.life import Life, boottime_s
 from registry.protocol import Registry
+from worker.exchange import Exchange
 from worker.launcher.client import Launcher
 from worker.settings import WorkerSettings
 
@@ -21,12 +22,19 @@ log = structlog.get_logger()
 ANNOUNCE_EVERY_S = 10.0
 
 
+GUARD_EVERY_S = 0.25
+MARGIN_S = 1.0
+"""Two looks of the launcher's keepers: what runs is ended so long before the horizon that none of it sees it."""
+
+
 class Pulse:
-    """Beats, and moves the horizon forward; `running` tells how many tasks there are.
+    """Beats, and minds the horizon.
 
     The horizon is reckoned from the *send* times of the last beat and the last registry round trip that were
-    answered. The launcher kills whatever runs when it has passed, even if this process sleeps: before any judge may
-    take this worker for dead (`master/judge.py`), nothing of it runs any more.
+    answered. Shortly before it, whatever runs is ended: by the launcher, which does so even if this process sleeps,
+    and by `guard` for tasks without a process. So before any judge may take this worker for dead (`master/judge.py`),
+    nothing of it runs any more. A horizon once passed stays passed until all that ran is ended and told: moved on in
+    between, it could save what others have already begun anew.
     """
 
     def __init__(
@@ -36,22 +44,23 @@ class Pulse:
         launcher: Launcher,
         timing: Timing,
         settings: WorkerSettings,
-        running: Callable[[], int],
+        exchange: Exchange,
     ) -> None:
         self._life = life
         self._registry = registry
         self._launcher = launcher
         self._timing = timing
         self._settings = settings
-        self._running = running
+        self._exchange = exchange
         self._announced_s = 0.0
+        self._deadline_s = 0.0
 
     async def join(self) -> None:
         """The first beat, and the entry in the registry."""
         heartbeat = self._heartbeat()
         await self._life.beat(heartbeat)
         await self._registry.register(heartbeat)
-        self._move_horizon()
+        self._set_deadline(self._horizon_s() - MARGIN_S)
 
     async def beat(self) -> None:
         """Beat for ever. Raises `Fenced`."""
@@ -68,7 +77,6 @@ class Pulse:
             if now_s - self._announced_s >= ANNOUNCE_EVERY_S:
                 self._announced_s = now_s
                 await self._registry.update(heartbeat)
-            self._move_horizon()
             await asyncio.sleep(max(0.05, every_s - (boottime_s() - now_s)))
 
     def _heartbeat(self) -> Heartbeat:
@@ -76,16 +84,36 @@ class Pulse:
             epoch=self._life.me.epoch,
             kind=NodeKind.WORKER,
             address=self._life.me.address,
-            running=self._running(),
+            running=self._exchange.running,
             capacity=self._settings.capacity,
             load=round(os.getloadavg()[0] / (os.cpu_count() or 1), 2),
             groups=self._settings.groups,
         )
 
-    def _move_horizon(self) -> None:
+    async def guard(self) -> None:
+        """Move the deadline on for ever, whatever the database does: a beat may hang as long as the server does."""
+        while True:
+            now_s, deadline_s = boottime_s(), self._horizon_s() - MARGIN_S
+            if now_s < self._deadline_s:
+                self._set_deadline(deadline_s)
+            elif self._exchange.trusted:
+                log.error("horizon_passed", tasks=self._exchange.running, so="ends what it runs: others may take over")
+                self._exchange.trusted = False
+                self._exchange.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was cut off for too long")
+            elif not self._exchange.running and now_s < deadline_s:
+                log.info("horizon_ahead_again")
+                self._set_deadline(deadline_s)
+                self._exchange.trusted = True
+            await asyncio.sleep(GUARD_EVERY_S)
+
+    def _set_deadline(self, deadline_s: float) -> None:
+        self._deadline_s = deadline_s
+        self._launcher.set_deadline(deadline_s)
+
+    def _horizon_s(self) -> float:
         beat_s = self._life.last_beat_s
         alone_s = min(
             self._registry.last_contact + self._timing.session_timeout.total_seconds(),
             beat_s + self._timing.worker_cut_limit.total_seconds(),
         )
-        self._launcher.set_deadline(max(beat_s + self._timing.worker_fence_after.total_seconds(), alone_s))
+        return max(beat_s + self._timing.worker_fence_after.total_seconds(), alone_s)

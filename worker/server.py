@@ -83,46 +83,45 @@ class Worker:
     async def _live(self, stop: asyncio.Event, logs: LogService) -> None:
         host, port = logs.address
         address = f"{host}:{port}"
-        life = await Life.begin(
-            self._database_url,
-            NodeKind.WORKER,
-            address,
-            uuid4(),
-            fence_after=self._timing.worker_fence_after,
-            log_url=f"http://{address}",
-        )
+        # Before the epoch is made: a node that has one and does not beat is taken for dead.
         registry = make_registry(
-            self._registry_url,
-            session_timeout=self._timing.session_timeout,
-            application_name=nodes.application_name(NodeKind.WORKER, life.me.epoch),
+            self._registry_url, session_timeout=self._timing.session_timeout, application_name="shoal-worker-registry"
         )
+        await registry.open(self._connect_timeout_s)
+        try:
+            life = await Life.begin(
+                self._database_url,
+                NodeKind.WORKER,
+                address,
+                uuid4(),
+                fence_after=self._timing.worker_fence_after,
+                log_url=f"http://{address}",
+            )
+            with structlog.contextvars.bound_contextvars(worker=address, epoch=life.me.epoch):
+                try:
+                    await self._serve(stop, life, registry)
+                finally:
+                    await life.close()
+        finally:
+            await registry.close()
+
+    async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
         launcher = Launcher(grace_s=self._timing.kill_grace.total_seconds())
         executor = Executor(self._settings, launcher, life.me.epoch, secrets=())
         exchange = Exchange(life, executor, self._settings)
-        pulse = Pulse(life, registry, launcher, self._timing, self._settings, lambda: exchange.running)
+        pulse = Pulse(life, registry, launcher, self._timing, self._settings, exchange)
         try:
-            with structlog.contextvars.bound_contextvars(worker=address, epoch=life.me.epoch):
-                launcher.open()
-                await self._open(registry, life)
+            launcher.open()
+            async with ending_well(lambda: self._give_up(life, exchange)):
                 await pulse.join()
                 log.info(
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
                 )
-                self._joined(address)
-                async with ending_well(lambda: self._give_up(life, exchange)):
-                    await self._work(stop, life, registry, exchange, pulse)
+                self._joined(life.me.address)
+                await self._work(stop, life, registry, exchange, pulse)
         finally:
             await exchange.abandon()
             await launcher.close()
-            await registry.close()
-            await life.close()
-
-    async def _open(self, registry: Registry, life: Life) -> None:
-        try:
-            await registry.open(self._connect_timeout_s)
-        except ShoalError:
-            await self._say_goodbye(life)
-            raise
 
     async def _work(
         self, stop: asyncio.Event, life: Life, registry: Registry, exchange: Exchange, pulse: Pulse
@@ -142,12 +141,13 @@ class Worker:
             {TASK: queued, KILL: kills},
         )
         async with asyncio.TaskGroup() as tasks:
-            parts = [pulse.beat(), self._look(life, exchange), exchange.run(), ears.run()]
+            parts = [pulse.beat(), pulse.guard(), self._look(life, exchange), exchange.run(), ears.run()]
             running = [tasks.create_task(part) for part in parts]
             await stop.wait()
             log.info("leaving", tasks=exchange.running)
             await self._drain(life, registry, exchange)
             await _cancel(running)
+        await exchange.abandon()  # what outlived the drain must be gone before others may begin it
         await self._say_goodbye(life)
 
     async def _look(self, life: Life, exchange: Exchange) -> None:
@@ -180,12 +180,12 @@ class Worker:
 
     async def _give_up(self, life: Life, exchange: Exchange) -> None:
         await exchange.abandon()
-        await self._say_goodbye(life)
+        await self._say_goodbye(life, broke=True)
 
-    async def _say_goodbye(self, life: Life) -> None:
+    async def _say_goodbye(self, life: Life, *, broke: bool = False) -> None:
         with suppress(ShoalError):
             async with life.database.writing() as connection:
-                await nodes.set_left(connection, life.me)
+                await nodes.set_left(connection, life.me, broke=broke)
                 await notify(connection, EVENT)
         log.info("left")
 

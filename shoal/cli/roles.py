@@ -13,6 +13,8 @@ from shoal.cli.call import Call
 from shoal.cli.verbs import verb
 
 EXIT_CHECK_FAILED = 1
+LEAVE_S_MAX = 20.0
+"""What a graceful stop may take beside the time that running work is given."""
 EXIT_GAVE_UP = 1
 """A server stayed away at start: a supervisor shall try again later."""
 
@@ -40,7 +42,7 @@ async def up(
 
     configure_logging("quiet")
     standalone = Up(call.own_settings({"folder": folder}), masters, workers, typer.echo)
-    await until_stopped(standalone.serve, standalone.started)
+    await until_stopped(standalone.serve, standalone.started, LEAVE_S_MAX + 60)
 
 
 async def demo(
@@ -92,7 +94,7 @@ async def master(
             connect_timeout_s=settings.connect_timeout_s,
             joined=lambda _slot: started.set(),
         )
-        await _serve(until_stopped(role.run, started))
+        await _serve(until_stopped(role.run, started, settings.master.drain.total_seconds() + LEAVE_S_MAX))
 
 
 async def worker(
@@ -118,7 +120,7 @@ async def worker(
         connect_timeout_s=settings.connect_timeout_s,
         joined=lambda _address: started.set(),
     )
-    await _serve(until_stopped(role.run, started))
+    await _serve(until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX))
 
 
 async def _serve(role: Awaitable[None]) -> None:

@@ -134,7 +134,7 @@ async def test_masters_and_workers_are_listed_apart_and_the_fenced_beside_them(s
         epoch=worker.epoch, kind=worker.kind, address=worker.address, running=2, capacity=8, groups=("default", "gpu")
     )
     async with scene.writing() as connection:
-        await nodes.beat(connection, worker, 0, unsure=False, heartbeat=heartbeat)
+        await nodes.beat(connection, worker, 0, unanswered=0, heartbeat=heartbeat)
     for each in dead:
         await scene.fence(each)
     async with scene.database.reading() as connection:

@@ -21,9 +21,9 @@ def heartbeat_of(me: Me) -> Heartbeat:
     return Heartbeat(epoch=me.epoch, kind=me.kind, address=me.address, running=3, slot_current=0, slot_total=1)
 
 
-async def beat(scene: Scene, me: Me, beat_no: int, *, unsure: bool = False) -> int:
+async def beat(scene: Scene, me: Me, beat_no: int, *, unanswered: int = 0) -> int:
     async with scene.writing() as connection:
-        return (await nodes.beat(connection, me, beat_no, unsure=unsure, heartbeat=heartbeat_of(me)))[0]
+        return (await nodes.beat(connection, me, beat_no, unanswered=unanswered, heartbeat=heartbeat_of(me)))[0]
 
 
 async def test_each_life_gets_a_higher_epoch(scene: Scene) -> None:
@@ -47,7 +47,7 @@ async def test_the_living_are_seen_with_their_beats(scene: Scene) -> None:
 async def test_a_beat_gives_the_next_number_and_all_who_live(scene: Scene) -> None:
     me, other = await scene.master(), await scene.worker()
     async with scene.writing() as connection:
-        number, living = await nodes.beat(connection, me, 0, unsure=False, heartbeat=heartbeat_of(me))
+        number, living = await nodes.beat(connection, me, 0, unanswered=0, heartbeat=heartbeat_of(me))
     assert number == 1
     assert [row.epoch for row in living] == [me.epoch, other.epoch]
     assert await beat(scene, me, 1) == 2
@@ -62,12 +62,13 @@ async def test_a_beat_with_a_number_that_is_not_the_last_finds_itself_fenced(sce
             await beat(scene, me, wrong)
 
 
-async def test_an_unsure_beat_is_right_whether_the_last_one_arrived_or_not(scene: Scene) -> None:
+async def test_a_beat_is_right_whether_those_without_an_answer_arrived_or_not(scene: Scene) -> None:
     me = await scene.master()
-    assert await beat(scene, me, 0, unsure=True) == 1  # it had not arrived
-    assert await beat(scene, me, 0, unsure=True) == 2  # it had
+    assert await beat(scene, me, 0, unanswered=1) == 1  # it had not arrived
+    assert await beat(scene, me, 0, unanswered=1) == 2  # it had
+    assert await beat(scene, me, 0, unanswered=2) == 3  # two had
     with pytest.raises(Fenced):
-        await beat(scene, me, 0, unsure=True)
+        await beat(scene, me, 0, unanswered=2)
 
 
 async def test_a_stranger_with_our_epoch_cannot_write_or_beat(scene: Scene) -> None:

@@ -23,6 +23,8 @@ from tests.dao.scene import Scene
 
 SQL = Path(schema.__file__).parent.parent / "sql"
 
+State = WorkflowState | TaskState
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -200,7 +202,8 @@ def test_the_triggers_in_the_file_are_made_from_the_model() -> None:
 async def test_a_run_moves_only_along_the_listed_transitions(scene: Scene) -> None:
     [id_] = await scene.sql(
         "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
-        "failure_strategy, priority, worker_group) VALUES (1, 1, 1, 'SUCCESS', 1, 'END', 'LOW', 'g') RETURNING id"
+        "failure_strategy, priority, worker_group) VALUES (1, 1, 1, 'RUNNING_EXECUTION', 1, 'END', 'LOW', 'g') "
+        "RETURNING id"
     )
     for old, new in product(WorkflowState, WorkflowState):
         assert await _moves(scene, "workflow_instance", id_, old, new) == (
@@ -217,17 +220,31 @@ async def test_a_task_moves_only_along_the_listed_transitions(scene: Scene) -> N
         assert await _moves(scene, "task_instance", id_, old, new) == (old == new or new in TASK_TRANSITIONS[old])
 
 
-async def _moves(scene: Scene, table: str, id_: int, old: StrEnum, new: StrEnum) -> bool:
+async def _moves(scene: Scene, table: str, id_: int, old: State, new: State) -> bool:
     """Whether the database lets a row go from one state to another. It is put into the first past the triggers."""
     async with scene.writing() as connection:
         await connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
-        await connection.exec_driver_sql(f"UPDATE {table} SET state = '{old}' WHERE id = {id_}")
+        ended = "clock_timestamp()" if old.is_final else "NULL"
+        await connection.exec_driver_sql(f"UPDATE {table} SET state = '{old}', ended_at = {ended} WHERE id = {id_}")
     try:
-        await scene.sql(f"UPDATE {table} SET state = :new WHERE id = :id", new=new, id=id_)
+        ended = "clock_timestamp()" if new.is_final else "NULL"
+        await scene.sql(f"UPDATE {table} SET state = :new, ended_at = {ended} WHERE id = :id", new=new, id=id_)
     except BadData as error:
         assert f"{table} {id_} cannot go from {old} to {new}" in str(error)
         return False
     return True
+
+
+async def test_a_state_and_its_end_cannot_contradict_each_other(scene: Scene) -> None:
+    """What a person may type who wants a run to stop: neither could it be driven then, nor handed on."""
+    master = await scene.master()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 1, master=master)
+    for table in ("workflow_instance", "task_instance"):
+        with pytest.raises(BadData, match=f"{table}_end"):
+            await scene.sql(f"UPDATE {table} SET ended_at = clock_timestamp()")
+    with pytest.raises(BadData, match="workflow_instance_end"):
+        await scene.sql("UPDATE workflow_instance SET state = 'FAILURE'")
 
 
 async def test_a_version_never_changes_once_written(scene: Scene) -> None:
