@@ -1,6 +1,7 @@
 # What a developer does with Shoal. `make help` lists the targets.
 SHELL := /bin/bash
-PYTHON ?= python3
+# Not that of an activated .venv: it has no pip of its own.
+PYTHON ?= $(shell PATH="$$(printf %s "$$PATH" | tr : '\n' | grep -vxF '$(CURDIR)/.venv/bin' | paste -sd:)" command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 # The virtual environment is made without ensurepip: Debian keeps that in a package of its own.

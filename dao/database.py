@@ -55,6 +55,8 @@ def parse_url(url: str) -> URL:
         raise Refused(
             "the database URL cannot be read; write it as postgresql+psycopg://user:password@host:5432/name"
         ) from None
+    if "@" in (parsed.host or "") or "@" in (parsed.username or ""):
+        raise Refused("the database URL has an @ too many; write one in a password as %40, and a / as %2F")
     if parsed.drivername not in ("postgresql+psycopg", "postgresql", "postgres"):
         raise Refused(f"the database URL begins with {parsed.drivername}://, Shoal needs postgresql+psycopg://")
     return parsed.set(drivername="postgresql+psycopg")

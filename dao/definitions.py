@@ -44,9 +44,11 @@ _SPECS = text("""
 """)
 # The row lock makes two savers of one name take turns.
 _LOCK_HEAD = text("""
-    INSERT INTO workflow_definition (project, name, version, release_state) VALUES (:project, :name, 1, :release_state)
+    INSERT INTO workflow_definition (code, project, name, version, release_state)
+    VALUES (coalesce(CAST(:code AS bigint), nextval(pg_get_serial_sequence('workflow_definition', 'code'))),
+            :project, :name, 1, :release_state)
     ON CONFLICT (project, name) DO UPDATE SET updated_at = clock_timestamp()
-    RETURNING code, version, (xmax = 0) AS is_new
+    RETURNING code, version
 """)
 _LAST_VERSION = text("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
 _INSERT_VERSION = text("""
@@ -92,15 +94,21 @@ async def specs(
 
 
 async def save(
-    connection: AsyncConnection, project: str, name: str, release_state: ReleaseState, spec: WorkflowSpec
+    connection: AsyncConnection,
+    project: str,
+    name: str,
+    release_state: ReleaseState,
+    spec: WorkflowSpec,
+    *,
+    new_code: WorkflowCode | None = None,
 ) -> tuple[Definition, bool]:
     """Save as the current version; a content equal to the current one makes no new version. Gives whether one was made.
 
-    Tasks keep the codes that their names had in the version before.
+    Tasks keep the codes that their names had in the version before. A workflow that is new gets `new_code`, or the next
+    free one.
     """
-    head = (
-        await connection.execute(_LOCK_HEAD, {"project": project, "name": name, "release_state": release_state})
-    ).one()
+    values = {"code": new_code, "project": project, "name": name, "release_state": release_state}
+    head = (await connection.execute(_LOCK_HEAD, values)).one()
     code = WorkflowCode(head.code)
     current = (await specs(connection, [(code, head.version)])).get((code, head.version))
     known = _codes(current) if isinstance(current, WorkflowSpec) else {}

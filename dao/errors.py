@@ -44,5 +44,5 @@ def translating() -> Iterator[None]:
     """Raise `Unavailable` or `BadData` instead of the driver's errors."""
     try:
         yield
-    except (exc.SQLAlchemyError, psycopg.Error, OSError, TimeoutError) as error:
+    except (exc.SQLAlchemyError, psycopg.Error) as error:
         raise translated(error) from error

@@ -8,12 +8,15 @@ from importlib.resources import files
 
 from dao import commands, definitions
 from dao.database import Database
+from model.ids import WorkflowCode
 from shoal.waiting import RunEnd, follow_command
 from shoal.workflow_file import parse_workflows
 from worker.tasks.catalog import TaskCatalog
 
 NAME = "hello"
 """Of the workflow, and of the file in this package, which is a link to the one in `examples/`."""
+CODE = WorkflowCode(1001)
+"""The one that it has in `sql/seed` too, so that what is written there and in the README works here."""
 WITHIN_S = 20.0
 
 
@@ -24,7 +27,9 @@ async def run_once(database: Database) -> RunEnd | None:
             return None
     (sample,) = parse_workflows((files("shoal") / f"{NAME}.yaml").read_bytes(), f"{NAME}.yaml", TaskCatalog())
     async with database.writing() as connection:
-        head, _ = await definitions.save(connection, sample.project, sample.name, sample.release_state, sample.spec)
+        head, _ = await definitions.save(
+            connection, sample.project, sample.name, sample.release_state, sample.spec, new_code=CODE
+        )
         command = await commands.insert(connection, head.code, created_by="shoal up")
     with suppress(TimeoutError):
         async with asyncio.timeout(WITHIN_S):

@@ -23,6 +23,7 @@ from registry.lives import ending_well, live_again_and_again
 from registry.protocol import Registry
 from worker.exchange import Exchange
 from worker.executor import Executor
+from worker.folder import WorkerFolder
 from worker.launcher.client import Launcher
 from worker.launcher.prctl import hide_from_own_user
 from worker.log_service import LogService
@@ -68,13 +69,11 @@ class Worker:
         hide_from_own_user()  # a task under the same user could read the database's password from our environment
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         token = self._settings.log_token
-        logs = LogService(
-            self._settings.folder / "logs",
-            self._settings.log_host,
-            self._settings.log_port,
-            token.get_secret_value() if token else None,
+        folder = WorkerFolder(self._settings.folder)
+        folder.make()
+        logs = await folder.serve_logs(
+            self._settings.log_host, self._settings.log_port, token.get_secret_value() if token else None
         )
-        await logs.start()
         try:
             await live_again_and_again(lambda stop: self._live(stop, logs), stop)
         finally:

@@ -14,6 +14,7 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal db init --database-url postgresql+psycopg://user:password@host/name")(init)
     verb(group, "shoal db upgrade")(upgrade)
     verb(group, "shoal db check")(check)
+    verb(group, "shoal db url")(url)
     app.add_typer(group, name="db")
 
 
@@ -38,6 +39,18 @@ async def check(call: Call) -> None:
             print_json({"database": ask.database.shown, "schema_version": version})
         else:
             say(f"The database {ask.database.shown} has schema version {version}, as this program needs.")
+
+
+async def url(call: Call) -> None:
+    """Print the database's URL, with its password, as psql and other clients take it."""
+    from dao.database import parse_url
+    from shoal.cli.answer import print_json, say
+
+    plain = parse_url(call.settings.database()).set(drivername="postgresql").render_as_string(hide_password=False)
+    if call.as_json:
+        print_json({"url": plain})
+    else:
+        say(plain)
 
 
 async def _upgrade(call: Call) -> None:

@@ -118,6 +118,7 @@ async def log(
     from shoal.cli import answer
     from shoal.references import find_task
     from shoal.task_output import read_output
+    from shoal.terminal import harmless
 
     token = call.settings.worker.log_token
     async with call.asking() as ask:
@@ -129,7 +130,7 @@ async def log(
             if call.as_json:
                 whole += part
             else:
-                sys.stdout.buffer.write(part)
+                sys.stdout.buffer.write(harmless(part) if sys.stdout.isatty() else part)
                 sys.stdout.buffer.flush()
     if call.as_json:
         answer.print_json({"task_instance_id": str(found.id), "log": whole.decode(errors="replace")})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from dao.definitions import Definition
 
 LIST_MAX = 10_000
+LATE_S = 5.0
+"""After so many seconds a person who waits wants to know for what."""
 RUN_FAILED = 1
 
 Project = Annotated[str, typer.Option(help="The project that the workflow belongs to.")]
@@ -165,7 +169,12 @@ async def run(
             say(f'Workflow "{head.name}" is asked for by command {command}.')
             hint(f"See it: shoal show {head.name}   Why does it not run: shoal why command {command}")
             return
-        end = await follow_command(ask.database, command)
+        sentence = f"shoal: command {command} still waits for a master; `shoal why command {command}` says why\n"
+        late = asyncio.get_running_loop().call_later(LATE_S, sys.stderr.write, sentence)
+        try:
+            end = await follow_command(ask.database, command, started=lambda _fate: late.cancel())
+        finally:
+            late.cancel()
     if call.as_json:
         print_json(json_fields({"command_id": command, "run_id": end.run, **asdict(end)}))
     else:

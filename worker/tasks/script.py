@@ -5,9 +5,25 @@ from __future__ import annotations
 import re
 import signal
 
+from model.errors import Refused
 from worker.tasks.plugin import TaskContext, TaskResult
 
 PARAMETER_PREFIX = "SHOAL_PARAM_"
+
+
+VARIABLE_BYTES_MAX = 120_000
+"""What fits into one variable: Linux takes 128 KiB of name and value, and fails the whole start above."""
+
+
+def parameter_reference(name: str, value: str) -> str:
+    """`${SHOAL_PARAM_name}`. Raises `Refused` for a value that is too long to be a variable."""
+    size = len(value.encode())
+    if size > VARIABLE_BYTES_MAX:
+        raise Refused(
+            f'the value of "{name}" has {size} bytes, and a process takes {VARIABLE_BYTES_MAX} in a variable; '
+            f"put it into a file and pass the file's name"
+        )
+    return f"${{{parameter_variable(name)}}}"
 
 
 def parameter_variable(name: str) -> str:
@@ -28,7 +44,11 @@ async def run_script(interpreter: list[str], file_name: str, script: str, contex
     path = context.folder / file_name
     path.touch(mode=0o700)
     path.write_text(script, encoding="utf-8")
-    variables = {parameter_variable(name): value for name, value in context.values.items()}
+    variables = {
+        parameter_variable(name): value
+        for name, value in context.values.items()
+        if len(value.encode()) <= VARIABLE_BYTES_MAX
+    }
     code = await context.processes.run(
         [*interpreter, str(path)], env={**context.environment, **variables}, cwd=context.folder, log=context.log
     )

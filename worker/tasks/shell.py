@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.parameters import is_plain
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
-from worker.tasks.script import parameter_variable, run_script
+from worker.tasks.script import parameter_reference, run_script
 
 
 class ShellTask(Task):
@@ -20,7 +20,7 @@ class ShellTask(Task):
     @classmethod
     def insert(cls, name: str, value: str) -> str:
         """A plain value as text, harmless in any context; any other as a variable, which bash expands as data."""
-        return value if is_plain(value) else f"${{{parameter_variable(name)}}}"
+        return value if is_plain(value) else parameter_reference(name, value)
 
     async def run(self, context: TaskContext) -> TaskResult:
         """Run the script with the `bash` of the task's PATH."""
