@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import time
 from pathlib import Path
 
 from tests.cluster.cluster import Cluster
@@ -44,6 +45,25 @@ async def test_a_database_restart_in_mid_flow_is_survived(cluster: Cluster, post
     await cluster.all_ends()
     cluster.check_exactly_once(400)
     assert cluster.one("SELECT count(*) FROM node WHERE state = 'FENCED'") == 0
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
+
+
+async def test_a_frozen_database_costs_no_running_task(cluster: Cluster, postgres_server: PostgresServer) -> None:
+    """It accepts and does not answer, for longer than a worker may be silent: the registry tells that it lives."""
+    script = cluster.journal.script("sleep 12")
+    cluster.define(1, "long", tasks=[{"name": "a", "type": "SHELL", "params": {"script": script}}])
+    await cluster.master()
+    await cluster.worker()
+    cluster.start(1, 3)
+    await eventually(lambda: len(cluster.journal.lines()) == 3, within_s=10)
+    thaws_at = time.monotonic() + 8
+    postgres_server.pause()
+    try:
+        await eventually(lambda: time.monotonic() > thaws_at, within_s=10)
+    finally:
+        postgres_server.resume()
+    await cluster.all_ends()
+    cluster.check_exactly_once(3)
     assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
 
 
