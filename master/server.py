@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from uuid import uuid4
 
@@ -24,7 +24,7 @@ from model.nodes import NodeKind
 from model.timing import Timing
 from registry.connect import make_registry
 from registry.life import Life, boottime_s
-from registry.lives import ending_well, live_again_and_again
+from registry.lives import end_all, ending_well, live_again_and_again
 from registry.protocol import Registry
 
 log = structlog.get_logger()
@@ -130,11 +130,11 @@ class Master:
             await self._check_id_step(life.database)
             await stop.wait()
             log.info("leaving", workflow_instances=driver.running)
-            await _cancel(claiming)
+            await end_all(claiming)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.drain.total_seconds() + LEAVE_S_MAX):
                     await self._drain(life, driver, registry)
-            await _cancel(running)
+            await end_all(running)
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_S_MAX):
                 await self._hand_over(life)
@@ -182,10 +182,3 @@ class Master:
                 id_step=self._settings.id_step,
                 so=f"some slots get more commands than others; set master.id_step to {increment}",
             )
-
-
-async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
-    tasks = list(tasks)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

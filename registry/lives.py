@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
 import structlog
@@ -48,6 +48,14 @@ async def live_again_and_again(live: Callable[[asyncio.Event], Awaitable[None]],
         is_first = False
         if not stop.is_set():
             await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+
+
+async def end_all(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel the parts of a life, and wait until all have ended."""
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)
 
 
 def _first(group: BaseExceptionGroup[Fenced]) -> BaseException:

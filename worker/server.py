@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from uuid import uuid4
 
@@ -19,7 +19,7 @@ from model.states import TaskState
 from model.timing import Timing
 from registry.connect import make_registry
 from registry.life import Life, boottime_s
-from registry.lives import ending_well, live_again_and_again
+from registry.lives import end_all, ending_well, live_again_and_again
 from registry.protocol import Registry
 from worker.exchange import Exchange
 from worker.executor import Executor
@@ -145,7 +145,7 @@ class Worker:
             await stop.wait()
             log.info("leaving", tasks=exchange.running)
             await self._drain(life, registry, exchange)
-            await _cancel(running)
+            await end_all(running)
         await exchange.abandon()  # what outlived the drain must be gone before others may begin it
         await self._say_goodbye(life)
 
@@ -193,10 +193,3 @@ async def _until(is_so: Callable[[], bool], within_s: float) -> None:
     deadline_s = boottime_s() + within_s
     while not is_so() and boottime_s() < deadline_s:  # noqa: ASYNC110 - once in a life
         await asyncio.sleep(0.05)
-
-
-async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
-    tasks = list(tasks)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
