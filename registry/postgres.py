@@ -19,7 +19,7 @@ import structlog
 from dao.database import shown
 from dao.listen import Listener
 from model.backoff import Backoff
-from model.errors import ShoalError, Unavailable
+from model.errors import Refused, ShoalError, Unavailable
 from model.nodes import Heartbeat, NodeKind
 from registry.contact import Contact, boottime_s
 from registry.entry import EntryReader, write_entry
@@ -50,6 +50,7 @@ _RELEASE = """
     SELECT pg_notify(%(channel)s, kind) FROM released
 """
 _SWEEP = "DELETE FROM registry_lease WHERE expires_at < clock_timestamp() - interval '1 minute'"
+_HAS_TABLE = "SELECT to_regclass('registry_lease')::text"
 _PROBE = "SELECT FROM registry_lease LIMIT 1"
 _MEMBERS = """
     SELECT epoch::text, heartbeat, extract(epoch FROM expires_at - clock_timestamp())::float8 AS lasts_s
@@ -100,12 +101,14 @@ class PostgresRegistry:
 
         Raises:
             Unavailable: the database did not answer within `timeout_s` seconds.
-            dao.errors.BadData: it answered, but has no table `registry_lease`.
+            Refused: it answered, but has no table `registry_lease`.
         """
         deadline_s = boottime_s() + timeout_s
         backoff = Backoff()
         while True:
             try:
+                if (await self._ask(_HAS_TABLE))[0][0] is None:
+                    raise Refused(f"the registry {self.url} has no table registry_lease; run `shoal db init` on it")
                 await self._prove()
                 break
             except Unavailable:

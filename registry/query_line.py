@@ -39,7 +39,7 @@ class QueryLine:
 
         Raises:
             Unavailable: no answer in time; the statement may have run all the same.
-            dao.errors.BadData: the database refused the statement itself.
+            dao.errors.BadData: the database refused what it was given.
         """
         async with self._lock:
             was_open = self._connection is not None

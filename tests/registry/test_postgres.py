@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from dao.errors import BadData
+from model.errors import Refused
 from model.nodes import NodeKind, NodeStatus
 from registry.connect import make_registry
 from registry.protocol import ConnectionState
@@ -68,6 +68,6 @@ async def test_who_registers_removes_what_lapsed_long_ago(scene: PostgresScene) 
 async def test_a_database_without_our_table_is_told(scene: PostgresScene) -> None:
     scene.execute("DROP TABLE registry_lease")
     registry = make_registry(scene.url, session_timeout=SESSION, application_name="shoal-test")
-    with pytest.raises(BadData, match="registry_lease"):
+    with pytest.raises(Refused, match="run `shoal db init`"):
         await registry.open(5)
     await registry.close()
