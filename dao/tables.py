@@ -111,7 +111,6 @@ command = Table(
     Column("worker_group", Text),
     Column("created_at", _TIME, nullable=False),
     Column("created_by", Text, nullable=False),
-    Column("tries", SmallInteger, nullable=False),
     Column("priority_rank", SmallInteger, nullable=False),
 )
 

@@ -103,7 +103,6 @@ CREATE TABLE command (
     worker_group         text,
     created_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     created_by           text NOT NULL DEFAULT session_user,
-    tries                smallint NOT NULL DEFAULT 0,
     priority_rank        smallint NOT NULL GENERATED ALWAYS AS (CASE
                              WHEN type = 'RECOVER_TOLERANCE_FAULT_PROCESS' THEN -1
                              WHEN upper(priority) = 'HIGHEST' THEN 0 WHEN upper(priority) = 'HIGH' THEN 1
@@ -114,7 +113,6 @@ COMMENT ON TABLE command IS 'What is asked for. `INSERT INTO command (type, work
 COMMENT ON COLUMN command.params IS 'JSON object of text: read by the master, so that a broken one ends as an error command and not as a lost insert.';
 COMMENT ON COLUMN command.priority IS 'HIGHEST, HIGH, MEDIUM, LOW or LOWEST; null = the definition''s. Orders the commands, and later the tasks.';
 COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running and lost its master goes before what has not begun.';
-COMMENT ON COLUMN command.tries IS 'How often a master died while it alone held this command.';
 -- Statement: claim, in the order of (priority_rank, id).
 CREATE INDEX command_claim ON command (priority_rank, id);
 -- Statement: steal, what waits too long.
