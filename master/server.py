@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from uuid import uuid4
 
 import structlog
 
@@ -22,9 +21,8 @@ from master.settings import MasterSettings
 from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.timing import Timing
-from registry.connect import make_registry
 from registry.life import Life, boottime_s
-from registry.lives import end_all, ending_well, live_again_and_again
+from registry.lives import end_all, ending_well, live_again_and_again, new_life
 from registry.protocol import Registry
 
 log = structlog.get_logger()
@@ -72,27 +70,19 @@ class Master:
         await live_again_and_again(self._live, stop)
 
     async def _live(self, stop: asyncio.Event) -> None:
-        # Before the epoch is made: a node that has one and does not beat is taken for dead.
-        registry = make_registry(
-            self._registry_url, session_timeout=self._timing.session_timeout, application_name="shoal-master-registry"
-        )
-        await registry.open(self._connect_timeout_s)
-        try:
-            life = await Life.begin(
-                self._database_url,
+        async with (
+            new_life(
                 NodeKind.MASTER,
                 self._address,
-                uuid4(),
+                self._database_url,
+                self._registry_url,
+                session_timeout=self._timing.session_timeout,
                 fence_after=self._timing.master_fence_after,
-            )
-            with structlog.contextvars.bound_contextvars(master=self._address, epoch=life.me.epoch):
-                try:
-                    async with ending_well(lambda: self._hand_over(life, broke=True)):
-                        await self._serve(stop, life, registry)
-                finally:
-                    await life.close()
-        finally:
-            await registry.close()
+                connect_timeout_s=self._connect_timeout_s,
+            ) as (life, registry),
+            ending_well(lambda: self._hand_over(life, broke=True)),
+        ):
+            await self._serve(stop, life, registry)
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
         look = asyncio.Event()

@@ -6,13 +6,50 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from datetime import timedelta
+from uuid import uuid4
 
 import structlog
 
 from model.backoff import Backoff
 from model.errors import Fenced, Unavailable, Unknown
+from model.nodes import NodeKind
+from registry.connect import make_registry
+from registry.life import Life
+from registry.protocol import Registry
 
 log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def new_life(
+    kind: NodeKind,
+    address: str,
+    database_url: str,
+    registry_url: str,
+    *,
+    session_timeout: timedelta,
+    fence_after: timedelta,
+    connect_timeout_s: float,
+    log_url: str = "",
+) -> AsyncIterator[tuple[Life, Registry]]:
+    """One life, from its epoch to the end of its connections, and the registry that it is to join.
+
+    The registry is opened before the epoch is made: a node that has one and does not beat is taken for dead.
+    Raises `Refused` for a taken address or a wrong URL, `Unavailable` when a server stays away.
+    """
+    role = kind.lower()
+    registry = make_registry(registry_url, session_timeout=session_timeout, application_name=f"shoal-{role}-registry")
+    await registry.open(connect_timeout_s)
+    try:
+        life = await Life.begin(database_url, kind, address, uuid4(), fence_after=fence_after, log_url=log_url)
+        with structlog.contextvars.bound_contextvars(**{role: address, "epoch": life.me.epoch}):
+            try:
+                yield life, registry
+            finally:
+                await life.close()
+    finally:
+        await registry.close()
 
 
 @asynccontextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from uuid import uuid4
 
 import structlog
 
@@ -17,9 +16,8 @@ from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.states import TaskState
 from model.timing import Timing
-from registry.connect import make_registry
 from registry.life import Life, boottime_s
-from registry.lives import end_all, ending_well, live_again_and_again
+from registry.lives import end_all, ending_well, live_again_and_again, new_life
 from registry.protocol import Registry
 from worker.exchange import Exchange
 from worker.executor import Executor
@@ -82,27 +80,17 @@ class Worker:
     async def _live(self, stop: asyncio.Event, logs: LogService) -> None:
         host, port = logs.address
         address = f"{host}:{port}"
-        # Before the epoch is made: a node that has one and does not beat is taken for dead.
-        registry = make_registry(
-            self._registry_url, session_timeout=self._timing.session_timeout, application_name="shoal-worker-registry"
-        )
-        await registry.open(self._connect_timeout_s)
-        try:
-            life = await Life.begin(
-                self._database_url,
-                NodeKind.WORKER,
-                address,
-                uuid4(),
-                fence_after=self._timing.worker_fence_after,
-                log_url=f"http://{address}",
-            )
-            with structlog.contextvars.bound_contextvars(worker=address, epoch=life.me.epoch):
-                try:
-                    await self._serve(stop, life, registry)
-                finally:
-                    await life.close()
-        finally:
-            await registry.close()
+        async with new_life(
+            NodeKind.WORKER,
+            address,
+            self._database_url,
+            self._registry_url,
+            session_timeout=self._timing.session_timeout,
+            fence_after=self._timing.worker_fence_after,
+            connect_timeout_s=self._connect_timeout_s,
+            log_url=f"http://{address}",
+        ) as (life, registry):
+            await self._serve(stop, life, registry)
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
         launcher = Launcher(grace_s=self._timing.kill_grace.total_seconds())

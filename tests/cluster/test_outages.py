@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import time
 from pathlib import Path
@@ -69,12 +68,10 @@ async def test_a_frozen_database_costs_no_running_task(cluster: Cluster, postgre
 
 async def test_lost_connections_in_mid_flow_are_survived(cluster: Cluster) -> None:
     await _cluster_at_work(cluster, 400)
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     for _ in range(10):
-        cluster.rows(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        await asyncio.sleep(0.2)
+        await eventually(lambda: cluster.one(f"SELECT count(*) {others}") >= 6)
+        cluster.rows(f"SELECT pg_terminate_backend(pid) {others}")
     await cluster.all_ends()
     cluster.check_exactly_once(400)
     assert cluster.one("SELECT count(*) FROM node WHERE state = 'FENCED'") == 0

@@ -19,6 +19,7 @@ from dao.workflow_instances import NewInstance
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.nodes import NodeKind, ProcessIdentity
 from model.workflow import FailureStrategy, Priority
+from tests.eventually import eventually
 
 
 class Scene:
@@ -40,6 +41,18 @@ class Scene:
             done = await connection.execute(text(statement), values)
             rows = [tuple(row) for row in done.all()] if done.returns_rows else []
         return [row[0] if len(row) == 1 else row for row in rows]
+
+    async def waits_for_a_lock(self) -> None:
+        """Return once a session of this database waits for a lock of another."""
+        waiting = (
+            "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) "
+            "WHERE NOT l.granted AND a.datname = current_database()"
+        )
+
+        async def count() -> int:
+            return int((await self.sql(waiting))[0])
+
+        await eventually(count)
 
     async def node(self, kind: NodeKind, address: str = "10.0.0.1:5678") -> Me:
         """A node that has just begun its life."""

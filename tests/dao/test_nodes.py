@@ -133,7 +133,7 @@ async def test_a_fence_waits_for_a_write_under_way_and_is_seen_by_the_next(scene
     async with scene.writing() as connection:
         await nodes.hold_alive(connection, me)
         fence = asyncio.create_task(scene.fence(me))
-        await asyncio.sleep(0.3)
+        await scene.waits_for_a_lock()
         assert not fence.done()
     assert await fence is True
     with pytest.raises(Fenced):
@@ -151,7 +151,7 @@ async def test_a_write_that_meets_a_fence_under_way_waits_and_finds_itself_fence
     async with scene.writing() as fencing:
         await fencing.exec_driver_sql(f"UPDATE node SET state = 'FENCED' WHERE id = {me.epoch}")
         late = asyncio.create_task(write())
-        await asyncio.sleep(0.3)
+        await scene.waits_for_a_lock()
         assert not late.done()
     with pytest.raises(Fenced):
         await late
@@ -179,7 +179,7 @@ async def test_a_barrier_waits_for_our_earlier_write(scene: Scene) -> None:
         await nodes.hold_alive(earlier, me)
         await earlier.exec_driver_sql("INSERT INTO command (type) VALUES ('START_PROCESS')")
         look = asyncio.create_task(look_behind_the_barrier())
-        await asyncio.sleep(0.3)
+        await scene.waits_for_a_lock()
         assert not look.done()
     assert await look == [1]
 

@@ -83,7 +83,7 @@ async def test_a_task_that_is_claimed_during_a_kill_is_asked_for(scene: Scene) -
     async with scene.writing() as claiming:
         assert len(await task_claims.claim(claiming, ["default"], 1, worker.epoch)) == 1
         killing = asyncio.create_task(kill(scene, instance, master=master))
-        await asyncio.sleep(0.3)
+        await scene.waits_for_a_lock()
         assert not killing.done()
     assert await killing == []
     assert await scene.sql("SELECT state, kill_requested FROM task_instance") == [("RUNNING_EXECUTION", True)]
