@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
-from model.workflow import ReleaseState, WorkflowSpec
+from model.workflow import WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao import nodes
 from dao.nodes import NodeRow
 from dao.tables import node, task_instance, workflow_definition, workflow_instance
+from model.choices import Priority
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.nodes import NodeKind
 from model.states import TaskState, WaitReason, WorkflowState
-from model.workflow import Priority
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from sqlalchemy import (
     DateTime,
     Double,
     Integer,
+    LargeBinary,
     MetaData,
     SmallInteger,
     Table,
@@ -22,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ENUM, JSONB
 
-from model.workflow import Priority
+from model.choices import Priority
 
 metadata = MetaData()
 
@@ -112,6 +113,16 @@ command = Table(
     Column("created_at", _TIME, nullable=False),
     Column("created_by", Text, nullable=False),
     Column("priority_rank", SmallInteger, nullable=False),
+    Column("warning_type", Text),
+    Column("alert_group", Text),
+    Column("environment", Text),
+    Column("dry_run", Boolean, nullable=False),
+    Column("task_depend_type", Text),
+    Column("start_tasks", Text),
+    Column("schedule_time", _TIME),
+    Column("time_zone", Text),
+    Column("schedule_id", BigInteger),
+    Column("parent", Text),
 )
 
 command_history = Table(
@@ -145,6 +156,16 @@ error_command = Table(
     Column("reason", Text, nullable=False),
     Column("master_id", BigInteger, nullable=False),
     Column("refused_at", _TIME, nullable=False),
+    Column("warning_type", Text),
+    Column("alert_group", Text),
+    Column("environment", Text),
+    Column("dry_run", Boolean),
+    Column("task_depend_type", Text),
+    Column("start_tasks", Text),
+    Column("schedule_time", _TIME),
+    Column("time_zone", Text),
+    Column("schedule_id", BigInteger),
+    Column("parent", Text),
 )
 
 workflow_instance = Table(
@@ -164,6 +185,27 @@ workflow_instance = Table(
     Column("started_at", _TIME, nullable=False),
     Column("ended_at", _TIME),
     Column("reason", Text),
+    Column("command_type", Text, nullable=False),
+    Column("execution_type", Text, nullable=False),
+    Column("requested_state", Text),
+    Column("run_times", Integer, nullable=False),
+    Column("startup_names", Text, nullable=False),
+    Column("schedule_time", _TIME, nullable=False),
+    Column("time_zone", Text, nullable=False),
+    Column("schedule_id", BigInteger),
+    Column("dry_run", Boolean, nullable=False),
+    Column("environment", Text),
+    Column("warning_type", Text, nullable=False),
+    Column("alert_group", Text),
+    Column("scope", Text),
+    Column("executing", Text),
+    Column("backfill", Text),
+    Column("outputs", Text),
+    Column("depth", SmallInteger, nullable=False),
+    Column("parent_instance_id", BigInteger),
+    Column("parent_task_code", Integer),
+    Column("parent_attempt", SmallInteger),
+    Column("child_index", Integer),
     UniqueConstraint("command_id", name="workflow_instance_command"),
 )
 
@@ -196,6 +238,13 @@ task_instance = Table(
     Column("queued_at", _TIME, nullable=False),
     Column("started_at", _TIME),
     Column("ended_at", _TIME),
+    Column("flag", Text, nullable=False),
+    Column("branch", Text),
+    Column("cache_key", Text),
+    Column("dry_run", Boolean, nullable=False),
+    Column("environment", Text),
+    Column("tenant", Text),
+    Column("parameter_types", Text),
     UniqueConstraint("workflow_instance_id", "task_code", "attempt", name="task_instance_attempt"),
 )
 
@@ -207,5 +256,72 @@ task_event = Table(
     Column("task_code", Integer, nullable=False),
     Column("attempt", SmallInteger, nullable=False),
     Column("state", Text, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Column("outputs", Text),
+    Column("child_index", Integer),
+)
+
+project = Table(
+    "project",
+    metadata,
+    Column("code", BigInteger, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("params", Text, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    UniqueConstraint("name", name="project_name"),
+)
+
+environment = Table(
+    "environment",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("script", LargeBinary, nullable=False),
+    Column("key_id", Text, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Column("updated_at", _TIME, nullable=False),
+)
+
+data_source = Table(
+    "data_source",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("url", LargeBinary, nullable=False),
+    Column("shown_url", Text, nullable=False),
+    Column("key_id", Text, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Column("updated_at", _TIME, nullable=False),
+)
+
+schedule = Table(
+    "schedule",
+    metadata,
+    Column("id", BigInteger, primary_key=True),
+    Column("workflow_code", BigInteger, nullable=False),
+    Column("crontab", Text, nullable=False),
+    Column("time_zone", Text, nullable=False),
+    Column("start_time", _TIME),
+    Column("end_time", _TIME),
+    Column("state", Text, nullable=False),
+    Column("params", Text, nullable=False),
+    Column("priority", Text),
+    Column("failure_strategy", Text),
+    Column("warning_type", Text),
+    Column("alert_group", Text),
+    Column("worker_group", Text),
+    Column("environment", Text),
+    Column("misfire", Text, nullable=False),
+    Column("misfire_grace_s", Double, nullable=False),
+    Column("next_fire_at", _TIME),
+    Column("last_fire_at", _TIME),
+    Column("problem", Text),
+    Column("created_at", _TIME, nullable=False),
+    Column("updated_at", _TIME, nullable=False),
+)
+
+task_cache = Table(
+    "task_cache",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("outputs", Text),
     Column("created_at", _TIME, nullable=False),
 )

@@ -9,10 +9,10 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.workflow_instances import OwnershipLost
+from model.choices import Priority, TimeoutStrategy
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.states import TaskState, WaitReason
-from model.workflow import Priority, TimeoutStrategy
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from model.choices import FailureStrategy, Priority
 from model.errors import Unknown
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.states import WorkflowState
-from model.workflow import FailureStrategy, Priority
 
 TAKEOVERS_MAX = 3
 """An instance whose owners were fenced so often ends as FAILURE: it may be what kills them."""

@@ -26,12 +26,12 @@ from master.plan import Plan
 from master.runnable import Started, WorkflowRunnable
 from master.settings import MasterSettings
 from master.writes import Writes
-from model.commands import CommandRow, RecoverToleranceFault, StartProcess, read_command
+from model.choices import ReleaseState
+from model.commands import CommandRow, RecoverToleranceFault, Start, read_command
 from model.errors import NotFound, Refused
 from model.ids import CommandId, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.nodes import Slot
-from model.workflow import ReleaseState
 from registry.contact import boottime_s
 from registry.life import Life
 from registry.rounds import blaming_what_is_held, run_rounds
@@ -132,7 +132,7 @@ class CommandLoop:
         self, connection: AsyncConnection, rows: Sequence[CommandRow], writes: Writes, held: list[WorkflowRunnable]
     ) -> list[Outcome]:
         """Do what each command asks for; `held` gets what the driver holds from now on."""
-        starts: list[tuple[CommandRow, StartProcess]] = []
+        starts: list[tuple[CommandRow, Start]] = []
         recovers: list[tuple[CommandRow, RecoverToleranceFault]] = []
         outcomes: list[Outcome] = []
         for row in rows:
@@ -141,9 +141,9 @@ class CommandLoop:
             except Refused as error:
                 outcomes.append(Outcome(row, None, str(error)))
                 continue
-            if isinstance(command, StartProcess):
+            if isinstance(command, Start):
                 starts.append((row, command))
-            else:
+            elif isinstance(command, RecoverToleranceFault):
                 recovers.append((row, command))
         if starts:
             outcomes += await self._start(connection, starts, writes, held)
@@ -154,7 +154,7 @@ class CommandLoop:
     async def _start(
         self,
         connection: AsyncConnection,
-        starts: Sequence[tuple[CommandRow, StartProcess]],
+        starts: Sequence[tuple[CommandRow, Start]],
         writes: Writes,
         held: list[WorkflowRunnable],
     ) -> list[Outcome]:
@@ -241,7 +241,7 @@ class CommandLoop:
             )  # fmt: skip
 
 
-def _new_instance(command: StartProcess, plan: Plan) -> NewInstance:
+def _new_instance(command: Start, plan: Plan) -> NewInstance:
     spec = plan.spec
     return NewInstance(
         command.id,

@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from model.choices import OnWorkerLoss, Priority, TimeoutStrategy
 from model.graph import Graph
 from model.ids import TaskCode, WorkflowCode
-from model.workflow import OnWorkerLoss, Priority, TimeoutStrategy, WorkflowSpec
+from model.workflow import WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from master.plan import Plan
+from model.choices import FailureStrategy, OnWorkerLoss
 from model.ids import TaskCode
 from model.instances import TaskAttempt, WorkflowInstance
 from model.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
-from model.workflow import FailureStrategy, OnWorkerLoss
 
 T = TaskState
 _FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)

@@ -14,9 +14,9 @@ from dao.notify import KILL, TASK, notify
 from dao.task_instances import NewTask
 from dao.workflow_instances import InstanceEnd
 from master.runnable import Effect, Finish, KillTasks, QueueTask, TaskFinished, WorkflowRunnable
+from model.choices import OnWorkerLoss
 from model.ids import Epoch, WorkflowInstanceId
 from model.states import WorkflowState
-from model.workflow import OnWorkerLoss
 
 
 class Writes:

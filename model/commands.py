@@ -6,24 +6,27 @@ the fetch of the whole batch. What is wrong with a row is said in a sentence and
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeVar
 
+from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
+from model.command_moves import STARTING, CommandType
 from model.errors import Refused
-from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.instances import Parent
 from model.parameters import parse_parameters
-from model.workflow import GROUP_NAME, FailureStrategy, Priority
+from model.workflow import GROUP_NAME, NAME_LENGTH_MAX
+from model.zones import zone
 
-
-class CommandType(StrEnum):
-    """What a command asks for."""
-
-    START_PROCESS = "START_PROCESS"
-    RECOVER_TOLERANCE_FAULT_PROCESS = "RECOVER_TOLERANCE_FAULT_PROCESS"
+START_TASKS_BYTES_MAX = 1_048_576
+BACKFILL = "backfill"
+"""The name in the parameters of a COMPLEMENT_DATA under which its dates stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +44,45 @@ class CommandRow:
     worker_group: str | None
     created_at: str
     created_by: str
+    warning_type: str | None = None
+    alert_group: str | None = None
+    environment: str | None = None
+    dry_run: str | None = None
+    task_depend_type: str | None = None
+    start_tasks: str | None = None
+    schedule_time: str | None = None
+    time_zone: str | None = None
+    schedule_id: str | None = None
+    parent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class StartProcess:
-    """Start a new instance from the beginning. None means the definition's own value."""
+class Start:
+    """Make a new instance. None means the definition's own value.
+
+    `start_tasks` are names or codes; none means all tasks. `schedule_time` is aware UTC. `backfill` is the JSON text of
+    which dates to fill, of a COMPLEMENT_DATA.
+    """
 
     id: CommandId
+    type: CommandType
     workflow_code: WorkflowCode
-    workflow_version: int | None
-    params: Mapping[str, str]
-    priority: Priority | None
-    failure_strategy: FailureStrategy | None
-    worker_group: str | None
+    workflow_version: int | None = None
+    params: Mapping[str, str] = field(default_factory=dict)
+    priority: Priority | None = None
+    failure_strategy: FailureStrategy | None = None
+    worker_group: str | None = None
+    warning_type: WarningType = WarningType.NONE
+    alert_group: str | None = None
+    environment: str | None = None
+    dry_run: bool = False
+    depend_type: TaskDependType = TaskDependType.TASK_POST
+    start_tasks: tuple[str, ...] = ()
+    schedule_time: datetime | None = None
+    time_zone: str | None = None
+    schedule_id: ScheduleId | None = None
+    parent: Parent | None = None
+    backfill: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +93,99 @@ class RecoverToleranceFault:
     workflow_instance_id: WorkflowInstanceId
 
 
-Command = StartProcess | RecoverToleranceFault
+@dataclass(frozen=True, slots=True)
+class RecoverSerialWait:
+    """Let the next waiting instance of a workflow go on, if none is before it."""
+
+    id: CommandId
+    workflow_code: WorkflowCode
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Change the state of an instance as `model/command_moves.py` says.
+
+    `start_tasks` and `depend_type` are those of EXECUTE_TASK; `parent` is given when a task that stands for the
+    instance goes on in a new attempt.
+    """
+
+    id: CommandId
+    type: CommandType
+    workflow_instance_id: WorkflowInstanceId
+    depend_type: TaskDependType = TaskDependType.TASK_POST
+    start_tasks: tuple[str, ...] = ()
+    parent: Parent | None = None
+
+
+Command = Start | RecoverToleranceFault | RecoverSerialWait | Move
 
 E = TypeVar("E", bound=StrEnum)
 
 
 def read_command(row: CommandRow) -> Command:
     """The command that a row asks for. Raises `Refused` with the sentence why it asks for nothing sensible."""
-    if row.type == CommandType.START_PROCESS:
-        return StartProcess(
-            row.id,
-            WorkflowCode(_number(row.workflow_code, "workflow_code")),
-            None if row.workflow_version is None else _number(row.workflow_version, "workflow_version"),
-            parse_parameters(row.params or "{}", "params"),
-            _choice(Priority, row.priority, "priority"),
-            _choice(FailureStrategy, row.failure_strategy, "failure_strategy"),
-            _group(row.worker_group),
-        )
-    if row.type == CommandType.RECOVER_TOLERANCE_FAULT_PROCESS:
-        return RecoverToleranceFault(
-            row.id, WorkflowInstanceId(_number(row.workflow_instance_id, "workflow_instance_id"))
-        )
-    near = get_close_matches(row.type.upper(), list(CommandType), n=1)
-    cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(CommandType)}"
-    raise Refused(f'there is no command type "{row.type[:100]}"; {cure}')
+    try:
+        type_ = CommandType(row.type)
+    except ValueError:
+        near = get_close_matches(row.type.upper(), list(CommandType), n=1)
+        cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(CommandType)}"
+        raise Refused(f'there is no command type "{row.type[:100]}"; {cure}') from None
+    if type_ in STARTING:
+        return _start(row, type_)
+    if type_ is CommandType.RECOVER_SERIAL_WAIT and row.workflow_instance_id is None:
+        return RecoverSerialWait(row.id, WorkflowCode(_number(row.workflow_code, "workflow_code")))
+    instance = WorkflowInstanceId(_number(row.workflow_instance_id, "workflow_instance_id"))
+    if type_ is CommandType.RECOVER_TOLERANCE_FAULT_PROCESS:
+        return RecoverToleranceFault(row.id, instance)
+    move = Move(
+        row.id,
+        type_,
+        instance,
+        _choice(TaskDependType, row.task_depend_type, "task_depend_type") or TaskDependType.TASK_ONLY,
+        _start_tasks(row.start_tasks),
+        _parent(row.parent),
+    )
+    if type_ is CommandType.EXECUTE_TASK and not move.start_tasks:
+        raise Refused("EXECUTE_TASK needs start_tasks; name the tasks to run again")
+    return move
+
+
+def _start(row: CommandRow, type_: CommandType) -> Start:
+    params = parse_parameters(row.params or "{}", "params")
+    backfill = None
+    if type_ is CommandType.COMPLEMENT_DATA:
+        backfill = params.pop(BACKFILL, None)
+        if backfill is None:
+            raise Refused(
+                "COMPLEMENT_DATA needs dates; write params such as "
+                '{"backfill": {"from": "2026-01-01", "to": "2026-01-31"}}'
+            )
+    start = Start(
+        row.id,
+        type_,
+        WorkflowCode(_number(row.workflow_code, "workflow_code")),
+        None if row.workflow_version is None else _number(row.workflow_version, "workflow_version"),
+        params,
+        _choice(Priority, row.priority, "priority"),
+        _choice(FailureStrategy, row.failure_strategy, "failure_strategy"),
+        _group(row.worker_group),
+        _choice(WarningType, row.warning_type, "warning_type") or WarningType.NONE,
+        _name(row.alert_group, "alert_group"),
+        _name(row.environment, "environment"),
+        row.dry_run == "true",
+        _choice(TaskDependType, row.task_depend_type, "task_depend_type") or TaskDependType.TASK_POST,
+        _start_tasks(row.start_tasks),
+        _moment(row.schedule_time, "schedule_time"),
+        zone(row.time_zone).key if row.time_zone else None,
+        None if row.schedule_id is None else ScheduleId(_number(row.schedule_id, "schedule_id")),
+        _parent(row.parent),
+        backfill,
+    )
+    if type_ is CommandType.START_CURRENT_TASK_PROCESS and not start.start_tasks:
+        raise Refused("START_CURRENT_TASK_PROCESS needs start_tasks; name the tasks to begin with")
+    if type_ is CommandType.SCHEDULER and start.schedule_time is None:
+        raise Refused("SCHEDULER needs schedule_time, the time that its run is for")
+    return start
 
 
 def _number(value: str | None, field: str) -> int:
@@ -105,6 +203,12 @@ def _group(value: str | None) -> str | None:
     return value or None
 
 
+def _name(value: str | None, field: str) -> str | None:
+    if value and (len(value) > NAME_LENGTH_MAX or not value.isprintable()):
+        raise Refused(f"{field} must be a name of at most {NAME_LENGTH_MAX} printable characters")
+    return value or None
+
+
 def _choice(kind: type[E], value: str | None, field: str) -> E | None:
     if value is None:
         return None
@@ -112,3 +216,38 @@ def _choice(kind: type[E], value: str | None, field: str) -> E | None:
         return kind(value.upper())
     except ValueError:
         raise Refused(f'{field} "{value[:100]}" is unknown; use one of {", ".join(kind)}') from None
+
+
+def _moment(value: str | None, field: str) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Refused(f"{field} must be a time such as 2026-01-31 05:00:00+00, not {value[:40]}") from None
+
+
+def _start_tasks(value: str | None) -> tuple[str, ...]:
+    """Names or codes, from a JSON list or a text with commas."""
+    text = (value or "").strip()
+    if len(text) > START_TASKS_BYTES_MAX:
+        raise Refused(f"start_tasks is longer than {START_TASKS_BYTES_MAX} characters; name fewer tasks")
+    if not text.startswith("["):
+        return tuple(name for part in text.split(",") if (name := part.strip()))
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Refused('start_tasks is no valid JSON list; write one such as ["extract", "load"]') from None
+    if not all(isinstance(each, str | int) and not isinstance(each, bool) for each in given):
+        raise Refused("start_tasks must be a list of names or codes of tasks")
+    return tuple(str(each) for each in given)
+
+
+def _parent(value: str | None) -> Parent | None:
+    if value is None:
+        return None
+    parts = value.split("/")
+    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
+        raise Refused(f'parent "{value[:100]}" must be instance/task code/attempt/index; masters write it')
+    instance, code, attempt, index = map(int, parts)
+    return Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index)

@@ -13,6 +13,7 @@ CommandId = NewType("CommandId", int)
 WorkflowCode = NewType("WorkflowCode", int)
 WorkflowInstanceId = NewType("WorkflowInstanceId", int)
 TaskInstanceId = NewType("TaskInstanceId", int)
+ScheduleId = NewType("ScheduleId", int)
 
 TaskCode = NewType("TaskCode", int)
 """A task's number within its workflow definition; stable over versions as long as its name is."""

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
+from model.choices import FailureStrategy, Priority
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
-from model.states import TaskState
-from model.workflow import FailureStrategy, Priority
+from model.states import TaskState, WorkflowState
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """Which attempt of which task stands for a sub-workflow, and which of its children that is (from 0)."""
+
+    instance: WorkflowInstanceId
+    code: TaskCode
+    attempt: int
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.instance}/{self.code}/{self.attempt}/{self.index}"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkflowInstance:
-    """One run of one version of a workflow, as its owner knows it; `params` is a JSON object as text."""
+    """One run of one version of a workflow, as its owner knows it.
+
+    `params` is a JSON object as text: project, global and startup parameters, resolved; `startup_names` a JSON list of
+    those that nothing overrides. `schedule_time` is aware UTC. `scope` limits it to some tasks; None = all.
+    """
 
     id: WorkflowInstanceId
     workflow_code: WorkflowCode
@@ -20,16 +38,33 @@ class WorkflowInstance:
     priority: Priority
     worker_group: str
     params: str
+    state: WorkflowState = WorkflowState.RUNNING_EXECUTION
+    requested_state: WorkflowState | None = None
+    startup_names: str = "[]"
+    schedule_time: datetime | None = None
+    time_zone: str = "UTC"
+    dry_run: bool = False
+    environment: str | None = None
+    scope: frozenset[TaskCode] | None = None
+    depth: int = 0
+    parent: Parent | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TaskAttempt:
-    """The latest attempt of a task: its number (from 1), where it stands, and how many retries it stands for."""
+    """The latest attempt of a task: its number (from 1), where it stands, and how many retries it stands for.
+
+    One that is not `valid` only tells its number: the task is to run again. `outputs` is a JSON object as text or None,
+    `branch` the tasks that it chose if it is one that chooses.
+    """
 
     code: TaskCode
     attempt: int
     state: TaskState
     retries: int = 0
+    valid: bool = True
+    outputs: str | None = None
+    branch: frozenset[TaskCode] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +75,24 @@ class TaskEnd:
     code: TaskCode
     attempt: int
     state: TaskState
+    outputs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnd:
+    """The end of a child of an attempt, as `task_event` tells it."""
+
+    workflow_instance_id: WorkflowInstanceId
+    code: TaskCode
+    attempt: int
+    index: int
+    state: WorkflowState
+    outputs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HaltAsked:
+    """Somebody wants a pause or a stop of an instance, as `task_event` tells it: READY_PAUSE or READY_STOP."""
+
+    workflow_instance_id: WorkflowInstanceId
+    state: WorkflowState

@@ -1,7 +1,8 @@
 """The states of workflow and task instances, and the only ways from one to another.
 
 This list exists once: the runnables assert it, the triggers in `sql/schema.sql` are made from it
-(`dao/schema.py`), and `docs/states.md` is drawn from it. Source: semantics of Apache DolphinScheduler's states.
+(`dao/schema.py`), and `docs/states.md` is drawn from it. What commands do to the states of an instance is the table in
+`model/command_moves.py`, whose every move is in here. Source: semantics of Apache DolphinScheduler's states.
 """
 
 from __future__ import annotations
@@ -13,20 +14,33 @@ from enum import StrEnum
 class WorkflowState(StrEnum):
     """Where a workflow instance stands."""
 
+    SUBMITTED_SUCCESS = "SUBMITTED_SUCCESS"
+    SERIAL_WAIT = "SERIAL_WAIT"
+    WAIT_TO_RUN = "WAIT_TO_RUN"
     RUNNING_EXECUTION = "RUNNING_EXECUTION"
+    READY_PAUSE = "READY_PAUSE"
+    READY_STOP = "READY_STOP"
     FAILOVER = "FAILOVER"
     SUCCESS = "SUCCESS"
     FAILURE = "FAILURE"
+    PAUSE = "PAUSE"
+    STOP = "STOP"
 
     @property
     def is_final(self) -> bool:
         """Whether nothing happens any more unless a command asks for it."""
         return self in _FINAL_WORKFLOW
 
+    @property
+    def is_driven(self) -> bool:
+        """Whether a master drives it."""
+        return self in _DRIVEN
+
 
 class TaskState(StrEnum):
     """Where one attempt of a task stands."""
 
+    SUBMITTED_SUCCESS = "SUBMITTED_SUCCESS"
     DELAY_EXECUTION = "DELAY_EXECUTION"
     QUEUED = "QUEUED"
     DISPATCH = "DISPATCH"
@@ -34,7 +48,9 @@ class TaskState(StrEnum):
     SUCCESS = "SUCCESS"
     FAILURE = "FAILURE"
     KILL = "KILL"
+    PAUSE = "PAUSE"
     NEED_FAULT_TOLERANCE = "NEED_FAULT_TOLERANCE"
+    FORCED_SUCCESS = "FORCED_SUCCESS"
 
     @property
     def is_final(self) -> bool:
@@ -42,8 +58,11 @@ class TaskState(StrEnum):
         return self in _FINAL_TASK
 
 
-_FINAL_WORKFLOW = frozenset({WorkflowState.SUCCESS, WorkflowState.FAILURE})
-_FINAL_TASK = frozenset({TaskState.SUCCESS, TaskState.FAILURE, TaskState.KILL, TaskState.NEED_FAULT_TOLERANCE})
+W, T = WorkflowState, TaskState
+
+_FINAL_WORKFLOW = frozenset({W.SUCCESS, W.FAILURE, W.PAUSE, W.STOP})
+_DRIVEN = frozenset({W.RUNNING_EXECUTION, W.READY_PAUSE, W.READY_STOP})
+_FINAL_TASK = frozenset({T.SUCCESS, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE, T.FORCED_SUCCESS})
 
 
 class WaitReason(StrEnum):
@@ -55,23 +74,38 @@ class WaitReason(StrEnum):
     """The task's `retry_interval` after the failure before."""
 
 
-W, T = WorkflowState, TaskState
+# A final instance leaves its state only by a command that recovers, repeats or executes.
+_AGAIN = frozenset({W.RUNNING_EXECUTION})
 
 WORKFLOW_TRANSITIONS: Mapping[WorkflowState, frozenset[WorkflowState]] = {
-    W.RUNNING_EXECUTION: frozenset({W.FAILOVER, W.SUCCESS, W.FAILURE}),
-    W.FAILOVER: frozenset({W.RUNNING_EXECUTION, W.FAILURE}),
-    W.SUCCESS: frozenset(),
-    W.FAILURE: frozenset(),
+    W.SUBMITTED_SUCCESS: frozenset({W.SERIAL_WAIT, W.WAIT_TO_RUN, W.RUNNING_EXECUTION, W.PAUSE, W.STOP}),
+    W.SERIAL_WAIT: frozenset({W.RUNNING_EXECUTION, W.PAUSE, W.STOP}),
+    W.WAIT_TO_RUN: frozenset({W.RUNNING_EXECUTION, W.PAUSE, W.STOP}),
+    W.RUNNING_EXECUTION: frozenset({W.READY_PAUSE, W.READY_STOP, W.FAILOVER, W.SUCCESS, W.FAILURE}),
+    W.READY_PAUSE: frozenset({W.READY_STOP, W.FAILOVER, W.PAUSE, W.SUCCESS, W.FAILURE}),
+    W.READY_STOP: frozenset({W.FAILOVER, W.STOP, W.SUCCESS, W.FAILURE}),
+    W.FAILOVER: frozenset({W.RUNNING_EXECUTION, W.READY_PAUSE, W.READY_STOP, W.FAILURE}),
+    W.SUCCESS: _AGAIN,
+    W.FAILURE: _AGAIN,
+    W.PAUSE: _AGAIN,
+    W.STOP: _AGAIN,
 }
 
+# What a person may yet declare a success.
+_FORCED = frozenset({T.FORCED_SUCCESS})
+
 TASK_TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
-    T.DELAY_EXECUTION: frozenset({T.QUEUED, T.KILL}),
+    T.SUBMITTED_SUCCESS: frozenset({T.DELAY_EXECUTION, T.QUEUED, T.KILL, T.PAUSE}),
+    T.DELAY_EXECUTION: frozenset({T.QUEUED, T.KILL, T.PAUSE}),
     # Straight to RUNNING_EXECUTION: the claim itself is the record, written before the process exists.
-    T.QUEUED: frozenset({T.DISPATCH, T.RUNNING_EXECUTION, T.KILL}),
+    T.QUEUED: frozenset({T.DISPATCH, T.RUNNING_EXECUTION, T.KILL, T.PAUSE}),
     T.DISPATCH: frozenset({T.RUNNING_EXECUTION, T.QUEUED, T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE}),
-    T.RUNNING_EXECUTION: frozenset({T.SUCCESS, T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE}),
+    # PAUSE: of a task that stands for another workflow, which was paused.
+    T.RUNNING_EXECUTION: frozenset({T.SUCCESS, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE}),
     T.SUCCESS: frozenset(),
-    T.FAILURE: frozenset(),
-    T.KILL: frozenset(),
-    T.NEED_FAULT_TOLERANCE: frozenset(),
+    T.FAILURE: _FORCED,
+    T.KILL: _FORCED,
+    T.PAUSE: frozenset(),
+    T.NEED_FAULT_TOLERANCE: _FORCED,
+    T.FORCED_SUCCESS: frozenset(),
 }

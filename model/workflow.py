@@ -6,112 +6,47 @@ are checked here, and each error names the task and the field.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from datetime import date, time
 from difflib import get_close_matches
-from enum import StrEnum
 from itertools import chain
-from math import isfinite
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from model.choices import ExecutionType, FailureStrategy, Flag, OnWorkerLoss, Priority, TimeoutStrategy
 from model.errors import Refused
 from model.graph import Graph, find_cycle
 from model.ids import TaskCode
-from model.parameters import is_storable
+from model.local_params import LocalParams, misfit
+from model.parameter_text import ParameterValue, plain_data
+from model.zones import zone
 
 MINUTES_MAX = 366 * 24 * 60
 RETRIES_MAX = 1_000
 TASKS_MAX = 10_000
 NAME_LENGTH_MAX = 200
-NESTING_MAX = 50
 TASK_CODE_MAX = 2**31 - 1
 DEFAULT_WORKER_GROUP = "default"
 GROUP_NAME = r"[\w.-]{1,100}"
 _MISFIT = "misfit"
 
 
-class Priority(StrEnum):
-    """How urgent; of a workflow first, of a task within its workflow second."""
-
-    HIGHEST = "HIGHEST"
-    HIGH = "HIGH"
-    MEDIUM = "MEDIUM"
-    LOW = "LOW"
-    LOWEST = "LOWEST"
-
-
-class FailureStrategy(StrEnum):
-    """What a task's failure for good means to the rest of its workflow."""
-
-    CONTINUE = "CONTINUE"
-    """Independent branches run to their end, then FAILURE."""
-    END = "END"
-    """Nothing new starts, running tasks are killed, then FAILURE."""
-
-
-class OnWorkerLoss(StrEnum):
-    """What happens to a task whose worker vanished: it may have had side effects."""
-
-    RETRY = "retry"
-    FAIL = "fail"
-
-
-class TimeoutStrategy(StrEnum):
-    """What happens to an attempt that takes longer than its timeout."""
-
-    WARN = "WARN"
-    """It goes on; its worker logs a warning."""
-    FAILED = "FAILED"
-    """It is killed and has failed, so that a retry may follow."""
-    WARNFAILED = "WARNFAILED"
-    """Both."""
-
-
-class ReleaseState(StrEnum):
-    """Only ONLINE can be started."""
-
-    ONLINE = "ONLINE"
-    OFFLINE = "OFFLINE"
-
-
-def _as_text(value: Any) -> Any:
-    """Parameters are text; numbers, booleans and dates of YAML are taken as a person would read them."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if value is None:
-        return ""
-    if isinstance(value, (dict, list)):
-        return json.dumps(_plain_data(value), ensure_ascii=False, default=str)
-    return value if isinstance(value, str) else str(value)
-
-
-def _plain_data(value: Any) -> Any:
-    """`value`, if a database takes it as JSON: found here, with the task's name, and not when it is saved or run."""
-    pending = [(value, 0)]
-    while pending:
-        part, depth = pending.pop()
-        if depth > NESTING_MAX:
-            raise ValueError(f"must not be nested deeper than {NESTING_MAX} levels")
-        if isinstance(part, dict):
-            pending += ((each, depth + 1) for each in chain(part, part.values()))
-        elif isinstance(part, list | tuple):
-            pending += ((each, depth + 1) for each in part)
-        elif isinstance(part, str) and not is_storable(part):
-            raise ValueError("must not hold a NUL or half a character, which no process takes")
-        elif isinstance(part, float) and not isfinite(part):
-            raise ValueError(f"must not hold the number {part}; write it in quotes")
-        elif not isinstance(part, str | int | float | date | time | None):
-            raise ValueError(f"must not hold a {type(part).__name__}; JSON has texts, numbers, lists and objects")
-    return value
-
-
 Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
-ParameterValue = Annotated[str, BeforeValidator(_as_text), AfterValidator(_plain_data)]
 GroupName = Annotated[str, Field(pattern=f"^{GROUP_NAME}$")]
+TenantName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]{0,31}$")]
+
+
+def _flag(value: Any) -> Any:
+    """YAML reads a bare NO as text or as false, depending on its version."""
+    return ("YES" if value else "NO") if isinstance(value, bool) else value
+
+
+def _zone_name(name: str) -> str:
+    try:
+        return zone(name).key
+    except Refused as error:
+        raise ValueError(str(error)) from None
 
 
 Minutes = Annotated[float, Field(ge=0, le=MINUTES_MAX, allow_inf_nan=False)]
@@ -122,14 +57,16 @@ class TaskSpec(BaseModel):
     """One task of a workflow. `after` names the tasks that must have succeeded before it.
 
     `retry_times` attempts follow a FAILURE, each `retry_interval` after the one before. `delay_time` passes between
-    the moment it is ready and the queue. `timeout` counts from its start on the worker.
+    the moment it is ready and the queue. `timeout` counts from its start on the worker. `flag` NO forbids it: it is
+    passed over. `cache` reuses what an earlier success with the same parameters gave. `tenant` is the user of the
+    operating system that it runs as.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Name
     type: str = Field(min_length=1, max_length=100)
-    params: Annotated[dict[str, Any], AfterValidator(_plain_data)] = {}
+    params: Annotated[dict[str, Any], AfterValidator(plain_data)] = {}
     after: tuple[str, ...] = ()
     priority: Priority = Priority.MEDIUM
     worker_group: GroupName | None = None
@@ -139,11 +76,21 @@ class TaskSpec(BaseModel):
     delay_time: Minutes = 0
     timeout: Minutes = 0
     timeout_strategy: TimeoutStrategy = TimeoutStrategy.FAILED
+    flag: Annotated[Flag, BeforeValidator(_flag)] = Flag.YES
+    local_params: LocalParams = ()
+    cache: bool = False
+    environment: Name | None = None
+    tenant: TenantName | None = None
     code: Annotated[int, Field(gt=0, le=TASK_CODE_MAX)] | None = None
 
 
 class WorkflowSpec(BaseModel):
-    """The content of one version of a workflow. Make one with `WorkflowSpec.parse`, which words the errors."""
+    """The content of one version of a workflow. Make one with `WorkflowSpec.parse`, which words the errors.
+
+    `params` are its global parameters; `outputs` names those that a run gives to the workflow above it. A run that
+    takes longer than `timeout_minutes` is only warned of. Time expressions are reckoned in `time_zone` unless a
+    schedule says another.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -151,7 +98,13 @@ class WorkflowSpec(BaseModel):
     priority: Priority = Priority.MEDIUM
     failure_strategy: FailureStrategy = FailureStrategy.CONTINUE
     worker_group: GroupName = DEFAULT_WORKER_GROUP
-    params: Annotated[dict[str, ParameterValue], AfterValidator(_plain_data)] = {}
+    execution_type: ExecutionType = ExecutionType.PARALLEL
+    timeout_minutes: Minutes = 0
+    time_zone: Annotated[str, AfterValidator(_zone_name)] = "UTC"
+    environment: Name | None = None
+    tenant: TenantName | None = None
+    params: Annotated[dict[str, ParameterValue], AfterValidator(plain_data)] = {}
+    outputs: tuple[str, ...] = ()
     tasks: tuple[TaskSpec, ...] = Field(max_length=TASKS_MAX)
 
     @model_validator(mode="after")
@@ -173,6 +126,11 @@ class WorkflowSpec(BaseModel):
                     near = get_close_matches(before, names, n=1)
                     cure = f'did you mean "{near[0]}"?' if near else "add that task or remove it"
                     raise _misfit(place, f'task "{task.name}" waits for "{before}", which does not exist; {cure}')
+            for param in task.local_params:
+                if sentence := misfit(param):
+                    raise _misfit(place, f'task "{task.name}": {sentence}')
+            if len({param.name for param in task.local_params}) < len(task.local_params):
+                raise _misfit(place, f'task "{task.name}" has two local_params of one name; give each its own')
             if len(set(task.after)) < len(task.after):
                 raise _misfit(place, f'task "{task.name}" names the same task twice in its "after"; once is enough')
         cycle = find_cycle({task.name: task.after for task in self.tasks})

@@ -19,10 +19,11 @@ from dao import demo as tables
 from dao.database import Database
 from dao.demo import Tally
 from dao.nodes import NodeRow
+from model.choices import ReleaseState
 from model.errors import Unavailable
 from model.ids import Epoch, WorkflowCode
 from model.nodes import NodeKind, Slot
-from model.workflow import ReleaseState, WorkflowSpec
+from model.workflow import WorkflowSpec
 from shoal.demo_summary import Summary
 from shoal.demo_view import MasterPicture, Picture, View
 from shoal.embedded.server import EmbeddedPostgres

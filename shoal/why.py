@@ -140,7 +140,7 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
     match task.state:
         case None:
             return _not_begun(task, run_state)
-        case TaskState.DELAY_EXECUTION:
+        case TaskState.DELAY_EXECUTION | TaskState.SUBMITTED_SUCCESS:
             return _waits_for_a_time(task)
         case TaskState.QUEUED:
             return _queued(task)
@@ -151,6 +151,12 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
             if run_state.is_final:
                 return Why(f"{lost}, and its run has ended as {run_state}.", f"See the run: shoal show {task.run}")
             return Why(f"{lost}; its master is about to decide on a new attempt.", f"Then: shoal show {task.run}")
+        case TaskState.PAUSE:
+            return Why(f"{task.name} was held back by a pause.", f"Go on: shoal resume {task.run}")
+        case TaskState.FORCED_SUCCESS:
+            return Why(
+                f"{task.name} failed and was declared a success.", f"Go on from it: shoal rerun {task.run} --failed"
+            )
         case TaskState.SUCCESS:
             return Why(f"{task.name} has ended: SUCCESS in {duration(task.since_s)}.", f"Its log: shoal log {task.id}")
         case TaskState.FAILURE | TaskState.KILL:

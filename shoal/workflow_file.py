@@ -14,8 +14,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from model.choices import ReleaseState
 from model.errors import NotFound, Refused
-from model.workflow import InvalidWorkflow, Name, Problem, ReleaseState, WorkflowSpec
+from model.workflow import InvalidWorkflow, Name, Problem, WorkflowSpec
 from shoal.yaml_lines import BYTES_MAX, BadYaml, Document, Number, read_documents
 from worker.tasks.catalog import TaskCatalog
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import structlog
 
 from dao.task_claims import ClaimedTask, Report
+from model.choices import TimeoutStrategy
 from model.errors import Fenced, ShoalError
 from model.ids import Epoch
 from model.parameters import parse_parameters
 from model.states import TaskState
-from model.workflow import TimeoutStrategy
 from worker.environment import task_environment
 from worker.settings import WorkerSettings
 from worker.task_log import LogFile, LogName

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.workflow import FailureStrategy, Priority
+from model.choices import FailureStrategy, Priority
 from shoal.cli.call import Call
 from shoal.cli.verbs import verb
 
@@ -141,8 +141,8 @@ async def run(
     import json
 
     from dao import commands, definitions
+    from model.choices import ReleaseState
     from model.errors import Refused
-    from model.workflow import ReleaseState
     from shoal.cli.answer import hint, json_fields, print_json, say
     from shoal.waiting import follow_command
     from shoal.words import counted, duration, plain

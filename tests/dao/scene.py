@@ -16,9 +16,9 @@ from dao.nodes import Me, NodeRow
 from dao.task_claims import ClaimedTask
 from dao.task_instances import NewTask
 from dao.workflow_instances import NewInstance
+from model.choices import FailureStrategy, Priority
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.nodes import NodeKind, ProcessIdentity
-from model.workflow import FailureStrategy, Priority
 from tests.eventually import eventually
 
 

@@ -10,10 +10,10 @@ from sqlalchemy import text
 from dao import commands
 from dao.commands import Outcome
 from dao.errors import BadData
+from model.choices import FailureStrategy, Priority
 from model.commands import CommandRow
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.nodes import Slot
-from model.workflow import FailureStrategy, Priority
 from tests.dao.scene import Scene
 
 ALL = Slot(0, 1)

@@ -6,11 +6,11 @@ import pytest
 
 from dao import lists, nodes, task_claims
 from dao.task_claims import Report
+from model.choices import Priority
 from model.errors import NotFound
 from model.ids import WorkflowInstanceId
 from model.nodes import Heartbeat
 from model.states import TaskState, WorkflowState
-from model.workflow import Priority
 from tests.dao.scene import Scene
 
 

@@ -14,11 +14,11 @@ import pytest
 from dao import schema
 from dao.database import SESSION_SETTINGS, Database
 from dao.errors import BadData
+from model.choices import FailureStrategy, Priority, ReleaseState
 from model.errors import Refused, Unavailable
 from model.nodes import NodeKind, NodeState
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
 from model.transition_sql import transition_trigger
-from model.workflow import FailureStrategy, Priority, ReleaseState
 from tests.dao.scene import Scene
 
 SQL = Path(schema.__file__).parent.parent / "sql"

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from dao import commands, definitions
+from model.choices import ReleaseState
 from model.commands import CommandRow, read_command
 from model.errors import Refused
 from model.ids import WorkflowCode
 from model.nodes import Slot
-from model.workflow import ReleaseState, WorkflowSpec
+from model.workflow import WorkflowSpec
 from tests.dao.scene import Scene
 from tests.servers.postgres import binaries
 

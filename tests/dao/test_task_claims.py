@@ -9,9 +9,9 @@ import pytest
 from dao import task_claims
 from dao.nodes import Me
 from dao.task_claims import ClaimedTask, Report
+from model.choices import Priority
 from model.ids import TaskInstanceId
 from model.states import TaskState
-from model.workflow import Priority
 from tests.dao.scene import Scene
 
 

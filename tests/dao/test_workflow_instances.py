@@ -10,9 +10,9 @@ from dao import workflow_instances
 from dao.errors import BadData
 from dao.nodes import Me
 from dao.workflow_instances import InstanceEnd, NewInstance, OwnershipLost
+from model.choices import FailureStrategy, Priority
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.states import WorkflowState
-from model.workflow import FailureStrategy, Priority
 from tests.dao.scene import Scene
 
 

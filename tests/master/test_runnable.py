@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from master.plan import Plan
 from master.runnable import Adopted, Effect, Finish, KillTasks, QueueTask, Started, TaskFinished, Wait
 from master.runnable import WorkflowRunnable as Runnable
+from model.choices import FailureStrategy
 from model.ids import TaskCode
 from model.instances import TaskAttempt
 from model.states import TaskState as T
 from model.states import WaitReason, WorkflowState
-from model.workflow import FailureStrategy
 from tests.master.world import World, a_plan, a_runnable, plans
 
 END, CONTINUE = FailureStrategy.END, FailureStrategy.CONTINUE

@@ -15,11 +15,12 @@ from hypothesis.strategies import DrawFn
 from master.plan import Plan
 from master.runnable import Adopted, Effect, Event, Finish, KillTasks, QueueTask, Started, TaskFinished, Wait
 from master.runnable import WorkflowRunnable as Runnable
+from model.choices import FailureStrategy, OnWorkerLoss, Priority
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import TaskAttempt, WorkflowInstance
 from model.states import TaskState as T
 from model.states import WaitReason, WorkflowState
-from model.workflow import FailureStrategy, OnWorkerLoss, Priority, WorkflowSpec
+from model.workflow import WorkflowSpec
 
 LOSSES_MAX = 3
 

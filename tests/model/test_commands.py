@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.commands import CommandRow, CommandType, RecoverToleranceFault, StartProcess, read_command
+from model.choices import FailureStrategy, Priority
+from model.commands import CommandRow, CommandType, RecoverToleranceFault, Start, read_command
 from model.errors import Refused
 from model.ids import CommandId
-from model.workflow import FailureStrategy, Priority
 
 ID = CommandId(7)
 START = CommandRow(ID, "START_PROCESS", "1001", None, None, None, None, None, None, "2026-01-31", "ada")
@@ -38,14 +38,14 @@ def fault(row: CommandRow, **changed: Any) -> str:
 
 
 def test_a_start_needs_its_type_and_the_workflow_and_nothing_else() -> None:
-    assert read_command(START) == StartProcess(ID, 1001, None, {}, None, None, None)  # type: ignore[arg-type]
+    assert read_command(START) == Start(ID, 1001, None, {}, None, None, None)  # type: ignore[arg-type]
 
 
 def test_a_start_may_say_everything() -> None:
     row = CommandRow(
         ID, "START_PROCESS", "1001", "3", None, '{"day": 1}', "high", "end", "gpu", "2026-01-31", "ada"
     )  # fmt: skip
-    assert read_command(row) == StartProcess(
+    assert read_command(row) == Start(
         ID, 1001, 3, {"day": "1"}, Priority.HIGH, FailureStrategy.END, "gpu"  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -56,7 +56,7 @@ def test_a_take_over_names_its_instance() -> None:
 
 def test_an_empty_worker_group_is_none_of_its_own() -> None:
     command = read_command(replace(START, worker_group=""))
-    assert isinstance(command, StartProcess)
+    assert isinstance(command, Start)
     assert command.worker_group is None
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.choices import Priority
 from model.errors import Refused
-from model.workflow import NESTING_MAX, TASK_CODE_MAX, TASKS_MAX, InvalidWorkflow, Priority, WorkflowSpec
+from model.workflow import NESTING_MAX, TASK_CODE_MAX, TASKS_MAX, InvalidWorkflow, WorkflowSpec
 
 TASK = {"name": "a", "type": "SHELL"}
 

@@ -17,7 +17,7 @@ reason; cancellation means that the task is to be killed: clean up (processes fi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from model.choices import ParameterType
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.states import TaskState
 
@@ -67,6 +68,7 @@ class TaskContext:
     """What a task is given beside its parameters.
 
     `attempt` counts from 1. `values` is what each `${name}` stands for; they are already put into the parameters.
+    `types` says which of them are no VARCHAR. `data_source` gives the URL of a named data source, with its password.
     """
 
     workflow_instance_id: WorkflowInstanceId
@@ -78,6 +80,8 @@ class TaskContext:
     processes: ProcessRunner
     make_folder: Callable[[], Path]
     make_environment: Callable[[], Mapping[str, str]]
+    types: Mapping[str, ParameterType] = field(default_factory=dict)
+    data_source: Callable[[str], Awaitable[str]] | None = None
 
     @cached_property
     def folder(self) -> Path:

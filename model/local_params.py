@@ -1,0 +1,96 @@
+"""Parameters of one task: IN values that its texts may use, OUT values that it gives to the tasks after it.
+
+    local_params:
+      day: $[yyyy-MM-dd-1]
+      limit: {type: INTEGER, value: 10}
+      rows: {direct: OUT, type: INTEGER}
+
+or as the list that DolphinScheduler writes, each entry with `name`, `direct`, `type` and `value`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from model.choices import Direct, ParameterType
+from model.errors import Refused
+from model.parameter_text import ParameterValue
+
+NAME = r"^[A-Za-z_][A-Za-z0-9_.]*$"
+"""What `${name}` can name."""
+
+
+class LocalParam(BaseModel):
+    """One parameter of a task. An IN without a value takes what the tasks before give; an OUT's is its default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(max_length=200, pattern=NAME)
+    direct: Direct = Direct.IN
+    type: ParameterType = ParameterType.VARCHAR
+    value: ParameterValue = ""
+
+
+def _as_list(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    return [
+        {**value, "name": name} if isinstance(value, Mapping) else {"name": name, "value": value}
+        for name, value in given.items()
+    ]
+
+
+LocalParams = Annotated[tuple[LocalParam, ...], BeforeValidator(_as_list)]
+
+
+def _list(text: str) -> list[Any]:
+    value = json.loads(text)
+    if not isinstance(value, list):
+        raise ValueError("no list")  # noqa: TRY004 - the caller takes ValueError for a misfit
+    return value
+
+
+def _truth(text: str) -> bool:
+    return {"true": True, "false": False}[text.lower()]
+
+
+_READ: Mapping[ParameterType, tuple[Callable[[str], object], str]] = {
+    ParameterType.VARCHAR: (str, "a text"),
+    ParameterType.INTEGER: (int, "a whole number"),
+    ParameterType.LONG: (int, "a whole number"),
+    ParameterType.FLOAT: (float, "a number"),
+    ParameterType.DOUBLE: (float, "a number"),
+    ParameterType.DATE: (date.fromisoformat, "a date such as 2026-01-31"),
+    ParameterType.TIME: (time.fromisoformat, "a time such as 05:00:00"),
+    ParameterType.TIMESTAMP: (datetime.fromisoformat, "a time such as 2026-01-31 05:00:00"),
+    ParameterType.BOOLEAN: (_truth, "true or false"),
+    ParameterType.LIST: (_list, "a JSON list such as [1, 2]"),
+    ParameterType.FILE: (str, "a file's name"),
+}
+
+
+def typed(type_: ParameterType, name: str, value: str) -> object:
+    """The value that a text stands for; None for an empty one that is no text. Raises `Refused`, naming it."""
+    read, form = _READ[type_]
+    if not value and type_ not in (ParameterType.VARCHAR, ParameterType.FILE):
+        return None
+    try:
+        return read(value)
+    except (ValueError, KeyError, RecursionError):
+        raise Refused(f'parameter "{name}" is {type_} and must be {form}') from None
+
+
+def misfit(param: LocalParam) -> str | None:
+    """What is wrong with a value that stands in the definition; None while it waits for a replacement."""
+    if "$" in param.value:
+        return None
+    try:
+        typed(param.type, param.name, param.value)
+    except Refused as error:
+        return str(error)
+    return None
