@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from model.ids import TaskCode
@@ -12,12 +12,14 @@ from model.ids import TaskCode
 class Graph:
     """A directed acyclic graph of tasks.
 
-    `successors` and `predecessor_count` have an entry for every task; `roots` are those that wait for nobody, in the
-    order of the definition.
+    `successors`, `predecessors` and `depth` have an entry for every task; `depth` is the length of the longest way to
+    it, so a task is always deeper than those before it. `roots` are those that wait for nobody, in the order of the
+    definition.
     """
 
     successors: Mapping[TaskCode, tuple[TaskCode, ...]]
-    predecessor_count: Mapping[TaskCode, int]
+    predecessors: Mapping[TaskCode, tuple[TaskCode, ...]]
+    depth: Mapping[TaskCode, int]
     roots: tuple[TaskCode, ...]
 
     @classmethod
@@ -27,11 +29,61 @@ class Graph:
         for code, befores in predecessors.items():
             for before in befores:
                 successors[before].append(code)
+        roots = tuple(code for code, befores in predecessors.items() if not befores)
         return cls(
             {code: tuple(after) for code, after in successors.items()},
-            {code: len(befores) for code, befores in predecessors.items()},
-            tuple(code for code, befores in predecessors.items() if not befores),
+            {code: tuple(befores) for code, befores in predecessors.items()},
+            _depths(predecessors, successors, roots),
+            roots,
         )
+
+    def with_all_before(self, codes: Iterable[TaskCode]) -> frozenset[TaskCode]:
+        """These and whatever leads to them."""
+        return _closure(codes, self.predecessors)
+
+    def with_all_after(self, codes: Iterable[TaskCode]) -> frozenset[TaskCode]:
+        """These and whatever follows from them."""
+        return _closure(codes, self.successors)
+
+    def nearest(self, codes: Collection[TaskCode]) -> frozenset[TaskCode]:
+        """Those of `codes` that stand before no other of them. Walks up no further than the least deep of them."""
+        highest = min(self.depth[code] for code in codes)
+        pending, passed = list(codes), set[TaskCode]()
+        while pending:
+            for before in self.predecessors[pending.pop()]:
+                if before not in passed and self.depth[before] >= highest:
+                    passed.add(before)
+                    pending.append(before)
+        return frozenset(codes) - passed
+
+
+def _depths(
+    predecessors: Mapping[TaskCode, Sequence[TaskCode]],
+    successors: Mapping[TaskCode, Sequence[TaskCode]],
+    roots: Iterable[TaskCode],
+) -> dict[TaskCode, int]:
+    depth = dict.fromkeys(predecessors, 0)
+    left = {code: len(befores) for code, befores in predecessors.items()}
+    pending = list(roots)
+    while pending:
+        code = pending.pop()
+        for after in successors[code]:
+            depth[after] = max(depth[after], depth[code] + 1)
+            left[after] -= 1
+            if left[after] == 0:
+                pending.append(after)
+    return depth
+
+
+def _closure(codes: Iterable[TaskCode], next_to: Mapping[TaskCode, Sequence[TaskCode]]) -> frozenset[TaskCode]:
+    pending = list(codes)
+    found = set(pending)
+    while pending:
+        for each in next_to[pending.pop()]:
+            if each not in found:
+                found.add(each)
+                pending.append(each)
+    return frozenset(found)
 
 
 def find_cycle(predecessors: Mapping[str, Iterable[str]]) -> list[str] | None:
