@@ -1,0 +1,56 @@
+"""The logic task types, which run in the master, and what is wrong with one of them when a definition is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any
+
+from model.logic.conditions import ConditionsParams
+from model.logic.dependent import DependentParams
+from model.logic.dynamic import DynamicParams
+from model.logic.fields import InvalidParams, LogicParams
+from model.logic.sub_process import SubProcessParams
+from model.logic.switch import SwitchParams
+
+LOGIC_TYPES: Mapping[str, type[LogicParams]] = MappingProxyType(
+    {
+        "SUB_PROCESS": SubProcessParams,
+        "DYNAMIC": DynamicParams,
+        "DEPENDENT": DependentParams,
+        "SWITCH": SwitchParams,
+        "CONDITIONS": ConditionsParams,
+    }
+)
+"""Type -> the model of its parameters."""
+
+
+def check_logic(
+    type_: str, params: Mapping[str, Any], successors: Collection[str], predecessors: Collection[str]
+) -> list[str]:
+    """What is wrong with a task of a logic type: one sentence each, without its name; none if all is well.
+
+    Args:
+        type_: a key of `LOGIC_TYPES`.
+        params: as they stand in the definition.
+        successors: names of the tasks that come directly after it.
+        predecessors: names of the tasks that come directly before it.
+    Raises:
+        KeyError: the type is none of these.
+    """
+    try:
+        read = LOGIC_TYPES[type_].read(params)
+    except InvalidParams as error:
+        return error.sentences
+    return [
+        *read.problems(),
+        *(_astray(name, "chooses", "after", successors) for name in read.branches() if name not in successors),
+        *(_astray(name, "asks for", "before", predecessors) for name in read.named() if name not in predecessors),
+    ]
+
+
+def _astray(name: str, does: str, side: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    cure = f'did you mean "{near[0]}"?' if near else "add that arrow or remove the name"
+    return f'it {does} "{name}", which does not come directly {side} it; {cure}'

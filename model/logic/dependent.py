@@ -1,0 +1,166 @@
+"""DEPENDENT: wait for other workflows, all tasks of them, or one task, in the spans of a date cycle.
+
+Two levels of AND and OR over three values. An item waits for each span of its cycle, in which the latest instance
+decides; while something may still change the answer, it waits, and not a moment longer: an OR with one SUCCESS is
+SUCCESS, an AND with one FAILURE is FAILURE.
+
+What runs is waited for as long as it takes (the task's own timeout limits that). What failed or is absent is FAILURE
+at once, or after `wait_minutes`, as `on_failure` and `on_absence` say: a failed one may be repeated, an absent one may
+come. By default, as in DolphinScheduler, a failure fails and the absent is waited for, without limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import Field
+
+from model.logic.date_cycles import DateCycle
+from model.logic.fields import LogicParams, Part, Relation, Workflow
+from model.workflow import Minutes, Name
+
+GROUPS_MAX = 50
+ITEMS_MAX = 100
+ALL_TASKS = ("*", "ALL")
+
+
+class Rule(StrEnum):
+    """What a failed or an absent instance means."""
+
+    FAIL = "FAIL"
+    """FAILURE at once."""
+    WAIT = "WAIT"
+    """FAILURE only when `wait_minutes` have passed; 0 = never."""
+
+
+class State(StrEnum):
+    """How the latest instance, or its task, of a span stands. What was stopped, killed or paused for good failed."""
+
+    RUNNING = "RUNNING"
+    SUCCESS = "SUCCESS"
+    FAILURE = "FAILURE"
+
+
+class DependentItem(Part):
+    """What is waited for. Without `task` the whole workflow, with `*` or ALL each of its tasks, else one by its name.
+
+    `workflow` is a name or a code; without `project` one of the same project.
+    """
+
+    workflow: Workflow
+    project: Name | None = None
+    task: Name | None = None
+    cycle: DateCycle
+
+    @property
+    def all_tasks(self) -> bool:
+        """Whether each task of the workflow is meant."""
+        return self.task in ALL_TASKS
+
+    def __str__(self) -> str:
+        """As a person would name it."""
+        whose = f' of project "{self.project}"' if self.project else ""
+        workflow = f'"{self.workflow}"' if isinstance(self.workflow, str) else f"with code {self.workflow}"
+        task = "all tasks of " if self.all_tasks else f'task "{self.task}" of ' if self.task else ""
+        return f"{task}workflow {workflow}{whose} ({self.cycle})"
+
+
+class DependentGroup(Part):
+    """SUCCESS if all of its items are, or with OR any of them."""
+
+    relation: Relation = Relation.AND
+    items: tuple[DependentItem, ...] = Field(min_length=1, max_length=ITEMS_MAX)
+
+
+class DependentParams(LogicParams):
+    """Groups of items, and what failure and absence mean. `wait_minutes` count from the task's start; 0 = no limit."""
+
+    relation: Relation = Relation.AND
+    groups: tuple[DependentGroup, ...] = Field(min_length=1, max_length=GROUPS_MAX)
+    on_failure: Rule = Rule.FAIL
+    on_absence: Rule = Rule.WAIT
+    wait_minutes: Minutes = 0
+
+    def items(self) -> tuple[DependentItem, ...]:
+        """All that is waited for, each once."""
+        return tuple(dict.fromkeys(item for group in self.groups for item in group.items))
+
+
+class Outcome(StrEnum):
+    """What a DEPENDENT task is to do."""
+
+    WAIT = "WAIT"
+    SUCCESS = "SUCCESS"
+    FAILURE = "FAILURE"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An outcome, the sentence why, and in how many minutes time alone changes it (None: only an event can)."""
+
+    outcome: Outcome
+    sentence: str
+    again_in_minutes: float | None = None
+
+
+Facts = Mapping[DependentItem, Sequence[State | None]]
+"""Item -> for each span of its cycle (`intervals`) the state of what is latest there, or None if nothing is."""
+
+
+def judge(params: DependentParams, facts: Facts, waited_minutes: float) -> Verdict:
+    """Whether to go on waiting.
+
+    Args:
+        params: as checked when they were saved.
+        facts: an entry for each of `params.items()`.
+        waited_minutes: since the task's start, by the database's clock.
+    Raises:
+        KeyError: an item without an entry; a bug of the caller.
+    Source: semantics.md, "Task types".
+    """
+    over = 0 < params.wait_minutes <= waited_minutes
+    standing = {item: _standing(params, item, facts[item], over) for item in params.items()}
+    outcome = _join(
+        params.relation,
+        [_join(group.relation, [standing[item].outcome for item in group.items]) for group in params.groups],
+    )
+    if outcome is Outcome.SUCCESS:
+        return Verdict(outcome, "what it depends on has succeeded")
+    reasons = [each for each in standing.values() if each.outcome is outcome]
+    sentence = reasons[0].sentence + (f", and {len(reasons) - 1} more" if len(reasons) > 1 else "")
+    if outcome is Outcome.FAILURE:
+        return Verdict(outcome, f"{sentence}; repeat what is missing, then this task")
+    limited = params.wait_minutes > 0 and any(each.again_in_minutes for each in reasons)
+    return Verdict(outcome, sentence, params.wait_minutes - waited_minutes if limited else None)
+
+
+def _standing(params: DependentParams, item: DependentItem, states: Sequence[State | None], over: bool) -> Verdict:
+    """One item: each of its spans must succeed. `again_in_minutes` is not 0 if `wait_minutes` limit the wait."""
+    each = [_of_span(params, item, state, over) for state in states]
+    outcome = _join(Relation.AND, [span.outcome for span in each])
+    first = next((span for span in each if span.outcome is outcome), Verdict(outcome, ""))
+    limited = any(span.again_in_minutes for span in each if span.outcome is outcome)
+    return Verdict(outcome, first.sentence, params.wait_minutes if limited else None)
+
+
+def _of_span(params: DependentParams, item: DependentItem, state: State | None, over: bool) -> Verdict:
+    if state is State.SUCCESS:
+        return Verdict(Outcome.SUCCESS, f"{item} has succeeded")
+    if state is State.RUNNING:
+        return Verdict(Outcome.WAIT, f"{item} is running")
+    rule, said = (params.on_absence, "is not there") if state is None else (params.on_failure, "has failed")
+    if rule is Rule.FAIL:
+        return Verdict(Outcome.FAILURE, f"{item} {said}")
+    if over:
+        return Verdict(Outcome.FAILURE, f"{item} {said}, after {params.wait_minutes:g} minutes of waiting")
+    return Verdict(Outcome.WAIT, f"{item} {said} yet" if state is None else f"{item} {said}", params.wait_minutes)
+
+
+def _join(relation: Relation, outcomes: Iterable[Outcome]) -> Outcome:
+    deciding, otherwise = Outcome.FAILURE, Outcome.SUCCESS
+    if relation is Relation.OR:
+        deciding, otherwise = otherwise, deciding
+    found = set(outcomes)
+    return next((each for each in (deciding, Outcome.WAIT) if each in found), otherwise)

@@ -1,0 +1,160 @@
+"""DYNAMIC: one child instance of another workflow for each tuple of the product of lists.
+
+As in DolphinScheduler: values in `filter` are left out, the last list turns fastest, and of more than `max_instances`
+tuples only the first come to be. What was left out is counted, so that the task can say so instead of hiding it.
+
+The same parameters give the same tuples in the same order: a master that takes over goes on at the number at which
+the last one stopped. No tuple is made before it is asked for, as 10,000 at once would hold up the loop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from model.errors import Refused
+from model.logic.fields import LogicParams, Part, Workflow
+from model.parameters import replace_references
+from model.workflow import Name, ParameterValue
+
+LISTS_MAX = 20
+INSTANCES_MAX = 10_000
+INSTANCES_DEFAULT = 1_024
+LISTS_LENGTH_MAX = 100_000
+"""In characters, of all lists together, their references replaced."""
+
+
+class DynamicList(Part):
+    """A name, and what its values are: a text cut at each `separator`, or a JSON list; both may hold `${name}`."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,199}$")]
+    value: ParameterValue
+    separator: Annotated[str, Field(min_length=1, max_length=10)] = ","
+
+
+def _cut(value: Any) -> Any:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+class DynamicParams(LogicParams):
+    """The child workflow, its lists, and how many children run side by side and there are at most.
+
+    `filter` holds the values that are left out of every list: a list, or a text with commas.
+    """
+
+    workflow: Workflow
+    project: Name | None = None
+    lists: tuple[DynamicList, ...] = Field(min_length=1, max_length=LISTS_MAX)
+    filter: Annotated[tuple[ParameterValue, ...], BeforeValidator(_cut), Field(max_length=1_000)] = ()
+    parallelism: int = Field(1, ge=1, le=INSTANCES_MAX)
+    max_instances: int = Field(INSTANCES_DEFAULT, ge=1, le=INSTANCES_MAX)
+
+    def problems(self) -> list[str]:
+        """Two lists of one name."""
+        names = [each.name for each in self.lists]
+        twice = dict.fromkeys(name for name in names if names.count(name) > 1)
+        return [f'two lists are named "{name}"; give each a name of its own' for name in twice]
+
+
+@dataclass(frozen=True)
+class Tuples:
+    """The children's parameters: `number` -> name -> value. `left_out` more there would be without the maximum."""
+
+    lists: tuple[tuple[str, tuple[str, ...]], ...]
+    count: int
+    left_out: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, number: int) -> dict[str, str]:
+        """The tuple with this number, from 0. Raises `IndexError`."""
+        if not 0 <= number < self.count:
+            raise IndexError(number)
+        chosen = {}
+        for name, values in reversed(self.lists):
+            number, place = divmod(number, len(values))
+            chosen[name] = values[place]
+        return {name: chosen[name] for name, _ in self.lists}
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        return (self[number] for number in range(self.count))
+
+    def said(self) -> str:
+        """One sentence for the task's log."""
+        children = "1 child" if self.count == 1 else f"{self.count:,} children"
+        if not self.left_out:
+            return f"{children}, one for each tuple of the lists"
+        return f"{children}; {self.left_out:,} more tuples were left out, raise max_instances to have them"
+
+
+def tuples(params: DynamicParams, values: Mapping[str, str]) -> Tuples:
+    """The children to start; none if a list is empty.
+
+    A reference in a JSON list stays within its element, whatever its value. Elsewhere the value is pasted and then
+    cut, since it may be the whole list; it becomes parameters of a child, never code.
+
+    Args:
+        params: as checked when they were saved.
+        values: name -> value of every parameter that the task sees. An unknown `${name}` stays as it is.
+    Raises:
+        Refused: a list is too long, or begins and ends like a JSON list and is none.
+    """
+    room = LISTS_LENGTH_MAX
+    lists = []
+    for each in params.lists:
+        found = _values_of(each, values)
+        room -= sum(len(value) + 1 for value in found)
+        if room < 0:
+            raise Refused(f"the lists have more than {LISTS_LENGTH_MAX:,} characters together; make them shorter")
+        lists.append((each.name, tuple(value for value in found if value not in params.filter)))
+    total = prod(len(found) for _, found in lists)
+    count = min(total, params.max_instances)
+    return Tuples(tuple(lists), count, total - count)
+
+
+def _values_of(each: DynamicList, values: Mapping[str, str]) -> list[str]:
+    def inserted(text: str) -> str:
+        return replace_references(text, values, lambda _, value: value)
+
+    if len(each.value) + sum(map(len, _used(each.value, values))) > LISTS_LENGTH_MAX:
+        raise Refused(f'list "{each.name}" has more than {LISTS_LENGTH_MAX:,} characters; make it shorter')
+    written = _json_list(each.name, each.value)
+    if written is not None:
+        return [inserted(value) for value in written]
+    text = inserted(each.value)
+    listed = _json_list(each.name, text)
+    if listed is not None:
+        return listed
+    if text.strip().startswith("[") and text.strip().endswith("]"):
+        raise Refused(f'list "{each.name}" looks like a JSON list and is none; write ["a", "b"], or a, b without [ ]')
+    return [part.strip() for part in text.split(each.separator) if part.strip()]
+
+
+def _used(text: str, values: Mapping[str, str]) -> list[str]:
+    used: list[str] = []
+
+    def noted(_: str, value: str) -> str:
+        used.append(value)
+        return ""
+
+    replace_references(text, values, noted)
+    return used
+
+
+def _json_list(name: str, text: str) -> list[str] | None:
+    """The elements, numbers as they are written, or None if it is no JSON list."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        found = json.loads(text, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
+    if any(isinstance(value, list | dict) for value in found):
+        raise Refused(f'list "{name}" holds a list or an object; its elements must be texts, numbers, true or false')
+    return [value if isinstance(value, str) else "" if value is None else json.dumps(value) for value in found]

@@ -1,0 +1,136 @@
+"""Fields that several logic task types have, and how a task's `params` are read into one of their models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainValidator, ValidationError
+
+from model.errors import Refused
+from model.parameters import is_storable
+from model.workflow import NAME_LENGTH_MAX, Name
+
+CODE_MAX = 2**63 - 1
+
+
+class Relation(StrEnum):
+    """How the parts of a rule make one."""
+
+    AND = "AND"
+    OR = "OR"
+
+
+def _workflow(value: Any) -> str | int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= CODE_MAX:
+        return value
+    if isinstance(value, str) and 0 < len(value) <= NAME_LENGTH_MAX and value.isprintable() and is_storable(value):
+        return value
+    raise ValueError("must be the name of a workflow or its code, a positive number")
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _all_different(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("must not name the same task twice; once is enough")
+    return names
+
+
+Workflow = Annotated[str | int, PlainValidator(_workflow)]
+"""Another workflow: its name (a text, digits too) or its code (a number)."""
+
+Branch = Annotated[tuple[Name, ...], BeforeValidator(_listed), AfterValidator(_all_different)]
+"""Names of tasks that come next; one may stand there without a list."""
+
+
+class LogicParams(BaseModel):
+    """The parameters of one logic task type. Make one with `read`, which words the errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def read(cls, params: Mapping[str, Any]) -> Self:
+        """Check and build. Raises `InvalidParams` with one sentence for each thing that is wrong."""
+        try:
+            return cls.model_validate(dict(params))
+        except ValidationError as error:
+            raise InvalidParams([_sentence(cls, part) for part in error.errors()]) from None
+
+    def branches(self) -> tuple[str, ...]:
+        """The tasks that it may choose; each must come directly after it."""
+        return ()
+
+    def named(self) -> tuple[str, ...]:
+        """The tasks whose states it asks for; each must come directly before it."""
+        return ()
+
+    def problems(self) -> list[str]:
+        """What is wrong in a text that only its own reader understands: one sentence each."""
+        return []
+
+
+class InvalidParams(Refused):
+    """Parameters of a logic task that cannot be saved or run."""
+
+    def __init__(self, sentences: list[str]) -> None:
+        self.sentences = sentences
+        super().__init__("; ".join(sentences[:20]))
+
+
+class Part(BaseModel):
+    """A mapping inside of parameters."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# What pydantic says in words of Python, in words of whoever writes a workflow.
+_SAID = {
+    "tuple_type": "must be a list, such as [a, b]",
+    "dict_type": "must be a mapping of names to values",
+    "model_type": "must be a mapping of fields to values",
+    "model_attributes_type": "must be a mapping of fields to values",
+    "string_type": "must be a text; write it in quotes",
+    "string_unicode": "must not hold half a character",
+    "string_pattern_mismatch": "must not hold control characters",
+}
+
+
+def _sentence(model: type[BaseModel], part: Any) -> str:
+    where = [step for step in part["loc"] if step != "[key]"]
+    kind, said = part["type"], str(part["msg"]).removeprefix("Value error, ")
+    said = said.replace("Tuple should have", "must have").replace("String should have", "must have")
+    said = said.replace("Input should be", "must be").replace(" after validation", "")
+    said = _SAID.get(kind, said)
+    field = ".".join(str(step + 1) if isinstance(step, int) else step for step in where)
+    if kind == "extra_forbidden":
+        known = list(_model_at(model, where[:-1]).model_fields)
+        near = get_close_matches(str(where[-1]), known, n=1)
+        cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+        return f'there is no field "{_shown(field)}"; {cure}'
+    if kind == "missing":
+        return f'the field "{_shown(field)}" is missing; add it'
+    return f'field "{_shown(field)}": {said[:1].lower()}{said[1:]}' if where else said
+
+
+def _model_at(model: type[BaseModel], where: list[str | int]) -> type[BaseModel]:
+    """The model of the mapping that stands at `where`: the annotations of the fields say which."""
+    for step in where:
+        if isinstance(step, str) and step in model.model_fields:
+            model = next(iter(_models_in(model.model_fields[step].annotation)), model)
+    return model
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [found for each in getattr(annotation, "__args__", ()) for found in _models_in(each)]
+
+
+def _shown(name: str) -> str:
+    short = name[:NAME_LENGTH_MAX]
+    return short if short.isprintable() else ascii(short)

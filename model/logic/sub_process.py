@@ -1,0 +1,24 @@
+"""SUB_PROCESS: another workflow as a child instance, which ends as this task ends."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from model.logic.fields import LogicParams, Workflow
+from model.workflow import Name, ParameterValue
+
+PARAMS_MAX = 1_000
+
+
+class SubProcessParams(LogicParams):
+    """Which workflow: without `project` one of the same project, without `version` its newest when it starts.
+
+    `params` are the child's start parameters; their values may hold `${name}`.
+    """
+
+    workflow: Workflow
+    project: Name | None = None
+    version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    params: Annotated[dict[Name, ParameterValue], Field(max_length=PARAMS_MAX)] = {}
