@@ -6,16 +6,25 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from model.choices import OnWorkerLoss, Priority, TimeoutStrategy
+from model.choices import Direct, Flag, OnWorkerLoss, ParameterType, Priority, TimeoutStrategy
+from model.errors import Refused
 from model.graph import Graph
 from model.ids import TaskCode, WorkflowCode
-from model.workflow import WorkflowSpec
+from model.local_params import LocalParam
+from model.logic.catalog import LOGIC_TYPES
+from model.logic.conditions import ConditionsParams
+from model.logic.fields import LogicParams
+from model.workflow import TaskSpec, WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
     """One task of a plan; `params` is already JSON text, `worker_group` None means the instance's; times in
-    minutes, 0 = none."""
+    minutes, 0 = none.
+
+    `logic` is set for what runs in the master; `branches` are the tasks that it may choose. `inputs` are its local
+    parameters with a value of their own, `outputs` its OUT ones with their defaults (None: it gives all that it prints).
+    """
 
     code: TaskCode
     name: str
@@ -29,37 +38,106 @@ class PlannedTask:
     delay_time: float
     timeout: float
     timeout_strategy: TimeoutStrategy
+    is_forbidden: bool
+    cache: bool
+    environment: str | None
+    tenant: str | None
+    logic: LogicParams | None
+    branches: frozenset[TaskCode]
+    inputs: tuple[LocalParam, ...]
+    outputs: Mapping[str, str] | None
+    parameter_types: str | None
+    uses_builtins: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One version of a workflow; never changes, so it is shared by all its instances and kept in a cache."""
+    """One version of a workflow; never changes, so it is shared by all its instances and kept in a cache.
+
+    `judges` has, for each task whose end CONDITIONS ask for, those tasks. `codes` are the tasks by name.
+    """
 
     workflow_code: WorkflowCode
     version: int
     spec: WorkflowSpec
     graph: Graph
     tasks: Mapping[TaskCode, PlannedTask]
+    codes: Mapping[str, TaskCode]
+    predecessor_count: Mapping[TaskCode, int]
+    judges: Mapping[TaskCode, tuple[TaskCode, ...]]
+    name: str = ""
+    project: str = "default"
+    project_code: int = 0
 
     @classmethod
-    def of(cls, code: WorkflowCode, version: int, spec: WorkflowSpec) -> Plan:
-        """Reckon it; tasks without codes (a definition inserted by SQL) are numbered in their order."""
+    def of(
+        cls,
+        code: WorkflowCode,
+        version: int,
+        spec: WorkflowSpec,
+        *,
+        name: str = "",
+        project: str = "default",
+        project_code: int = 0,
+    ) -> Plan:
+        """Reckon it; tasks without codes (a definition inserted by SQL) are numbered in their order.
+
+        Raises `Refused` for parameters of a logic task that cannot be read.
+        """
         coded = spec.coded()
-        tasks = {
-            TaskCode(task.code or 0): PlannedTask(
-                TaskCode(task.code or 0),
-                task.name,
-                task.type,
-                json.dumps(task.params, ensure_ascii=False),
-                task.priority,
-                task.worker_group,
-                task.on_worker_loss,
-                task.retry_times,
-                task.retry_interval,
-                task.delay_time,
-                task.timeout,
-                task.timeout_strategy,
-            )
-            for task in coded.tasks
-        }
-        return cls(code, version, coded, coded.graph(), tasks)
+        codes = {task.name: TaskCode(task.code or 0) for task in coded.tasks}
+        tasks = {codes[task.name]: _planned(task, coded, codes) for task in coded.tasks}
+        graph = coded.graph()
+        judges: dict[TaskCode, tuple[TaskCode, ...]] = {}
+        for task in tasks.values():
+            if isinstance(task.logic, ConditionsParams) and not task.is_forbidden:
+                for asked in task.logic.named():
+                    if asked in codes and codes[asked] in graph.predecessors[task.code]:
+                        judges[codes[asked]] = (*judges.get(codes[asked], ()), task.code)
+        counts = {task: len(befores) for task, befores in graph.predecessors.items()}
+        return cls(code, version, coded, graph, tasks, codes, counts, judges, name, project, project_code)
+
+
+def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) -> PlannedTask:
+    params = json.dumps(task.params, ensure_ascii=False)
+    logic = _logic(task)
+    outs = {param.name: param.value for param in task.local_params if param.direct is Direct.OUT}
+    types = {
+        param.name: param.type
+        for param in task.local_params
+        if param.direct is Direct.IN and param.type is not ParameterType.VARCHAR
+    }
+    return PlannedTask(
+        codes[task.name],
+        task.name,
+        task.type,
+        params,
+        task.priority,
+        task.worker_group,
+        task.on_worker_loss,
+        task.retry_times,
+        task.retry_interval,
+        task.delay_time,
+        task.timeout,
+        task.timeout_strategy,
+        task.flag is Flag.NO,
+        task.cache,
+        task.environment or spec.environment,
+        task.tenant or spec.tenant,
+        logic,
+        frozenset(codes[name] for name in logic.branches() if name in codes) if logic else frozenset(),
+        tuple(param for param in task.local_params if param.direct is Direct.IN and param.value),
+        outs or None,
+        json.dumps(types) if types else None,
+        "{system." in params,
+    )
+
+
+def _logic(task: TaskSpec) -> LogicParams | None:
+    model = LOGIC_TYPES.get(task.type)
+    if model is None:
+        return None
+    try:
+        return model.read(task.params)
+    except Refused as error:
+        raise Refused(f'task "{task.name}": {error}') from None

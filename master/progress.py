@@ -20,15 +20,17 @@ from model.ids import TaskCode
 class Progress:
     """Of one workflow instance. `scope` limits it to some tasks; None = all."""
 
-    __slots__ = ("_left", "_live", "_plan", "_scope", "skipped")
+    __slots__ = ("_left", "_live", "_plan", "_scope", "done", "skipped")
 
     def __init__(self, plan: Plan, scope: Collection[TaskCode] | None) -> None:
         self._plan = plan
         self._scope = scope
         self._left = dict(plan.predecessor_count)
         self._live: set[TaskCode] = set(plan.graph.roots)
+        self.done: set[TaskCode] = set()
+        """What succeeded, was skipped or passed over, or is out of scope."""
         self.skipped: set[TaskCode] = set()
-        """Those on branches that were not chosen."""
+        """Those of them on branches that were not chosen."""
 
     def begin(self) -> list[TaskCode]:
         """What may begin at once; called once, before anything is settled."""
@@ -36,6 +38,7 @@ class Progress:
         if self._scope is not None:
             for code in self._plan.tasks:
                 if code not in self._scope:
+                    self.done.add(code)
                     ready += self._settle_edges(code, self._plan.graph.successors[code], live=True)
         return self._beginning(ready)
 
@@ -45,6 +48,7 @@ class Progress:
 
     def succeeded(self, code: TaskCode, chosen: frozenset[TaskCode] | None = None) -> list[TaskCode]:
         """A task did what it was for, and chose these if it is one that chooses; what may begin now."""
+        self.done.add(code)
         after = self._plan.graph.successors[code]
         if chosen is None:
             return self._beginning(self._settle_edges(code, after, live=True))
@@ -77,9 +81,11 @@ class Progress:
             if not self.is_in_scope(code):
                 continue
             if code not in self._live:
+                self.done.add(code)
                 self.skipped.add(code)
                 pending += reversed(self._settle_edges(code, self._plan.graph.successors[code], live=False))
             elif self._plan.tasks[code].is_forbidden:
+                self.done.add(code)
                 pending += reversed(self._settle_edges(code, self._plan.graph.successors[code], live=True))
             else:
                 beginning.append(code)

@@ -3,80 +3,52 @@
 No clock, no database, no await: the same events give the same effects, so it can be replayed and simulated. The shell
 around it (`driver.py`) feeds it and writes its effects. What it is told twice it hears once: events are delivered
 again after a failover, and rows that were read may already hold what an event says later.
+
+Which task may begin is `progress.py`'s to say, what it sees of parameters `parameters.py`'s, what becomes of children
+`children.py`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
+from master.children import Children
+from master.events import (
+    Adopted,
+    Child,
+    ChildFinished,
+    Effect,
+    EndTask,
+    Enter,
+    Event,
+    Finish,
+    HaltAsked,
+    HoldTasks,
+    KillTasks,
+    QueueTask,
+    RecordTask,
+    Started,
+    TaskFinished,
+    Wait,
+)
+from master.logic import chosen_branch
+from master.parameters import Parameters
 from master.plan import Plan
+from master.progress import Progress
+from master.summary import Ends
 from model.choices import FailureStrategy, OnWorkerLoss
+from model.errors import Refused
 from model.ids import TaskCode
 from model.instances import TaskAttempt, WorkflowInstance
+from model.logic.dependent import DependentParams
+from model.logic.dynamic import DynamicParams
+from model.logic.sub_process import SubProcessParams
 from model.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 
-T = TaskState
+T, W = TaskState, WorkflowState
 _FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """The instance was just made; none of its tasks has begun."""
-
-
-@dataclass(frozen=True, slots=True)
-class Adopted:
-    """The instance was taken over, or read again: `attempts` is the latest attempt of each task that has begun."""
-
-    attempts: tuple[TaskAttempt, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFinished:
-    """An attempt came to its end."""
-
-    code: TaskCode
-    attempt: int
-    state: TaskState
-
-
-Event = Started | Adopted | TaskFinished
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Minutes, by the database's time, that an attempt spends before it is queued."""
-
-    reason: WaitReason
-    minutes: float
-
-
-@dataclass(frozen=True, slots=True)
-class QueueTask:
-    """Put this attempt into the workers' queue, after a wait if there is one; it stands for so many retries."""
-
-    code: TaskCode
-    attempt: int
-    retries: int = 0
-    wait: Wait | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class KillTasks:
-    """Stop whatever of this instance is queued or running."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """The instance is over; `reason` is a sentence, empty for a success."""
-
-    state: WorkflowState
-    reason: str
-
-
-Effect = QueueTask | KillTasks | Finish
+_SUCCEEDED = (T.SUCCESS, T.FORCED_SUCCESS)
 
 
 class WorkflowRunnable:
@@ -84,12 +56,15 @@ class WorkflowRunnable:
 
     __slots__ = (
         "_attempts",
+        "_begun",
+        "_children",
         "_ending",
-        "_failed",
+        "_ends",
         "_in_flight",
+        "_parameters",
+        "_progress",
+        "_ready",
         "_retries",
-        "_succeeded",
-        "_waiting_for",
         "instance",
         "plan",
         "state",
@@ -98,45 +73,91 @@ class WorkflowRunnable:
     def __init__(self, instance: WorkflowInstance, plan: Plan) -> None:
         self.instance = instance
         self.plan = plan
-        self.state = WorkflowState.RUNNING_EXECUTION
-        self._waiting_for = dict(plan.graph.predecessor_count)
+        self.state = instance.state
+        self._progress = Progress(plan, instance.scope)
+        self._parameters = Parameters(instance, plan)
+        self._ends = Ends(plan, self._progress)
+        self._ready: list[TaskCode] = []
+        self._begun: set[TaskCode] = set()
         self._attempts: dict[TaskCode, int] = {}
         self._retries: dict[TaskCode, int] = {}
         self._in_flight: set[TaskCode] = set()
-        self._succeeded = 0
-        self._failed: dict[TaskCode, TaskState] = {}
+        self._children: dict[TaskCode, Children] = {}
         self._ending = False
 
     def handle(self, event: Event) -> list[Effect]:
-        """Advance by one event; the effects are to be written together, in order."""
+        """Advance by one event; the effects are to be written together, in order. Raises `Refused` for a row that
+        cannot be read."""
         if self.state.is_final:
             return []
+        resumed: Mapping[TaskCode, Sequence[Child]] = {}
         match event:
             case Started():
-                return [*self._queue(self.plan.graph.roots), *self._finish_if_over()]
-            case Adopted(attempts):
-                return self._adopt(attempts)
-            case TaskFinished(code, attempt, state):
+                self._ready += self._progress.begin()
+                effects: list[Effect] = []
+            case Adopted(attempts, children, resumes):
+                effects = self._adopt(attempts, children)
+                resumed = {code: [child for child in children if child.code == code] for code in resumes}
+            case TaskFinished(code, attempt, state, outputs):
                 if code not in self._in_flight or attempt != self._attempts[code]:
                     return []
-                return [*self._record(code, state), *self._finish_if_over()]
+                effects = self._record(code, state, outputs)
+            case ChildFinished(code, attempt, index, state, outputs):
+                if code not in self._children or attempt != self._attempts[code]:
+                    return []
+                self._children[code].finished(index, state, outputs)
+                effects = self._look_at_children(code)
+            case HaltAsked(state):
+                if state not in WORKFLOW_TRANSITIONS[self.state]:
+                    return []
+                self.state = state
+                effects = [Enter(state), *self._halt()]
             case _:
                 assert_never(event)
+        return [*effects, *self._begin_ready(resumed), *self._finish_if_over()]
 
-    def _adopt(self, attempts: Iterable[TaskAttempt]) -> list[Effect]:
+    @property
+    def _is_halted(self) -> bool:
+        """Whether nothing new may start."""
+        return self._ending or self.state is not W.RUNNING_EXECUTION
+
+    def _halt(self) -> list[Effect]:
+        """Hold or kill what is there. Told again after a takeover: the owner before may have died in between."""
+        halt = HoldTasks() if self.state is W.READY_PAUSE else KillTasks("its workflow was stopped")
+        effects: list[Effect] = [halt]
+        for code in list(self._children):
+            effects += self._look_at_children(code)
+        return effects
+
+    def _adopt(self, attempts: Iterable[TaskAttempt], children: Iterable[Child]) -> list[Effect]:
         """What is queued or runs on a living worker goes on; only what is missing is queued."""
         effects: list[Effect] = []
         known = [attempt for attempt in attempts if attempt.code in self.plan.tasks]
         for attempt in known:
             self._attempts[attempt.code] = attempt.attempt
             self._retries[attempt.code] = attempt.retries
-            self._in_flight.add(attempt.code)
-        for attempt in sorted(known, key=self._failures_first):
-            if attempt.state.is_final:
-                effects += self._record(attempt.code, attempt.state)
-        if not self._ending:
-            effects += self._queue(code for code, count in self._waiting_for.items() if count == 0)
-        return [*effects, *self._finish_if_over()]
+        valid = [attempt for attempt in known if self._still_counts(attempt)]
+        self._begun |= {attempt.code for attempt in valid}
+        self._ready += self._progress.begin()
+        for attempt in sorted(valid, key=self._failures_first):
+            if not attempt.state.is_final:
+                self._in_flight.add(attempt.code)
+                self._adopt_children(attempt, children)
+            elif self._progress.is_in_scope(attempt.code):
+                effects += self._record(attempt.code, attempt.state, attempt.outputs, attempt.branch)
+            elif attempt.state in _SUCCEEDED:
+                self._give(attempt.code, attempt.outputs)
+            elif attempt.state in _FAILED:
+                self._ends.failed[attempt.code] = attempt.state
+        if self.state is not W.RUNNING_EXECUTION:
+            return [*effects, *self._halt()]
+        for code in list(self._children):
+            effects += self._look_at_children(code)
+        return effects
+
+    def _still_counts(self, attempt: TaskAttempt) -> bool:
+        """One that was held back begins again as soon as its workflow runs."""
+        return attempt.valid and not (attempt.state is T.PAUSE and self.state is W.RUNNING_EXECUTION)
 
     def _failures_first(self, attempt: TaskAttempt) -> int:
         """The failure before what it killed, and what failed for good before what makes others run: with END nothing
@@ -145,27 +166,34 @@ class WorkflowRunnable:
             return 3
         return _FAILED.index(attempt.state) if attempt.state in _FAILED else 4
 
-    def _record(self, code: TaskCode, state: TaskState) -> list[Effect]:
+    def _adopt_children(self, attempt: TaskAttempt, children: Iterable[Child]) -> None:
+        if isinstance(self.plan.tasks[attempt.code].logic, SubProcessParams | DynamicParams):
+            own = Children.of(self.plan, attempt.code, attempt.attempt, self._parameters.values(attempt.code))
+            for child in children:
+                if child.code == attempt.code and child.attempt == attempt.attempt:
+                    own.adopt(child)
+            self._children[attempt.code] = own
+
+    def _record(
+        self, code: TaskCode, state: TaskState, outputs: str | None = None, branch: frozenset[TaskCode] | None = None
+    ) -> list[Effect]:
+        """An attempt is over."""
         self._in_flight.discard(code)
+        self._children.pop(code, None)
         match state:
-            case T.SUCCESS:
-                self._succeeded += 1
-                ready = []
-                for after in self.plan.graph.successors[code]:
-                    self._waiting_for[after] -= 1
-                    if self._waiting_for[after] == 0:
-                        ready.append(after)
-                return [] if self._ending else self._queue(ready)
-            case T.NEED_FAULT_TOLERANCE if self._runs_again(code, state):
-                return self._queue_attempt(code, self._retries[code], None)
-            case T.FAILURE if self._runs_again(code, state):
-                interval = self.plan.tasks[code].retry_interval
-                wait = Wait(WaitReason.RETRY, interval) if interval else None
-                return self._queue_attempt(code, self._retries[code] + 1, wait)
+            case T.SUCCESS | T.FORCED_SUCCESS:
+                self._give(code, outputs)
+                self._ready += self._progress.succeeded(code, branch)
+                return []
+            case T.PAUSE:
+                return []
             case T.FAILURE | T.KILL | T.NEED_FAULT_TOLERANCE:
-                return self._fail(code, state)
+                return self._again(code, state) if self._runs_again(code, state) else self._fail(code, state)
             case _:
                 raise AssertionError(f"an attempt cannot end in {state}")
+
+    def _give(self, code: TaskCode, outputs: str | None) -> None:
+        self._parameters.contexts.gave(code, self._parameters.given_by(self.plan.tasks[code], outputs))
 
     def _runs_again(self, code: TaskCode, state: TaskState) -> bool:
         """Whether another attempt follows one that ended so: after a loss, or after a failure with retries left."""
@@ -177,48 +205,94 @@ class WorkflowRunnable:
                 may = self._retries[code] < task.retry_times
             case _:
                 may = False
-        return may and not self._ending
+        return may and not self._ending and self.state is not W.READY_STOP
+
+    def _again(self, code: TaskCode, state: TaskState) -> list[Effect]:
+        self._retries[code] += state is T.FAILURE
+        if self.state is W.READY_PAUSE:
+            self._attempts[code] += 1
+            return [RecordTask(code, self._attempts[code], T.PAUSE, self._retries[code])]
+        interval = self.plan.tasks[code].retry_interval if state is T.FAILURE else 0
+        return self._queue(code, Wait(WaitReason.RETRY, interval) if interval else None)
 
     def _fail(self, code: TaskCode, state: TaskState) -> list[Effect]:
-        self._failed[code] = state
-        if self.instance.failure_strategy is FailureStrategy.CONTINUE or self._ending:
+        self._ends.failed[code] = state
+        self._ready += self._progress.failed(code)
+        is_asked_for = any(self._progress.is_in_scope(judge) for judge in self.plan.judges.get(code, ()))
+        if is_asked_for or self._is_halted or self.instance.failure_strategy is FailureStrategy.CONTINUE:
             return []
         self._ending = True
-        return [KillTasks()]
+        return [KillTasks(), *(effect for code in list(self._children) for effect in self._look_at_children(code))]
 
-    def _queue(self, codes: Iterable[TaskCode]) -> list[Effect]:
+    def _look_at_children(self, code: TaskCode) -> list[Effect]:
+        """The task that stands for other workflows ends when they have, or when they rest and it is halted."""
+        children = self._children[code]
+        if children.is_over:
+            state, reason, outputs = children.end()
+        elif not self._is_halted:
+            return list(children.start_more())
+        elif children.runs:
+            return []
+        elif self.state is W.READY_PAUSE and not self._ending:
+            state, reason, outputs = T.PAUSE, "", None
+        else:
+            state, reason, outputs = T.KILL, "its workflow was stopped", None
+        return [EndTask(code, children.attempt, state, reason, outputs), *self._record(code, state, outputs)]
+
+    def _begin_ready(self, resumed: Mapping[TaskCode, Sequence[Child]]) -> list[Effect]:
+        """Begin what may begin; what decides at once makes others ready."""
         effects: list[Effect] = []
-        for code in codes:
-            if code not in self._attempts:
-                delay = self.plan.tasks[code].delay_time
-                effects += self._queue_attempt(code, 0, Wait(WaitReason.DELAY, delay) if delay else None)
+        while self._ready and not self._is_halted:
+            ready, self._ready = self._ready, []
+            for code in ready:
+                if code not in self._begun and not self._is_halted:
+                    self._begun.add(code)
+                    effects += self._begin(code, resumed.get(code, ()))
         return effects
 
-    def _queue_attempt(self, code: TaskCode, retries: int, wait: Wait | None) -> list[Effect]:
+    def _begin(self, code: TaskCode, resumed: Sequence[Child]) -> list[Effect]:
+        task = self.plan.tasks[code]
+        self._retries.setdefault(code, 0)
+        try:
+            match task.logic:
+                case None:
+                    return self._queue(code, Wait(WaitReason.DELAY, task.delay_time) if task.delay_time else None)
+                case DependentParams() if not self.instance.dry_run:
+                    attempt = self._next_attempt(code)
+                    return [RecordTask(code, attempt, T.RUNNING_EXECUTION, values=self._parameters.as_text(code))]
+                case SubProcessParams() | DynamicParams():
+                    attempt = self._attempts.get(code, 0) + 1
+                    children = Children.of(self.plan, code, attempt, self._parameters.values(code))
+                    self._children[code] = children
+                    begun = RecordTask(code, self._next_attempt(code), T.RUNNING_EXECUTION)
+                    first = children.resume(resumed) if resumed else children.start_more()
+                    over = self._look_at_children(code) if children.is_over else []
+                    return [begun, *first, *over]
+                case _:
+                    branch = chosen_branch(self.plan, code, lambda: self._parameters.values(code), self._has_succeeded)
+        except Refused as error:
+            attempt = self._next_attempt(code)
+            failed = RecordTask(code, attempt, T.FAILURE, reason=str(error))
+            return [failed, *self._fail(code, T.FAILURE)]
+        attempt = self._next_attempt(code)
+        return [RecordTask(code, attempt, T.SUCCESS, branch=branch), *self._record(code, T.SUCCESS, branch=branch)]
+
+    def _has_succeeded(self, code: TaskCode) -> bool:
+        return code in self._progress.done and code not in self._progress.skipped
+
+    def _queue(self, code: TaskCode, wait: Wait | None) -> list[Effect]:
+        values = self._parameters.as_text(code)
+        return [QueueTask(code, self._next_attempt(code), self._retries[code], wait, values)]
+
+    def _next_attempt(self, code: TaskCode) -> int:
         self._attempts[code] = self._attempts.get(code, 0) + 1
-        self._retries[code] = retries
         self._in_flight.add(code)
-        return [QueueTask(code, self._attempts[code], retries, wait)]
+        return self._attempts[code]
 
     def _finish_if_over(self) -> list[Effect]:
         if self._in_flight:
             return []
-        if not self._failed:
-            assert self._succeeded == len(self.plan.tasks), "nothing is in flight, nothing failed, yet not all is done"
-            return [self._move(WorkflowState.SUCCESS, "")]
-        return [self._move(WorkflowState.FAILURE, self._why_failed())]
-
-    def _why_failed(self) -> str:
-        """What failed first, and how many others in which way."""
-        (code, first), *others = self._failed.items()
-        lost = "was lost with its worker, and may not run again"
-        what = {T.FAILURE: "failed", T.KILL: "was killed", T.NEED_FAULT_TOLERANCE: lost}[first]
-        killed = sum(1 for _, state in others if state is T.KILL)
-        more = f", {len(others) - killed} more failed" if len(others) > killed else ""
-        more += f", {killed} killed" if killed else ""
-        return f'task "{self.plan.tasks[code].name}" {what}{more}'
-
-    def _move(self, state: WorkflowState, reason: str) -> Finish:
+        state, reason = self._ends.verdict(self.state)
         assert state in WORKFLOW_TRANSITIONS[self.state], f"{self.state} cannot become {state}"
         self.state = state
-        return Finish(state, reason)
+        return [Finish(state, reason, self._parameters.at_the_end() if state is W.SUCCESS else None)]

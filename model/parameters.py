@@ -54,6 +54,11 @@ def replace_references(text: str, values: Mapping[str, str], insert: Callable[[s
     return _REFERENCE.sub(replaced, text)
 
 
+def references(text: str) -> list[str]:
+    """The names that `${name}` stands for in `text`, each once, in their order."""
+    return list(dict.fromkeys(name for escaped, name in _REFERENCE.findall(text) if not escaped))
+
+
 def is_plain(value: str) -> bool:
     """Whether a value stays data wherever a shell or Python script puts it: letters, digits and `_ . , : / @ % + = -`.
 

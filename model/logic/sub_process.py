@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from model.logic.fields import LogicParams, Workflow
-from model.workflow import Name, ParameterValue
+from model.parameter_text import ParameterValue
+from model.workflow import Name
 
 PARAMS_MAX = 1_000
 

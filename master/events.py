@@ -1,0 +1,168 @@
+"""What a runnable is told, and what it wants to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from model.ids import TaskCode
+from model.instances import TaskAttempt
+from model.states import TaskState, WaitReason, WorkflowState
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The instance was just made; none of its tasks has begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A child of the latest attempt of a task, as its row stands; `outputs` is a JSON object as text or None."""
+
+    code: TaskCode
+    attempt: int
+    index: int
+    state: WorkflowState
+    outputs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The instance was taken over, read again, or left a final state: `attempts` is the latest attempt of each task
+    that has begun. `resumes` are tasks that are to run again and whose children go on instead of beginning anew."""
+
+    attempts: tuple[TaskAttempt, ...]
+    children: tuple[Child, ...] = ()
+    resumes: frozenset[TaskCode] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFinished:
+    """An attempt came to its end; `outputs` is a JSON object as text or None."""
+
+    code: TaskCode
+    attempt: int
+    state: TaskState
+    outputs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildFinished:
+    """A child of an attempt came to its end."""
+
+    code: TaskCode
+    attempt: int
+    index: int
+    state: WorkflowState
+    outputs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HaltAsked:
+    """Somebody wants it paused (READY_PAUSE) or stopped (READY_STOP)."""
+
+    state: WorkflowState
+
+
+Event = Started | Adopted | TaskFinished | ChildFinished | HaltAsked
+
+
+@dataclass(frozen=True, slots=True)
+class Enter:
+    """The instance is in this state from now on."""
+
+    state: WorkflowState
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Minutes, by the database's time, that an attempt spends before it is queued."""
+
+    reason: WaitReason
+    minutes: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTask:
+    """Put this attempt into the workers' queue, after a wait if there is one; it stands for so many retries.
+
+    `values` is a JSON object: what each `${name}` stands for.
+    """
+
+    code: TaskCode
+    attempt: int
+    retries: int = 0
+    wait: Wait | None = None
+    values: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTask:
+    """Write down an attempt that no worker runs, in this state: begun in the master, or over already."""
+
+    code: TaskCode
+    attempt: int
+    state: TaskState
+    retries: int = 0
+    reason: str = ""
+    outputs: str | None = None
+    branch: frozenset[TaskCode] | None = None
+    values: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class EndTask:
+    """An attempt that lives in the master is over."""
+
+    code: TaskCode
+    attempt: int
+    state: TaskState
+    reason: str = ""
+    outputs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartChild:
+    """Start a child instance of this attempt; `workflow` is a name or a code, `params` are its start parameters."""
+
+    code: TaskCode
+    attempt: int
+    index: int
+    project: str
+    workflow: str | int
+    version: int | None
+    params: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeChild:
+    """Let a child of the attempt before go on under this one."""
+
+    code: TaskCode
+    attempt: int
+    index: int
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class HoldTasks:
+    """What of this instance waits or is queued becomes PAUSE, and its children pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class KillTasks:
+    """Stop whatever of this instance waits, is queued or runs, its children too. `reason` is a sentence."""
+
+    reason: str = "its workflow ends because another task failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The instance is over; `reason` is a sentence, empty for a success; `outputs` a JSON object or None."""
+
+    state: WorkflowState
+    reason: str
+    outputs: str | None = None
+
+
+Effect = Enter | QueueTask | RecordTask | EndTask | StartChild | ResumeChild | HoldTasks | KillTasks | Finish

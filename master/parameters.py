@@ -1,0 +1,133 @@
+"""What `${name}` stands for in each task of one instance. Pure.
+
+Precedence, high to low: startup, local, context, global, project; the built-in ones come last. The instance's row holds
+project, global and startup already overlaid and resolved (`base_parameters`), so every later owner sees the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from master.contexts import Contexts
+from master.plan import Plan, PlannedTask
+from model.builtin_parameters import builtin_parameters
+from model.ids import TaskCode, WorkflowInstanceId
+from model.instances import WorkflowInstance
+from model.parameter_resolution import resolve
+from model.parameters import parse_parameters
+from model.zones import zone
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+INSTANCE_ID = "system.workflow.instance.id"
+_ITS_ID = f"${{{INSTANCE_ID}}}"
+
+
+def builtins_of(plan: Plan, id_: WorkflowInstanceId, at: datetime, time_zone: str) -> dict[str, str]:
+    """The built-in parameters of an instance; those of its tasks the worker adds."""
+    return builtin_parameters(
+        at,
+        zone(time_zone),
+        workflow_name=plan.name,
+        workflow_code=plan.workflow_code,
+        workflow_instance_id=id_,
+        project_name=plan.project,
+        project_code=plan.project_code,
+    )
+
+
+def base_parameters(
+    plan: Plan,
+    *,
+    project: Mapping[str, str],
+    inherited: Mapping[str, str],
+    startup: Mapping[str, str],
+    at: datetime,
+    time_zone: str,
+) -> dict[str, str]:
+    """Project, inherited (those of the workflow above), global and startup parameters, each overlaid by the next.
+
+    Raises `Refused` if they grow too large.
+    """
+    written = {**project, **plan.spec.params, **startup}
+    if not any("$" in value for value in written.values()):
+        return {**project, **inherited, **plan.spec.params, **startup}
+    builtins = builtins_of(plan, WorkflowInstanceId(0), at, time_zone)
+    del builtins[INSTANCE_ID]  # there is none before the row is written: it stays in the text, see `Parameters`
+    known = {**builtins, **inherited}
+    resolved = resolve(written, known, at, zone(time_zone))
+    own = {**plan.spec.params, **startup}
+    return {**resolved, **{name: value for name, value in inherited.items() if name not in own}}
+
+
+class Parameters:
+    """Of one workflow instance, as its tasks come to their ends."""
+
+    __slots__ = ("_base", "_builtins", "_instance", "_plan", "_startup", "contexts")
+
+    def __init__(self, instance: WorkflowInstance, plan: Plan) -> None:
+        self.contexts = Contexts(plan.graph)
+        self._instance = instance
+        self._plan = plan
+        self._base: Mapping[str, str] | None = None
+        self._startup: frozenset[str] = frozenset()
+        self._builtins: Mapping[str, str] | None = None
+
+    def values(self, code: TaskCode) -> dict[str, str]:
+        """All that a task sees, without the built-in ones. Raises `Refused` if they grow too large."""
+        base = self._known()
+        context = {
+            name: value for name, value in self.contexts.seen_by(code).items() if name not in self._startup
+        }
+        values = {**base, **context}
+        local = {
+            param.name: param.value for param in self._plan.tasks[code].inputs if param.name not in self._startup
+        }
+        if local:
+            at, calendar = self._instance.schedule_time or EPOCH, zone(self._instance.time_zone)
+            values |= resolve(local, {**self.builtins(), **values}, at, calendar)
+        return values
+
+    def as_text(self, code: TaskCode) -> str:
+        """The same as a JSON object; the instance's own text, unread, if the task adds nothing to it."""
+        task = self._plan.tasks[code]
+        adds = task.inputs or task.uses_builtins or _ITS_ID in self._instance.params
+        if not adds and not self.contexts.seen_by(code):
+            return self._instance.params
+        values = self.values(code)
+        if task.uses_builtins:
+            values = {**self.builtins(), **values}
+        return json.dumps(values, ensure_ascii=False)
+
+    def builtins(self) -> Mapping[str, str]:
+        """The built-in parameters of the instance."""
+        if self._builtins is None:
+            at = self._instance.schedule_time or EPOCH
+            self._builtins = builtins_of(self._plan, self._instance.id, at, self._instance.time_zone)
+        return self._builtins
+
+    def given_by(self, task: PlannedTask, outputs: str | None) -> Mapping[str, str]:
+        """What a task that printed these gives to others: all of it, or if it declares OUT parameters those."""
+        given = parse_parameters(outputs, "its outputs") if outputs else {}
+        if task.outputs is None:
+            return given
+        return {
+            name: given.get(name, default) for name, default in task.outputs.items() if name in given or default
+        }
+
+    def at_the_end(self) -> str | None:
+        """What the instance gives to the workflow above it, as a JSON object; None if it declares nothing."""
+        names = self._plan.spec.outputs
+        if not names:
+            return None
+        values = {**self._known(), **self.contexts.at_the_end()}
+        return json.dumps({name: values[name] for name in names if name in values}, ensure_ascii=False)
+
+    def _known(self) -> Mapping[str, str]:
+        if self._base is None:
+            base = parse_parameters(self._instance.params, "its parameters")
+            own_id = str(self._instance.id)
+            self._base = {name: value.replace(_ITS_ID, own_id) for name, value in base.items()}
+            self._startup = frozenset(json.loads(self._instance.startup_names))
+        return self._base

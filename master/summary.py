@@ -1,0 +1,61 @@
+"""What the tasks of an instance came to, and what that means for the instance. Pure."""
+
+from __future__ import annotations
+
+from master.plan import Plan
+from master.progress import Progress
+from model.ids import TaskCode
+from model.states import TaskState, WorkflowState
+
+T, W = TaskState, WorkflowState
+
+
+class Ends:
+    """How tasks ended for good, in the order in which it was heard."""
+
+    __slots__ = ("_plan", "_progress", "failed")
+
+    def __init__(self, plan: Plan, progress: Progress) -> None:
+        self._plan = plan
+        self._progress = progress
+        self.failed: dict[TaskCode, TaskState] = {}
+
+    def verdict(self, state: WorkflowState) -> tuple[WorkflowState, str]:
+        """What an instance in that state ends as when nothing of it is in flight, and the sentence why.
+
+        While it is paused failure wins over pause wins over success; while it is stopped kill wins over failure wins
+        over success.
+        """
+        killed = any(end is not T.FAILURE for end in self.failed.values())
+        counting = self._counting(halted=state is not W.RUNNING_EXECUTION)
+        is_complete = len(self._progress.done) + len(self.failed) == len(self._plan.tasks)
+        if state is W.READY_STOP and killed:
+            return W.STOP, "it was stopped"
+        if counting:
+            return W.FAILURE, self._why_failed(counting)
+        if state is W.RUNNING_EXECUTION:
+            assert is_complete or self.failed, "nothing is in flight, nothing failed, yet not all is done"
+            return W.SUCCESS, ""
+        if is_complete:
+            return W.SUCCESS, ""
+        return (W.PAUSE, "it was paused") if state is W.READY_PAUSE else (W.STOP, "it was stopped")
+
+    def _counting(self, *, halted: bool) -> dict[TaskCode, TaskState]:
+        """The failures that no CONDITIONS took up, nor may yet take up when a halted instance goes on."""
+        return {code: end for code, end in self.failed.items() if not self._is_taken_up(code, halted)}
+
+    def _is_taken_up(self, code: TaskCode, halted: bool) -> bool:
+        if not self._progress.is_in_scope(code):
+            return False
+        judges = [judge for judge in self._plan.judges.get(code, ()) if self._progress.is_in_scope(judge)]
+        return any(judge in self._progress.done or (halted and judge not in self.failed) for judge in judges)
+
+    def _why_failed(self, counting: dict[TaskCode, TaskState]) -> str:
+        """What failed first, and how many others in which way."""
+        (code, first), *others = counting.items()
+        lost = "was lost with its worker, and may not run again"
+        what = {T.FAILURE: "failed", T.KILL: "was killed", T.NEED_FAULT_TOLERANCE: lost}[first]
+        killed = sum(1 for _, state in others if state is T.KILL)
+        more = f", {len(others) - killed} more failed" if len(others) > killed else ""
+        more += f", {killed} killed" if killed else ""
+        return f'task "{self._plan.tasks[code].name}" {what}{more}'

@@ -1,0 +1,73 @@
+"""Values of parameters that are made of others: `${name}` and `$[time expression]` in them replaced, once and bounded.
+
+What is put in for a reference is data and is not looked at again: a value that a task printed never becomes an
+expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from model.errors import Refused
+from model.parameters import PARAMETERS_BYTES_MAX, references, replace_references
+from model.time_expressions import replace_time_expressions
+
+DEPTH_MAX = 50
+"""How long a chain of values may be that stand for each other; what goes on beyond it stays as it is written."""
+
+
+def resolve(raw: Mapping[str, str], known: Mapping[str, str], at: datetime, zone: ZoneInfo) -> dict[str, str]:
+    """Each value of `raw` with its references replaced: by other values of `raw`, else by those of `known`.
+
+    A value that refers to its own name, straight or in a circle, means the one of `known`; an unknown name stays.
+
+    Args:
+        raw: as they are written.
+        known: as they are.
+        at: aware; `$[...]` is reckoned from it.
+        zone: the calendar for that.
+    Raises:
+        Refused: all values together grow too large.
+    """
+    resolver = _Resolver(raw, known, at, zone)
+    return {name: resolver.value(name, 0) for name in raw}
+
+
+class _Resolver:
+    def __init__(self, raw: Mapping[str, str], known: Mapping[str, str], at: datetime, zone: ZoneInfo) -> None:
+        self._raw = raw
+        self._known = known
+        self._at = at
+        self._zone = zone
+        self._done: dict[str, str] = {}
+        self._under_way: set[str] = set()
+        self._room = PARAMETERS_BYTES_MAX
+
+    def value(self, name: str, depth: int) -> str:
+        if name in self._done:
+            return self._done[name]
+        text = self._raw[name]
+        if "$" in text and depth < DEPTH_MAX:
+            self._under_way.add(name)
+            text = replace_time_expressions(text, self._at, self._zone)
+            text = replace_references(text, self._named_in(text, depth + 1), self._insert)
+            self._under_way.discard(name)
+        self._done[name] = text
+        return text
+
+    def _named_in(self, text: str, depth: int) -> dict[str, str]:
+        values = {}
+        for name in references(text):
+            if name in self._raw and name not in self._under_way:
+                values[name] = self.value(name, depth)
+            elif name in self._known:
+                values[name] = self._known[name]
+        return values
+
+    def _insert(self, _name: str, value: str) -> str:
+        self._room -= len(value)
+        if self._room < 0:
+            raise Refused(f"parameters that are made of each other grow beyond {PARAMETERS_BYTES_MAX} bytes; shorten them")
+        return value
