@@ -28,7 +28,15 @@ BELOW = {
 """Each folder and those that it may import. A master that imports a worker, or the other way round, would share more
 than the database with it: then they can no longer be upgraded, restarted or trusted one by one."""
 
-PURE = ("model/*.py", "master/slots.py", "master/judge.py", "master/plan.py", "master/runnable.py", "master/batch.py")
+PURE = (
+    "model/*.py",
+    "model/logic/*.py",
+    "master/slots.py",
+    "master/judge.py",
+    "master/plan.py",
+    "master/runnable.py",
+    "master/batch.py",
+)
 IMPURE = {
     "asyncio": "an await in the middle of a decision lets another event in, and the same events no longer give the same"
     " effects",

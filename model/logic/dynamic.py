@@ -107,13 +107,14 @@ def tuples(params: DynamicParams, values: Mapping[str, str]) -> Tuples:
         Refused: a list is too long, or begins and ends like a JSON list and is none.
     """
     room = LISTS_LENGTH_MAX
+    excluded = frozenset(params.filter)
     lists = []
     for each in params.lists:
         found = _values_of(each, values)
         room -= sum(len(value) + 1 for value in found)
         if room < 0:
             raise Refused(f"the lists have more than {LISTS_LENGTH_MAX:,} characters together; make them shorter")
-        lists.append((each.name, tuple(value for value in found if value not in params.filter)))
+        lists.append((each.name, tuple(value for value in found if value not in excluded)))
     total = prod(len(found) for _, found in lists)
     count = min(total, params.max_instances)
     return Tuples(tuple(lists), count, total - count)

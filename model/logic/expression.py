@@ -156,8 +156,10 @@ def looks_like(value: str) -> int | float | bool | str:
     if value in ("true", "false"):
         return value == "true"
     if _WHOLE.fullmatch(value):
-        short = len(value.lstrip("-0")) <= _WHOLE_DIGITS_MAX
-        return int(value) if short and abs(int(value)) <= _WHOLE_MAX else value
+        digits = value.lstrip("-").lstrip("0") or "0"  # Python reads no more than 4,300
+        if len(digits) > _WHOLE_DIGITS_MAX or int(digits) > _WHOLE_MAX:
+            return value
+        return -int(digits) if value.startswith("-") else int(digits)
     if _DECIMAL.fullmatch(value) and isfinite(number := float(value)):
         return number
     return value

@@ -59,7 +59,11 @@ class LogicParams(BaseModel):
         try:
             return cls.model_validate(dict(params))
         except ValidationError as error:
-            raise InvalidParams([_sentence(cls, part) for part in error.errors()]) from None
+            parts = error.errors()
+            # Of a list with a wrong entry pydantic also says that it is too short, since it counts the right ones.
+            inner = {part["loc"][:length] for part in parts for length in range(len(part["loc"]))}
+            kept = [part for part in parts if part["type"] != "too_short" or part["loc"] not in inner]
+            raise InvalidParams([_sentence(cls, part) for part in kept]) from None
 
     def branches(self) -> tuple[str, ...]:
         """The tasks that it may choose; each must come directly after it."""
@@ -104,6 +108,7 @@ def _sentence(model: type[BaseModel], part: Any) -> str:
     where = [step for step in part["loc"] if step != "[key]"]
     kind, said = part["type"], str(part["msg"]).removeprefix("Value error, ")
     said = said.replace("Tuple should have", "must have").replace("String should have", "must have")
+    said = said.replace("Value should have", "must have")
     said = said.replace("Input should be", "must be").replace(" after validation", "")
     said = _SAID.get(kind, said)
     field = ".".join(str(step + 1) if isinstance(step, int) else step for step in where)

@@ -22,4 +22,4 @@ class SubProcessParams(LogicParams):
     workflow: Workflow
     project: Name | None = None
     version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
-    params: Annotated[dict[Name, ParameterValue], Field(max_length=PARAMS_MAX)] = {}
+    params: dict[Name, ParameterValue] = Field(default_factory=dict, max_length=PARAMS_MAX)
