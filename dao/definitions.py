@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from model.choices import ReleaseState
@@ -17,18 +18,37 @@ from model.workflow import WorkflowSpec
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The head of a workflow: its name, its current version, whether it may be started."""
+    """The head of a workflow: its name, its current version, whether it may be started.
+
+    `project_params` is the JSON text of its project's parameters.
+    """
 
     code: WorkflowCode
     project: str
     name: str
     version: int
     release_state: ReleaseState
+    project_params: str = "{}"
 
 
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """What a definition is called and where it belongs; the code of a project without a row is 0."""
+
+    name: str
+    project: str
+    project_code: int
+
+
+_WHEREABOUTS = text("""
+    SELECT d.code, d.name, d.project, coalesce(p.code, 0) AS project_code
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    WHERE d.code = ANY(CAST(:codes AS bigint[]))
+""")
 _HEADS = text("""
-    SELECT code, project, name, version, release_state FROM workflow_definition
-    WHERE code = ANY(CAST(:codes AS bigint[]))
+    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    WHERE d.code = ANY(CAST(:codes AS bigint[]))
 """)
 _BY_NAME = text("""
     SELECT code, project, name, version, release_state FROM workflow_definition
@@ -65,6 +85,32 @@ async def heads(connection: AsyncConnection, codes: Collection[WorkflowCode]) ->
     """The definitions with these codes; those that do not exist are missing."""
     rows = (await connection.execute(_HEADS, {"codes": list(codes)})).all()
     return {WorkflowCode(row.code): _definition(row) for row in rows}
+
+
+async def whereabouts(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Whereabouts]:
+    """Names and projects of these definitions; those that do not exist are missing."""
+    rows = (await connection.execute(_WHEREABOUTS, {"codes": list(codes)})).all()
+    return {WorkflowCode(row.code): Whereabouts(row.name, row.project, row.project_code) for row in rows}
+
+
+async def depending_on(connection: AsyncConnection, code: WorkflowCode) -> set[WorkflowCode]:
+    """The ONLINE workflows that depend on this one by DEPENDENT tasks, straight or through others, without itself."""
+    rows = (await connection.execute(_WITH_DEPENDENT)).all()
+    codes = {(row.project, row.name): WorkflowCode(row.code) for row in rows if row.tasks is None}
+    codes |= {(row.project, row.name): WorkflowCode(row.code) for row in rows}
+    waits_for: dict[WorkflowCode, set[WorkflowCode]] = {}
+    for row in rows:
+        for project, workflow in depended_on(json.loads(row.tasks)):
+            named = WorkflowCode(workflow) if isinstance(workflow, int) else codes.get((project or row.project, workflow))
+            if named is not None:
+                waits_for.setdefault(named, set()).add(WorkflowCode(row.code))
+    found: set[WorkflowCode] = set()
+    pending = [code]
+    while pending:
+        new = waits_for.get(pending.pop(), set()) - found
+        found |= new
+        pending += new
+    return found - {code}
 
 
 async def find(connection: AsyncConnection, name: str, project: str = "default") -> Definition:
@@ -128,9 +174,9 @@ def _codes(spec: WorkflowSpec) -> Mapping[str, int]:
     return {task.name: task.code for task in spec.coded().tasks if task.code is not None}
 
 
-def _definition(row: object) -> Definition:
-    code, project, name, version, release_state = row  # type: ignore[misc]
-    return Definition(WorkflowCode(code), project, name, version, ReleaseState(release_state))  # type: ignore[has-type]
+def _definition(row: Row[Any]) -> Definition:
+    code, project, name, version, release_state, *project_params = row
+    return Definition(WorkflowCode(code), project, name, version, ReleaseState(release_state), *project_params)
 
 
 def _parsed(content: str) -> WorkflowSpec | Refused:

@@ -94,10 +94,10 @@ _REPORT = text("""
              AS r (id, attempt, state, reason, exit_code, outputs)
         WHERE t.id = r.id AND t.attempt = r.attempt AND t.worker_id = :worker
           AND t.ended_at IS NULL
-        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state
+        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state, t.outputs
     ), told AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
-        SELECT workflow_instance_id, task_code, attempt, state FROM ended
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs)
+        SELECT workflow_instance_id, task_code, attempt, state, outputs FROM ended
     )
     SELECT id FROM ended
 """)

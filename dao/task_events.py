@@ -8,8 +8,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
-from model.instances import TaskEnd
-from model.states import TaskState
+from model.instances import ChildEnd, HaltAsked, TaskEnd
+from model.states import TaskState, WorkflowState
 
 # The owner is looked up by primary key for each event: a join could begin with all that this master ever owned. And
 # ANY(ARRAY()), not a join: see the claim in `dao/commands.py`. Under load ANALYZE does see this table empty; with a
@@ -21,9 +21,9 @@ _CONSUME = text("""
         ORDER BY e.id LIMIT :limit
     ), gone AS (
         DELETE FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM picked))
-        RETURNING id, workflow_instance_id, task_code, attempt, state
+        RETURNING id, workflow_instance_id, task_code, attempt, state, outputs, child_index
     )
-    SELECT workflow_instance_id, task_code, attempt, state FROM gone ORDER BY id
+    SELECT workflow_instance_id, task_code, attempt, state, outputs, child_index FROM gone ORDER BY id
 """)
 _FORGET = text("DELETE FROM task_event WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))")
 # What a former owner left unread of an instance that has ended since.
@@ -34,13 +34,10 @@ _DROP_STALE = text("""
 """)
 
 
-async def consume(connection: AsyncConnection, master: Epoch, limit: int) -> list[TaskEnd]:
+async def consume(connection: AsyncConnection, master: Epoch, limit: int) -> list[TaskEnd | ChildEnd | HaltAsked]:
     """Take up to `limit` events of this master's instances, oldest first. The transaction must act on them."""
     rows = (await connection.execute(_CONSUME, {"master": master, "limit": limit})).all()
-    return [
-        TaskEnd(WorkflowInstanceId(instance), TaskCode(code), attempt, TaskState(state))
-        for instance, code, attempt, state in rows
-    ]
+    return [_event(*row) for row in rows]
 
 
 async def drop_stale(connection: AsyncConnection) -> int:
@@ -51,3 +48,14 @@ async def drop_stale(connection: AsyncConnection) -> int:
 async def forget(connection: AsyncConnection, instances: Sequence[WorkflowInstanceId]) -> None:
     """Remove the events of instances whose rows are read in the same transaction, after this."""
     await connection.execute(_FORGET, {"instances": list(instances)})
+
+
+def _event(
+    instance: int, code: int, attempt: int, state: str, outputs: str | None, child_index: int | None
+) -> TaskEnd | ChildEnd | HaltAsked:
+    id_ = WorkflowInstanceId(instance)
+    if code == 0:
+        return HaltAsked(id_, WorkflowState(state))
+    if child_index is not None:
+        return ChildEnd(id_, TaskCode(code), attempt, child_index, WorkflowState(state), outputs)
+    return TaskEnd(id_, TaskCode(code), attempt, TaskState(state), outputs)

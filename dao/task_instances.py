@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import text
@@ -17,9 +18,10 @@ from model.states import TaskState, WaitReason
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """An attempt to put into the workers' queue, at once or after a wait.
+    """An attempt to put into the workers' queue, at once or after a wait, or to be recorded in another state.
 
-    `params` and `parameter_values` are JSON text. `retries` is how many failures it makes good.
+    `params`, `parameter_values`, `parameter_types`, `outputs` and `branch` are JSON text. `retries` is how many
+    failures it makes good. One in RUNNING_EXECUTION lives in its master; one that is over was never anywhere.
     """
 
     workflow_instance_id: WorkflowInstanceId
@@ -38,55 +40,123 @@ class NewTask:
     wait_minutes: float = 0
     timeout_s: float | None = None
     timeout_strategy: TimeoutStrategy | None = None
+    state: TaskState = TaskState.QUEUED
+    reason: str = ""
+    outputs: str | None = None
+    branch: str | None = None
+    cache_key: str | None = None
+    dry_run: bool = False
+    environment: str | None = None
+    tenant: str | None = None
+    parameter_types: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MasterTaskEnd:
+    """The end of an attempt that lives in its master; `outputs` is JSON text."""
+
+    workflow_instance_id: WorkflowInstanceId
+    code: TaskCode
+    attempt: int
+    state: TaskState
+    reason: str
+    outputs: str | None
 
 
 # The join lets only the owner's tasks in; the unique key on (instance, task, attempt) stands behind it. It asks for the
 # state and not for `ended_at`, so that each instance is looked up by its primary key: the index of what a master owns
 # would give all of it, and a master that just started is in no statistics.
+# A task with a known result is over before it was queued; its owner hears of it as of any other.
 _QUEUE = text("""
-    INSERT INTO task_instance (workflow_instance_id, task_code, attempt, task_name, task_type, state, write_ahead,
-                               worker_group, workflow_priority, task_priority, params, parameter_values, retries,
-                               wait_reason, due_at, timeout_s, timeout_strategy)
-    SELECT n.instance_id, n.code, n.attempt, n.name, n.type,
-           CASE WHEN n.wait_reason IS NULL THEN 'QUEUED' ELSE 'DELAY_EXECUTION' END, n.write_ahead, n.worker_group,
-           n.workflow_priority::priority_level, n.task_priority::priority_level, n.params, n.parameter_values,
-           n.retries, n.wait_reason,
-           CASE WHEN n.wait_reason IS NOT NULL THEN clock_timestamp() + n.wait_minutes * interval '1 minute' END,
-           n.timeout_s, n.timeout_strategy
-    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
-                CAST(:names AS text[]), CAST(:types AS text[]), CAST(:write_aheads AS boolean[]),
-                CAST(:worker_groups AS text[]), CAST(:workflow_priorities AS text[]), CAST(:task_priorities AS text[]),
-                CAST(:params AS text[]), CAST(:parameter_values AS text[]), CAST(:retries AS smallint[]),
-                CAST(:wait_reasons AS text[]), CAST(:wait_minutes AS double precision[]),
-                CAST(:timeouts AS double precision[]), CAST(:timeout_strategies AS text[]))
-         AS n (instance_id, code, attempt, name, type, write_ahead, worker_group, workflow_priority, task_priority,
-               params, parameter_values, retries, wait_reason, wait_minutes, timeout_s, timeout_strategy)
-    JOIN workflow_instance i ON i.id = n.instance_id AND i.master_id = :master
-                            AND i.state = 'RUNNING_EXECUTION'
+    WITH added AS (
+        INSERT INTO task_instance (workflow_instance_id, task_code, attempt, task_name, task_type, state, write_ahead,
+                                   worker_group, workflow_priority, task_priority, params, parameter_values, retries,
+                                   wait_reason, due_at, timeout_s, timeout_strategy, started_at, ended_at, reason,
+                                   outputs, branch, cache_key, dry_run, environment, tenant, parameter_types)
+        SELECT n.instance_id, n.code, n.attempt, n.name, n.type,
+               CASE WHEN c.key IS NOT NULL THEN 'SUCCESS' WHEN n.wait_reason IS NULL THEN n.state
+                    ELSE 'DELAY_EXECUTION' END,
+               n.write_ahead, n.worker_group, n.workflow_priority::priority_level, n.task_priority::priority_level,
+               n.params, n.parameter_values, n.retries,
+               CASE WHEN c.key IS NULL THEN n.wait_reason END,
+               CASE WHEN n.wait_reason IS NOT NULL THEN clock_timestamp() + n.wait_minutes * interval '1 minute' END,
+               n.timeout_s, n.timeout_strategy,
+               CASE WHEN n.state <> 'QUEUED' OR c.key IS NOT NULL THEN clock_timestamp() END,
+               CASE WHEN n.state NOT IN ('QUEUED', 'RUNNING_EXECUTION') OR c.key IS NOT NULL
+                    THEN clock_timestamp() END,
+               CASE WHEN c.key IS NOT NULL THEN 'the outputs of an earlier success were used' ELSE nullif(n.reason, '')
+                    END,
+               coalesce(c.outputs, n.outputs), n.branch, n.cache_key, n.dry_run, n.environment, n.tenant,
+               n.parameter_types
+        FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
+                    CAST(:names AS text[]), CAST(:types AS text[]), CAST(:write_aheads AS boolean[]),
+                    CAST(:worker_groups AS text[]), CAST(:workflow_priorities AS text[]),
+                    CAST(:task_priorities AS text[]), CAST(:params AS text[]), CAST(:parameter_values AS text[]),
+                    CAST(:retries AS smallint[]), CAST(:wait_reasons AS text[]),
+                    CAST(:wait_minutes AS double precision[]), CAST(:timeouts AS double precision[]),
+                    CAST(:timeout_strategies AS text[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
+                    CAST(:outputs AS text[]), CAST(:branches AS text[]), CAST(:cache_keys AS text[]),
+                    CAST(:dry_runs AS boolean[]), CAST(:environments AS text[]), CAST(:tenants AS text[]),
+                    CAST(:parameter_types AS text[]))
+             AS n (instance_id, code, attempt, name, type, write_ahead, worker_group, workflow_priority, task_priority,
+                   params, parameter_values, retries, wait_reason, wait_minutes, timeout_s, timeout_strategy, state,
+                   reason, outputs, branch, cache_key, dry_run, environment, tenant, parameter_types)
+        JOIN workflow_instance i ON i.id = n.instance_id AND i.master_id = :master
+                                AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP')
+        LEFT JOIN task_cache c ON c.key = n.cache_key
+        RETURNING workflow_instance_id, task_code, attempt, state, outputs, cache_key
+    ), told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs)
+        SELECT workflow_instance_id, task_code, attempt, state, outputs FROM added
+        WHERE state = 'SUCCESS' AND cache_key IS NOT NULL
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM added) AS added, (SELECT count(*) FROM told) AS known
 """)
 # Two statements, in this order: a row that a worker is just claiming is skipped by the first, which waits for that
-# claim, and then seen as running by the second, whose snapshot is younger.
-_KILL_QUEUED = text("""
+# claim, and then seen as running by the second, whose snapshot is younger. DEPENDENT waits in the master, and ends as
+# soon as somebody asks.
+_HALT = text("""
     UPDATE task_instance t
-    SET state = 'KILL', ended_at = clock_timestamp(), reason = 'its workflow ends because another task failed'
-    FROM workflow_instance i
-    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('QUEUED', 'DELAY_EXECUTION')
-      AND i.id = t.workflow_instance_id AND i.master_id = :master
-    RETURNING t.workflow_instance_id, t.task_code, t.attempt
+    SET state = h.state, ended_at = clock_timestamp(), reason = h.reason
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]))
+         AS h (instance_id, state, reason)
+    JOIN workflow_instance i ON i.id = h.instance_id AND i.master_id = :master
+    WHERE t.workflow_instance_id = h.instance_id
+      AND (t.state IN ('QUEUED', 'DELAY_EXECUTION') OR (t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT'))
+    RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
 """)
 _ASK_KILL = text("""
     UPDATE task_instance t SET kill_requested = true
     FROM workflow_instance i
     WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-      AND NOT t.kill_requested AND i.id = t.workflow_instance_id AND i.master_id = :master
+      AND NOT t.kill_requested AND t.worker_id IS NOT NULL AND i.id = t.workflow_instance_id AND i.master_id = :master
+""")
+_END_IN_MASTER = text("""
+    UPDATE task_instance t
+    SET state = e.state, ended_at = clock_timestamp(), reason = nullif(e.reason, ''), outputs = e.outputs
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
+                CAST(:states AS text[]), CAST(:reasons AS text[]), CAST(:outputs AS text[]))
+         AS e (instance_id, code, attempt, state, reason, outputs)
+    JOIN workflow_instance i ON i.id = e.instance_id AND i.master_id = :master
+    WHERE t.workflow_instance_id = e.instance_id AND t.task_code = e.code AND t.attempt = e.attempt
+      AND t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL
+""")
+_INVALIDATE = text("""
+    UPDATE task_instance t SET flag = 'NO'
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[])) AS a (instance_id, code)
+    WHERE t.workflow_instance_id = a.instance_id AND t.task_code = a.code AND t.flag = 'YES'
 """)
 _LATEST = text("""
     SELECT latest.* FROM unnest(CAST(:instances AS bigint[])) AS wanted (id)
     CROSS JOIN LATERAL (
-        SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state, retries FROM task_instance
+        SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state, retries, flag, outputs, branch,
+               ended_at
+        FROM task_instance
         WHERE workflow_instance_id = wanted.id                                  -- index: task_instance_attempt
         ORDER BY task_code DESC, attempt DESC                                   -- both, so that it is read backwards
     ) AS latest
+    ORDER BY latest.ended_at, latest.task_code
 """)
 # Level-triggered, by any master: timers are rows, whosever workflow they belong to.
 _QUEUE_DUE = text("""
@@ -122,8 +192,11 @@ _LOSE = text("""
 """)
 
 
-async def queue(connection: AsyncConnection, tasks: Sequence[NewTask], master: Epoch) -> None:
-    """Put attempts into the queue. Raises `OwnershipLost` when an instance is not (or no longer) this master's."""
+async def queue(connection: AsyncConnection, tasks: Sequence[NewTask], master: Epoch) -> int:
+    """Put attempts into the queue, or record them. How many were over at once, since their result was known.
+
+    Raises `OwnershipLost` when an instance is not (or no longer) this master's.
+    """
     done = await connection.execute(
         _QUEUE,
         {
@@ -144,32 +217,85 @@ async def queue(connection: AsyncConnection, tasks: Sequence[NewTask], master: E
             "wait_minutes": [float(task.wait_minutes) for task in tasks],  # psycopg takes no list of ints and floats
             "timeouts": [None if task.timeout_s is None else float(task.timeout_s) for task in tasks],
             "timeout_strategies": [task.timeout_strategy for task in tasks],
+            "states": [task.state for task in tasks],
+            "reasons": [task.reason for task in tasks],
+            "outputs": [task.outputs for task in tasks],
+            "branches": [task.branch for task in tasks],
+            "cache_keys": [task.cache_key for task in tasks],
+            "dry_runs": [task.dry_run for task in tasks],
+            "environments": [task.environment for task in tasks],
+            "tenants": [task.tenant for task in tasks],
+            "parameter_types": [task.parameter_types for task in tasks],
         },
     )
-    if done.rowcount != len(tasks):
-        raise OwnershipLost(f"{len(tasks) - done.rowcount} of {len(tasks)} tasks belong to instances of others")
+    added, known = done.one()
+    if added != len(tasks):
+        raise OwnershipLost(f"{len(tasks) - added} of {len(tasks)} tasks belong to instances of others")
+    return int(known)
 
 
-async def kill(connection: AsyncConnection, instances: Sequence[WorkflowInstanceId], master: Epoch) -> list[TaskEnd]:
-    """End what is queued of own instances, giving those ends, and ask the workers to kill what runs."""
-    values = {"instances": list(instances), "master": master}
-    rows = (await connection.execute(_KILL_QUEUED, values)).all()
-    await connection.execute(_ASK_KILL, values)
+async def halt(
+    connection: AsyncConnection, halts: Mapping[WorkflowInstanceId, tuple[TaskState, str]], master: Epoch
+) -> list[TaskEnd]:
+    """End what waits or is queued of own instances as PAUSE or KILL, with the reason; those ends."""
+    values = {
+        "instances": list(halts),
+        "states": [state for state, _ in halts.values()],
+        "reasons": [reason for _, reason in halts.values()],
+        "master": master,
+    }
     return [
-        TaskEnd(WorkflowInstanceId(instance), TaskCode(code), attempt, TaskState.KILL)
-        for instance, code, attempt in rows
+        TaskEnd(WorkflowInstanceId(instance), TaskCode(code), attempt, TaskState(state))
+        for instance, code, attempt, state in (await connection.execute(_HALT, values)).all()
     ]
+
+
+async def ask_kill(connection: AsyncConnection, instances: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+    """Ask the workers to kill what runs of own instances. After `halt`, which misses what is just being claimed."""
+    await connection.execute(_ASK_KILL, {"instances": list(instances), "master": master})
+
+
+async def end_in_master(connection: AsyncConnection, ends: Sequence[MasterTaskEnd], master: Epoch) -> None:
+    """Write the ends of attempts that live in their master. Raises `OwnershipLost`."""
+    done = await connection.execute(
+        _END_IN_MASTER,
+        {
+            "master": master,
+            "instances": [end.workflow_instance_id for end in ends],
+            "codes": [end.code for end in ends],
+            "attempts": [end.attempt for end in ends],
+            "states": [end.state for end in ends],
+            "reasons": [end.reason for end in ends],
+            "outputs": [end.outputs for end in ends],
+        },
+    )
+    if done.rowcount != len(ends):
+        raise OwnershipLost(f"{len(ends) - done.rowcount} of {len(ends)} tasks are not as their master believes")
+
+
+async def invalidate(connection: AsyncConnection, tasks: Sequence[tuple[WorkflowInstanceId, TaskCode]]) -> None:
+    """Mark all attempts of these tasks as no longer valid: they are to run again."""
+    values = {"instances": [instance for instance, _ in tasks], "codes": [code for _, code in tasks]}
+    await connection.execute(_INVALIDATE, values)
 
 
 async def latest_attempts(
     connection: AsyncConnection, instances: Sequence[WorkflowInstanceId]
 ) -> dict[WorkflowInstanceId, list[TaskAttempt]]:
-    """The last attempt of each task that has begun, by instance."""
+    """The last attempt of each task that has begun, by instance, in the order in which they ended."""
     found: dict[WorkflowInstanceId, list[TaskAttempt]] = {instance: [] for instance in instances}
-    for instance, code, attempt, state, retries in (
-        await connection.execute(_LATEST, {"instances": list(instances)})
-    ).all():
-        found[instance].append(TaskAttempt(TaskCode(code), attempt, TaskState(state), retries))
+    for row in (await connection.execute(_LATEST, {"instances": list(instances)})).all():
+        found[row.workflow_instance_id].append(
+            TaskAttempt(
+                TaskCode(row.task_code),
+                row.attempt,
+                TaskState(row.state),
+                row.retries,
+                row.flag == "YES",
+                row.outputs,
+                None if row.branch is None else frozenset(map(TaskCode, json.loads(row.branch))),
+            )
+        )
     return found
 
 

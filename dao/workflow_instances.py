@@ -6,16 +6,19 @@ Every write names the owner and counts its rows. Fewer than expected means that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from model.choices import FailureStrategy, Priority
+from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
 from model.errors import Unknown
-from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
-from model.instances import WorkflowInstance
+from model.ids import CommandId, Epoch, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.instances import Parent, WorkflowInstance
 from model.states import WorkflowState
 
 TAKEOVERS_MAX = 3
@@ -28,7 +31,11 @@ class OwnershipLost(Unknown):
 
 @dataclass(frozen=True, slots=True)
 class NewInstance:
-    """What a START command makes."""
+    """What a START command makes.
+
+    `params`, `startup_names`, `scope` and `backfill` are JSON text. `schedule_time` None means the time of its start.
+    `state` is RUNNING_EXECUTION, SERIAL_WAIT, or for one that is not to run a final one with its `reason`.
+    """
 
     command_id: CommandId
     workflow_code: WorkflowCode
@@ -37,46 +44,99 @@ class NewInstance:
     priority: Priority
     worker_group: str
     params: str
+    state: WorkflowState = WorkflowState.RUNNING_EXECUTION
+    reason: str = ""
+    command_type: str = "START_PROCESS"
+    execution_type: ExecutionType = ExecutionType.PARALLEL
+    startup_names: str = "[]"
+    schedule_time: datetime | None = None
+    time_zone: str = "UTC"
+    schedule_id: ScheduleId | None = None
+    dry_run: bool = False
+    environment: str | None = None
+    warning_type: WarningType = WarningType.NONE
+    alert_group: str | None = None
+    scope: str | None = None
+    backfill: str | None = None
+    depth: int = 0
+    parent: Parent | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceEnd:
-    """How an instance ended; `reason` is empty for a success."""
+    """How an instance ended; `reason` is empty for a success; `outputs` is JSON text or None."""
 
     id: WorkflowInstanceId
     state: WorkflowState
     reason: str
+    outputs: str | None = None
 
 
+# What is there already is not made again: a second START of one child, or a second fire of one time of a schedule. One
+# that does not run has no owner, so that nobody hands it on.
 _INSERT = text("""
     INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
-                                   priority, worker_group, params)
-    SELECT n.command_id, n.code, n.version, 'RUNNING_EXECUTION', :master, n.failure_strategy,
-           n.priority::priority_level, n.worker_group, n.params
+                                   priority, worker_group, params, ended_at, reason, command_type, execution_type,
+                                   startup_names, schedule_time, time_zone, schedule_id, dry_run, environment,
+                                   warning_type, alert_group, scope, backfill, depth, parent_instance_id,
+                                   parent_task_code, parent_attempt, child_index)
+    SELECT n.command_id, n.code, n.version, n.state, CASE WHEN n.state = 'RUNNING_EXECUTION' THEN :master ELSE 0 END,
+           n.failure_strategy, n.priority::priority_level, n.worker_group, n.params,
+           CASE WHEN n.state IN ('PAUSE', 'STOP') THEN clock_timestamp() END, nullif(n.reason, ''), n.command_type,
+           n.execution_type, n.startup_names, coalesce(n.schedule_time, clock_timestamp()), n.time_zone, n.schedule_id,
+           n.dry_run, n.environment, n.warning_type, n.alert_group, n.scope, n.backfill, n.depth, n.parent_instance,
+           n.parent_code, n.parent_attempt, n.child_index
     FROM unnest(CAST(:command_ids AS bigint[]), CAST(:codes AS bigint[]), CAST(:versions AS integer[]),
-                CAST(:failure_strategies AS text[]), CAST(:priorities AS text[]), CAST(:worker_groups AS text[]),
-                CAST(:params AS text[]))
-         AS n (command_id, code, version, failure_strategy, priority, worker_group, params)
-    RETURNING id, command_id
+                CAST(:states AS text[]), CAST(:failure_strategies AS text[]), CAST(:priorities AS text[]),
+                CAST(:worker_groups AS text[]), CAST(:params AS text[]), CAST(:reasons AS text[]),
+                CAST(:command_types AS text[]), CAST(:execution_types AS text[]), CAST(:startup_names AS text[]),
+                CAST(:schedule_times AS timestamptz[]), CAST(:time_zones AS text[]), CAST(:schedule_ids AS bigint[]),
+                CAST(:dry_runs AS boolean[]), CAST(:environments AS text[]), CAST(:warning_types AS text[]),
+                CAST(:alert_groups AS text[]), CAST(:scopes AS text[]), CAST(:backfills AS text[]),
+                CAST(:depths AS smallint[]), CAST(:parent_instances AS bigint[]), CAST(:parent_codes AS integer[]),
+                CAST(:parent_attempts AS smallint[]), CAST(:child_indexes AS integer[]))
+         AS n (command_id, code, version, state, failure_strategy, priority, worker_group, params, reason,
+               command_type, execution_type, startup_names, schedule_time, time_zone, schedule_id, dry_run,
+               environment, warning_type, alert_group, scope, backfill, depth, parent_instance, parent_code,
+               parent_attempt, child_index)
+    ON CONFLICT DO NOTHING
+    RETURNING id, command_id, schedule_time
+""")
+_ENTER = text("""
+    UPDATE workflow_instance i SET state = e.state
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS e (id, state)
+    WHERE i.id = e.id AND i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE')
 """)
 # The state, not `ended_at`: see `dao.task_instances`, queue.
 _FINISH = text("""
-    UPDATE workflow_instance i
-    SET state = f.state, reason = nullif(f.reason, ''), ended_at = clock_timestamp()
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS f (id, state, reason)
-    WHERE i.id = f.id AND i.master_id = :master AND i.state = 'RUNNING_EXECUTION'
+    WITH ended AS (
+        UPDATE workflow_instance i
+        SET state = f.state, reason = nullif(f.reason, ''), ended_at = clock_timestamp(), outputs = f.outputs,
+            requested_state = NULL
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
+                    CAST(:outputs AS text[])) AS f (id, state, reason, outputs)
+        WHERE i.id = f.id AND i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP')
+        RETURNING i.id, i.parent_instance_id IS NOT NULL OR i.execution_type <> 'PARALLEL' OR i.backfill IS NOT NULL
+                  AS is_awaited
+    )
+    SELECT count(*) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited FROM ended
 """)
-_COLUMNS = "id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params"
+INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params,
+              state, requested_state, startup_names, schedule_time, time_zone, dry_run, environment,
+              coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code, parent_attempt,
+              child_index"""
 # `takeovers` counts owners that were fenced, not those that left: a rolling restart must not fail a long run.
 _TAKE_OVER = text(f"""
     UPDATE workflow_instance i
-    SET master_id = :master, state = 'RUNNING_EXECUTION',
-        takeovers = i.takeovers + CASE WHEN n.state = 'FENCED' THEN 1 ELSE 0 END
-    FROM (SELECT id FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE) AS locked,
-         node n
-    WHERE i.id = locked.id AND n.id = i.master_id AND n.state IN ('FENCED', 'LEFT')
-      AND i.state IN ('RUNNING_EXECUTION', 'FAILOVER')
-    RETURNING {", ".join("i." + column for column in _COLUMNS.split(", "))}, i.takeovers
+    SET master_id = :master,
+        state = coalesce(i.requested_state, CASE WHEN i.state = 'FAILOVER' THEN 'RUNNING_EXECUTION' ELSE i.state END),
+        takeovers = i.takeovers + CASE WHEN node_state = 'FENCED' THEN 1 ELSE 0 END
+    FROM (SELECT id AS locked_id FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE)
+         AS locked,
+         (SELECT id AS node_id, state AS node_state FROM node) AS n
+    WHERE i.id = locked_id AND node_id = i.master_id AND node_state IN ('FENCED', 'LEFT')
+      AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
+    RETURNING {INSTANCE_COLUMNS}, takeovers
 """)  # noqa: S608 - the columns are a constant of this module
 _SETTLE = text("""
     UPDATE workflow_instance SET takeovers = 0
@@ -84,7 +144,7 @@ _SETTLE = text("""
 """)
 _OWNED = text("SELECT id FROM workflow_instance WHERE master_id = :master AND ended_at IS NULL")
 _READ_OWNED = text(f"""
-    SELECT {_COLUMNS} FROM workflow_instance
+    SELECT {INSTANCE_COLUMNS} FROM workflow_instance
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
 """)  # noqa: S608 - the columns are a constant of this module
 # Level-triggered: whatever was left by whoever is gone, whoever asks. What has an open RECOVER command is left out, so
@@ -113,8 +173,11 @@ _FIND_ONE = text("SELECT state, ended_at IS NOT NULL AS ended, master_id FROM wo
 
 async def insert(
     connection: AsyncConnection, new: Sequence[NewInstance], master: Epoch
-) -> dict[CommandId, WorkflowInstanceId]:
-    """Make the instances, owned by `master` and running; their ids by the command that asked for them."""
+) -> dict[CommandId, tuple[WorkflowInstanceId, datetime]]:
+    """Make the instances, owned by `master` if they run; id and schedule time by the command that asked for them.
+
+    One that is missing there already exists, as another's child or fire.
+    """
     rows = await connection.execute(
         _INSERT,
         {
@@ -122,28 +185,61 @@ async def insert(
             "command_ids": [each.command_id for each in new],
             "codes": [each.workflow_code for each in new],
             "versions": [each.workflow_version for each in new],
+            "states": [each.state for each in new],
             "failure_strategies": [each.failure_strategy for each in new],
             "priorities": [each.priority for each in new],
             "worker_groups": [each.worker_group for each in new],
             "params": [each.params for each in new],
+            "reasons": [each.reason for each in new],
+            "command_types": [each.command_type for each in new],
+            "execution_types": [each.execution_type for each in new],
+            "startup_names": [each.startup_names for each in new],
+            "schedule_times": [each.schedule_time for each in new],
+            "time_zones": [each.time_zone for each in new],
+            "schedule_ids": [each.schedule_id for each in new],
+            "dry_runs": [each.dry_run for each in new],
+            "environments": [each.environment for each in new],
+            "warning_types": [each.warning_type for each in new],
+            "alert_groups": [each.alert_group for each in new],
+            "scopes": [each.scope for each in new],
+            "backfills": [each.backfill for each in new],
+            "depths": [each.depth for each in new],
+            "parent_instances": [each.parent.instance if each.parent else None for each in new],
+            "parent_codes": [each.parent.code if each.parent else None for each in new],
+            "parent_attempts": [each.parent.attempt if each.parent else None for each in new],
+            "child_indexes": [each.parent.index if each.parent else None for each in new],
         },
     )
-    return {CommandId(command_id): WorkflowInstanceId(id_) for id_, command_id in rows.all()}
+    return {
+        CommandId(command_id): (WorkflowInstanceId(id_), schedule_time) for id_, command_id, schedule_time in rows.all()
+    }
 
 
-async def finish(connection: AsyncConnection, ends: Sequence[InstanceEnd], master: Epoch) -> None:
-    """Write the ends of own instances. Raises `OwnershipLost`."""
-    done = await connection.execute(
-        _FINISH,
-        {
-            "master": master,
-            "ids": [end.id for end in ends],
-            "states": [end.state for end in ends],
-            "reasons": [end.reason for end in ends],
-        },
-    )
-    if done.rowcount != len(ends):
-        raise OwnershipLost(f"{len(ends) - done.rowcount} of {len(ends)} instances to finish are not master {master}'s")
+async def enter(connection: AsyncConnection, states: Mapping[WorkflowInstanceId, WorkflowState], master: Epoch) -> None:
+    """Move own instances into a halted state. Raises `OwnershipLost`."""
+    values = {"ids": list(states), "states": list(states.values()), "master": master}
+    done = await connection.execute(_ENTER, values)
+    if done.rowcount != len(states):
+        raise OwnershipLost(f"{len(states) - done.rowcount} of {len(states)} instances to halt are not its own")
+
+
+async def finish(connection: AsyncConnection, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
+    """Write the ends of own instances; those that others wait for (`dao/ends.py`). Raises `OwnershipLost`."""
+    ended, awaited = (
+        await connection.execute(
+            _FINISH,
+            {
+                "master": master,
+                "ids": [end.id for end in ends],
+                "states": [end.state for end in ends],
+                "reasons": [end.reason for end in ends],
+                "outputs": [end.outputs for end in ends],
+            },
+        )
+    ).one()
+    if ended != len(ends):
+        raise OwnershipLost(f"{len(ends) - ended} of {len(ends)} instances to finish are not master {master}'s")
+    return [WorkflowInstanceId(id_) for id_ in awaited or ()]
 
 
 async def take_over(
@@ -151,7 +247,7 @@ async def take_over(
 ) -> dict[WorkflowInstanceId, tuple[WorkflowInstance, int]]:
     """Make unfinished instances of masters that are gone our own; each with the number of its takeovers."""
     rows = (await connection.execute(_TAKE_OVER, {"master": master, "ids": list(ids)})).all()
-    return {WorkflowInstanceId(row.id): (_instance(row), row.takeovers) for row in rows}
+    return {WorkflowInstanceId(row.id): (read_instance(row), row.takeovers) for row in rows}
 
 
 async def settle(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
@@ -169,7 +265,7 @@ async def read_owned(
 ) -> list[WorkflowInstance]:
     """Those of `ids` that are unfinished and this master's."""
     rows = (await connection.execute(_READ_OWNED, {"ids": list(ids), "master": master})).all()
-    return [_instance(row) for row in rows]
+    return [read_instance(row) for row in rows]
 
 
 async def hand_on(connection: AsyncConnection, limit: int) -> int:
@@ -187,7 +283,16 @@ async def why_not_recovered(connection: AsyncConnection, id_: WorkflowInstanceId
     return f"workflow instance {id_} belongs to master {row.master_id}, which lives; it is not taken away"
 
 
-def _instance(row: Row[tuple[object, ...]]) -> WorkflowInstance:
+def read_instance(row: Row[Any]) -> WorkflowInstance:
+    """An instance from a row that has the columns of `INSTANCEINSTANCE_COLUMNS`."""
+    parent = None
+    if row.parent_instance_id is not None:
+        parent = Parent(
+            WorkflowInstanceId(row.parent_instance_id),
+            TaskCode(row.parent_task_code),
+            row.parent_attempt,
+            row.child_index,
+        )
     return WorkflowInstance(
         WorkflowInstanceId(row.id),
         WorkflowCode(row.workflow_code),
@@ -196,4 +301,14 @@ def _instance(row: Row[tuple[object, ...]]) -> WorkflowInstance:
         Priority(row.priority),
         row.worker_group,
         row.params,
+        WorkflowState(row.state),
+        None if row.requested_state is None else WorkflowState(row.requested_state),
+        row.startup_names,
+        row.schedule_time,
+        row.time_zone,
+        row.dry_run,
+        row.environment,
+        None if row.scope is None else frozenset(map(TaskCode, json.loads(row.scope))),
+        row.depth,
+        parent,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from master.events import Child, ResumeChild, StartChild
@@ -22,7 +22,7 @@ DYNAMIC_OUTPUT = "dynamic.out"
 
 @dataclass(slots=True)
 class Children:
-    """Those of one attempt. `started` are begun, `ended` are over for good, `paused` rest until somebody resumes them."""
+    """Those of one attempt: `started` are begun, `ended` over for good, `paused` rest until somebody resumes them."""
 
     plan: Plan
     task: PlannedTask
@@ -85,7 +85,7 @@ class Children:
         if child.state.is_final:
             self.finished(child.index, child.state, child.outputs)
 
-    def resume(self, before: list[Child]) -> list[ResumeChild | StartChild]:
+    def resume(self, before: Sequence[Child]) -> list[ResumeChild | StartChild]:
         """Go on with the children of the attempt before: those that succeeded stay, the others run again."""
         effects: list[ResumeChild | StartChild] = []
         for child in before:
@@ -102,7 +102,9 @@ class Children:
             if state in states:
                 count = sum(1 for each, _ in self.ended.values() if each is state)
                 what = "failed" if state is W.FAILURE else "was stopped"
-                whose = f"{count} of {len(self.params)} children" if len(self.params) > 1 else "the workflow it stands for"
+                whose = (
+                    f"{count} of {len(self.params)} children" if len(self.params) > 1 else "the workflow it stands for"
+                )
                 return _ENDS[state], f"{whose} {what}", None
         if isinstance(self.task.logic, SubProcessParams):
             return TaskState.SUCCESS, "", self.ended[0][1]

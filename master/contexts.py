@@ -1,8 +1,8 @@
 """What the tasks of one instance see of each other's outputs: by ancestry, never across unrelated branches. Pure.
 
-A task sees what its ancestors gave; a nearer one overrides its own ancestors. Between unrelated ones a value that is not
-empty wins, then the one that finished first. (Apache DolphinScheduler keeps one pool for the whole workflow instead, so
-that values leak between branches.)
+A task sees what its ancestors gave; a nearer one overrides its own ancestors. Between unrelated ones a value that is
+not empty wins, then the one that finished first. (Apache DolphinScheduler keeps one pool for the whole workflow
+instead, so that values leak between branches.)
 """
 
 from __future__ import annotations

@@ -7,22 +7,25 @@ their rows; nothing is ever repaired in memory.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import nodes, task_events, task_instances, workflow_instances
+from dao import children, nodes, task_events, task_instances, workflow_instances
 from dao.database import Database
 from dao.errors import BadData
 from dao.nodes import Me
 from master.batch import AdaptiveBatch
-from master.plans import Plans
-from master.runnable import Adopted, TaskFinished, WorkflowRunnable
+from master.events import Adopted, Child, ChildFinished, Event, HaltAsked, TaskFinished
+from master.plan import Plan
+from master.plans import PlanKey, Plans
+from master.runnable import WorkflowRunnable
 from master.writes import Writes
 from model.errors import Refused
-from model.ids import WorkflowInstanceId
-from model.instances import TaskEnd, WorkflowInstance
+from model.ids import TaskCode, WorkflowInstanceId
+from model.instances import ChildEnd, TaskEnd, WorkflowInstance
+from model.instances import HaltAsked as HaltTold
 from registry.contact import boottime_s
 from registry.life import Life
 from registry.rounds import blaming_what_is_held, run_rounds
@@ -79,6 +82,8 @@ class Driver:
         self._taken_over.difference_update(end.id for end in writes.ends)
         if writes.has_waits:
             self._look.set()
+        if writes.known:
+            self.wake.set()
 
     def reload(self) -> None:
         """Read again, soon, whatever is ours by the rows and not in memory."""
@@ -144,33 +149,54 @@ class Driver:
         self.written(writes)
         return len(events)
 
-    def _feed(self, event: TaskEnd, writes: Writes) -> None:
-        runnable = self._runnables.get(event.workflow_instance_id)
-        if runnable is None:
-            return  # it has ended: the event tells what the rows told before
+    def _feed(self, told: TaskEnd | ChildEnd | HaltTold, writes: Writes) -> None:
+        runnable = self._runnables.get(told.workflow_instance_id)
+        if runnable is not None:  # else it has ended: the event tells what the rows told before
+            self.tell(runnable, _event(told), writes)
+
+    def tell(self, runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
+        """Let a runnable handle an event. One that cannot ends as FAILURE: it must not hold up the others."""
         try:
-            writes.add(runnable, runnable.handle(TaskFinished(event.code, event.attempt, event.state)))
+            writes.add(runnable, runnable.handle(event))
+        except Refused as error:
+            writes.give_up(runnable.instance.id, str(error))
         except AssertionError as bug:
             log.exception("runnable_broken", workflow_instance=runnable.instance.id)
             reason = f"Shoal found itself in a state that must not be ({bug}); please report it"
             writes.give_up(runnable.instance.id, reason)
 
     async def adopt(
-        self, connection: AsyncConnection, instances: Sequence[WorkflowInstance], writes: Writes
+        self,
+        connection: AsyncConnection,
+        instances: Sequence[WorkflowInstance],
+        writes: Writes,
+        resumes: Mapping[WorkflowInstanceId, frozenset[TaskCode]] | None = None,
     ) -> list[WorkflowRunnable]:
-        """Make runnables of own instances from their rows, and hold them. One that cannot run ends as FAILURE."""
+        """Make runnables of own instances from their rows, and hold them. One that cannot run ends as FAILURE.
+
+        `resumes` are the tasks whose children go on instead of beginning anew.
+        """
         if not instances:
             return []
         plans = await self.plans.load(connection, {(each.workflow_code, each.workflow_version) for each in instances})
         attempts = await task_instances.latest_attempts(connection, [instance.id for instance in instances])
+        with_children = [each.id for each in instances if _may_have_children(plans[_plan_key(each)])]
+        below = await children.of(connection, with_children)
         adopted = []
         for instance in instances:
-            plan = plans[instance.workflow_code, instance.workflow_version]
+            plan = plans[_plan_key(instance)]
             if isinstance(plan, Refused):
                 writes.give_up(instance.id, str(plan))
                 continue
             runnable = WorkflowRunnable(instance, plan)
-            writes.add(runnable, runnable.handle(Adopted(tuple(attempts[instance.id]))))
+            rows = tuple(
+                Child(row.parent.code, row.parent.attempt, row.parent.index, row.state, row.outputs)
+                for row in below.get(instance.id, ())
+            )
+            again = (resumes or {}).get(instance.id, frozenset())
+            self.tell(runnable, Adopted(tuple(attempts[instance.id]), rows, again), writes)
+            if instance.requested_state is not None:
+                self.tell(runnable, HaltAsked(instance.requested_state), writes)
             adopted.append(runnable)
         self.hold(adopted)
         return adopted
@@ -222,3 +248,21 @@ class Driver:
             await writes.flush(connection, self._me.epoch)
         self.forget(ids)
         log.error("workflow_given_up", workflow_instances=list(ids), error=error)
+
+
+def _event(told: TaskEnd | ChildEnd | HaltTold) -> Event:
+    match told:
+        case TaskEnd():
+            return TaskFinished(told.code, told.attempt, told.state, told.outputs)
+        case ChildEnd():
+            return ChildFinished(told.code, told.attempt, told.index, told.state, told.outputs)
+        case HaltTold():
+            return HaltAsked(told.state)
+
+
+def _plan_key(instance: WorkflowInstance) -> PlanKey:
+    return (instance.workflow_code, instance.workflow_version)
+
+
+def _may_have_children(plan: Plan | Refused) -> bool:
+    return isinstance(plan, Plan) and plan.has_children

@@ -77,13 +77,9 @@ class Parameters:
     def values(self, code: TaskCode) -> dict[str, str]:
         """All that a task sees, without the built-in ones. Raises `Refused` if they grow too large."""
         base = self._known()
-        context = {
-            name: value for name, value in self.contexts.seen_by(code).items() if name not in self._startup
-        }
+        context = {name: value for name, value in self.contexts.seen_by(code).items() if name not in self._startup}
         values = {**base, **context}
-        local = {
-            param.name: param.value for param in self._plan.tasks[code].inputs if param.name not in self._startup
-        }
+        local = {param.name: param.value for param in self._plan.tasks[code].inputs if param.name not in self._startup}
         if local:
             at, calendar = self._instance.schedule_time or EPOCH, zone(self._instance.time_zone)
             values |= resolve(local, {**self.builtins(), **values}, at, calendar)
@@ -112,9 +108,7 @@ class Parameters:
         given = parse_parameters(outputs, "its outputs") if outputs else {}
         if task.outputs is None:
             return given
-        return {
-            name: given.get(name, default) for name, default in task.outputs.items() if name in given or default
-        }
+        return {name: given.get(name, default) for name, default in task.outputs.items() if name in given or default}
 
     def at_the_end(self) -> str | None:
         """What the instance gives to the workflow above it, as a JSON object; None if it declares nothing."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from model.choices import Direct, Flag, OnWorkerLoss, ParameterType, Priority, TimeoutStrategy
 from model.errors import Refused
@@ -13,7 +14,9 @@ from model.ids import TaskCode, WorkflowCode
 from model.local_params import LocalParam
 from model.logic.catalog import LOGIC_TYPES
 from model.logic.conditions import ConditionsParams
+from model.logic.dynamic import DynamicParams
 from model.logic.fields import LogicParams
+from model.logic.sub_process import SubProcessParams
 from model.workflow import TaskSpec, WorkflowSpec
 
 
@@ -23,7 +26,7 @@ class PlannedTask:
     minutes, 0 = none.
 
     `logic` is set for what runs in the master; `branches` are the tasks that it may choose. `inputs` are its local
-    parameters with a value of their own, `outputs` its OUT ones with their defaults (None: it gives all that it prints).
+    parameters with a value of their own, `outputs` its OUT ones with their defaults (None: it gives all it prints).
     """
 
     code: TaskCode
@@ -65,9 +68,24 @@ class Plan:
     codes: Mapping[str, TaskCode]
     predecessor_count: Mapping[TaskCode, int]
     judges: Mapping[TaskCode, tuple[TaskCode, ...]]
+    has_children: bool
     name: str = ""
     project: str = "default"
     project_code: int = 0
+
+    def find(self, names: Iterable[str]) -> list[TaskCode]:
+        """The tasks of these names or codes. Raises `Refused` for one that does not exist."""
+        found = []
+        for name in names:
+            code = self.codes.get(name)
+            if code is None and name.isascii() and name.isdigit() and len(name) < 11 and int(name) in self.tasks:
+                code = TaskCode(int(name))
+            if code is None:
+                near = get_close_matches(name, self.codes, n=1)
+                cure = f'did you mean "{near[0]}"?' if near else "see its definition for what there is"
+                raise Refused(f'workflow "{self.name}" version {self.version} has no task "{name[:100]}"; {cure}')
+            found.append(code)
+        return found
 
     @classmethod
     def of(
@@ -95,7 +113,11 @@ class Plan:
                     if asked in codes and codes[asked] in graph.predecessors[task.code]:
                         judges[codes[asked]] = (*judges.get(codes[asked], ()), task.code)
         counts = {task: len(befores) for task, befores in graph.predecessors.items()}
-        return cls(code, version, coded, graph, tasks, codes, counts, judges, name, project, project_code)
+        has_children = any(isinstance(task.logic, SubProcessParams | DynamicParams) for task in tasks.values())
+        return cls(
+            *(code, version, coded, graph, tasks, codes, counts, judges, has_children),
+            *(name, project, project_code),
+        )
 
 
 def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) -> PlannedTask:

@@ -8,9 +8,11 @@ from collections.abc import Collection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao import definitions
+from dao.definitions import Whereabouts
 from master.plan import Plan
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
+from model.workflow import WorkflowSpec
 
 PlanKey = tuple[WorkflowCode, int]
 
@@ -36,6 +38,7 @@ class Plans:
                 found[key] = plan
         if missing:
             specs = await definitions.specs(connection, missing)
+            where = await definitions.whereabouts(connection, {code for code, _ in missing})
             for code, version in missing:
                 spec = specs.get((code, version))
                 if spec is None:
@@ -43,8 +46,17 @@ class Plans:
                 elif isinstance(spec, Refused):
                     found[code, version] = Refused(f"workflow {code} version {version} cannot be run: {spec}")
                 else:
-                    found[code, version] = self._keep(Plan.of(code, version, spec))
+                    found[code, version] = self._made(code, version, spec, where.get(code))
         return found
+
+    def _made(self, code: WorkflowCode, version: int, spec: WorkflowSpec, where: Whereabouts | None) -> Plan | Refused:
+        try:
+            if where is None:
+                return self._keep(Plan.of(code, version, spec))
+            names = {"name": where.name, "project": where.project}
+            return self._keep(Plan.of(code, version, spec, **names, project_code=where.project_code))
+        except Refused as error:
+            return Refused(f"workflow {code} version {version} cannot be run: {error}")
 
     def _keep(self, plan: Plan) -> Plan:
         self._plans[plan.workflow_code, plan.version] = plan

@@ -135,7 +135,8 @@ class WorkflowRunnable:
         known = [attempt for attempt in attempts if attempt.code in self.plan.tasks]
         for attempt in known:
             self._attempts[attempt.code] = attempt.attempt
-            self._retries[attempt.code] = attempt.retries
+            goes_on = attempt.valid or attempt.state in (T.PAUSE, T.KILL)
+            self._retries[attempt.code] = attempt.retries if goes_on else 0
         valid = [attempt for attempt in known if self._still_counts(attempt)]
         self._begun |= {attempt.code for attempt in valid}
         self._ready += self._progress.begin()

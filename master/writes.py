@@ -5,18 +5,36 @@ One transaction for a batch of workflows, each statement for a whole set. This i
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import task_instances, workflow_instances
+from dao import children, ends, task_instances, workflow_instances
+from dao.children import NewChild
 from dao.notify import KILL, TASK, notify
-from dao.task_instances import NewTask
+from dao.task_instances import MasterTaskEnd, NewTask
 from dao.workflow_instances import InstanceEnd
-from master.runnable import Effect, Finish, KillTasks, QueueTask, TaskFinished, WorkflowRunnable
+from master.events import (
+    Effect,
+    EndTask,
+    Enter,
+    Finish,
+    HoldTasks,
+    KillTasks,
+    QueueTask,
+    RecordTask,
+    ResumeChild,
+    StartChild,
+    TaskFinished,
+)
+from master.plan import PlannedTask
+from master.runnable import WorkflowRunnable
 from model.choices import OnWorkerLoss
 from model.ids import Epoch, WorkflowInstanceId
-from model.states import WorkflowState
+from model.instances import Parent
+from model.states import TaskState, WorkflowState
 
 
 class Writes:
@@ -24,50 +42,104 @@ class Writes:
 
     def __init__(self) -> None:
         self.ends: list[InstanceEnd] = []
+        self.has_waits = False
+        """Whether an attempt among them is queued later, when its time has come. Known after `flush`."""
+        self.known = 0
+        """How many tasks were over at once, so that there are events of them. Known after `flush`."""
         self._tasks: list[NewTask] = []
-        self._kills: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
-
-    @property
-    def has_waits(self) -> bool:
-        """Whether an attempt among them is queued later, when its time has come."""
-        return any(task.wait_reason is not None for task in self._tasks)
+        self._task_ends: list[MasterTaskEnd] = []
+        self._children: list[NewChild] = []
+        self._links: list[tuple[Parent, int]] = []
+        self._entered: dict[WorkflowInstanceId, WorkflowState] = {}
+        self._halts: dict[WorkflowInstanceId, tuple[TaskState, str]] = {}
+        self._halting: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
 
     def add(self, runnable: WorkflowRunnable, effects: Iterable[Effect]) -> None:
         """Take in the effects of one runnable."""
+        id_ = runnable.instance.id
         for effect in effects:
             match effect:
-                case QueueTask():
+                case Enter(state):
+                    self._entered[id_] = state
+                case QueueTask() | RecordTask():
                     self._tasks.append(_new_task(runnable, effect))
-                case KillTasks():
-                    self._kills[runnable.instance.id] = runnable
-                case Finish(state, reason):
-                    self.ends.append(InstanceEnd(runnable.instance.id, state, reason))
+                case EndTask(code, attempt, state, reason, outputs):
+                    self._task_ends.append(MasterTaskEnd(id_, code, attempt, state, reason, outputs))
+                case StartChild():
+                    self._children.append(_new_child(runnable, effect))
+                case ResumeChild(code, attempt, index, before):
+                    self._links.append((Parent(id_, code, before, index), attempt))
+                case HoldTasks():
+                    self._halts[id_] = (TaskState.PAUSE, "it was held back by a pause")
+                    self._halting[id_] = runnable
+                case KillTasks(reason):
+                    self._halts[id_] = (TaskState.KILL, reason)
+                    self._halting[id_] = runnable
+                case Finish(end, reason, outputs):
+                    self.ends.append(InstanceEnd(id_, end, reason, outputs))
 
     def give_up(self, id_: WorkflowInstanceId, reason: str) -> None:
         """End an instance that cannot be driven as FAILURE, and with it whatever of it is queued or runs."""
-        self._kills[id_] = None
+        self._halts[id_] = (TaskState.KILL, "its workflow cannot be driven")
+        self._halting[id_] = None
+        self._entered.pop(id_, None)
         self._tasks = [task for task in self._tasks if task.workflow_instance_id != id_]
+        self._task_ends = [end for end in self._task_ends if end.workflow_instance_id != id_]
+        self._children = [child for child in self._children if child.parent.instance != id_]
+        self._links = [link for link in self._links if link[0].instance != id_]
         self.ends = [*(end for end in self.ends if end.id != id_), InstanceEnd(id_, WorkflowState.FAILURE, reason)]
 
     async def flush(self, connection: AsyncConnection, master: Epoch) -> None:
         """Write all of it and wake whom it concerns. Raises `OwnershipLost`."""
-        if self._tasks:
-            await task_instances.queue(connection, self._tasks, master)
-        if self._kills:
-            for end in await task_instances.kill(connection, list(self._kills), master):
-                runnable = self._kills[end.workflow_instance_id]
-                if runnable is not None:
-                    self.add(runnable, runnable.handle(TaskFinished(end.code, end.attempt, end.state)))
+        groups: set[str] = set()
+        kills = False
+        while self._entered or self._tasks or self._task_ends or self._halts:
+            if self._entered:
+                entered, self._entered = self._entered, {}
+                await workflow_instances.enter(connection, entered, master)
+            if self._tasks:
+                tasks, self._tasks = self._tasks, []
+                self.has_waits = self.has_waits or any(task.wait_reason is not None for task in tasks)
+                self.known += await task_instances.queue(connection, tasks, master)
+                groups |= {task.worker_group for task in tasks if task.state is TaskState.QUEUED}
+            if self._task_ends:
+                task_ends, self._task_ends = self._task_ends, []
+                await task_instances.end_in_master(connection, task_ends, master)
+            if self._halts:
+                halts, self._halts = self._halts, {}
+                kills |= await self._halt(connection, halts, master)
+        if self._links:
+            await children.resume(connection, self._links)
+        if self._children:
+            await children.start(connection, self._children)
         if self.ends:
-            await workflow_instances.finish(connection, self.ends, master)
-        if self._kills:
+            await ends.tell(connection, await workflow_instances.finish(connection, self.ends, master))
+        if kills:
             await notify(connection, KILL)
-        if self._tasks:
-            await notify(connection, TASK, {task.worker_group for task in self._tasks})
+        if groups:
+            await notify(connection, TASK, groups)
+
+    async def _halt(
+        self, connection: AsyncConnection, halts: dict[WorkflowInstanceId, tuple[TaskState, str]], master: Epoch
+    ) -> bool:
+        """End what waits, ask for the end of what runs; the runnables hear at once what is over. Whether workers
+        are asked."""
+        for end in await task_instances.halt(connection, halts, master):
+            runnable = self._halting[end.workflow_instance_id]
+            if runnable is not None:
+                self.add(runnable, runnable.handle(TaskFinished(end.code, end.attempt, end.state)))
+        await children.halt(connection, {id_: state for id_, (state, _) in halts.items()})
+        killed = [id_ for id_, (state, _) in halts.items() if state is TaskState.KILL]
+        if killed:
+            await task_instances.ask_kill(connection, killed, master)
+        return bool(killed)
 
 
-def _new_task(runnable: WorkflowRunnable, effect: QueueTask) -> NewTask:
+def _new_task(runnable: WorkflowRunnable, effect: QueueTask | RecordTask) -> NewTask:
     task, instance = runnable.plan.tasks[effect.code], runnable.instance
+    queued = isinstance(effect, QueueTask)
+    wait = effect.wait if isinstance(effect, QueueTask) else None
+    branch = None if isinstance(effect, QueueTask) or effect.branch is None else json.dumps(sorted(effect.branch))
     return NewTask(
         instance.id,
         task.code,
@@ -79,10 +151,43 @@ def _new_task(runnable: WorkflowRunnable, effect: QueueTask) -> NewTask:
         instance.priority,
         task.priority,
         task.params,
-        instance.params,
+        effect.values,
         effect.retries,
-        effect.wait.reason if effect.wait else None,
-        effect.wait.minutes if effect.wait else 0,
+        wait.reason if wait else None,
+        wait.minutes if wait else 0,
         task.timeout * 60 or None,
         task.timeout_strategy if task.timeout else None,
+        TaskState.QUEUED if isinstance(effect, QueueTask) else effect.state,
+        "" if isinstance(effect, QueueTask) else effect.reason,
+        None if isinstance(effect, QueueTask) else effect.outputs,
+        branch,
+        _cache_key(runnable, task, effect.values) if queued and task.cache and not instance.dry_run else None,
+        instance.dry_run,
+        instance.environment or task.environment,
+        task.tenant,
+        task.parameter_types,
+    )
+
+
+def _cache_key(runnable: WorkflowRunnable, task: PlannedTask, values: str) -> str:
+    """All that the outputs of a task depend on: the version of its definition and its parameters."""
+    plan = runnable.plan
+    told = json.dumps([plan.workflow_code, plan.version, task.code, task.params, json.loads(values)], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _new_child(runnable: WorkflowRunnable, effect: StartChild) -> NewChild:
+    task, instance = runnable.plan.tasks[effect.code], runnable.instance
+    return NewChild(
+        Parent(instance.id, effect.code, effect.attempt, effect.index),
+        effect.project,
+        effect.workflow,
+        effect.version,
+        effect.params,
+        instance.priority,
+        task.worker_group or instance.worker_group,
+        instance.environment,
+        instance.dry_run,
+        instance.schedule_time,
+        instance.time_zone,
     )

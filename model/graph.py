@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from model.choices import TaskDependType
 from model.ids import TaskCode
 
 
@@ -36,6 +37,16 @@ class Graph:
             _depths(predecessors, successors, roots),
             roots,
         )
+
+    def around(self, codes: Iterable[TaskCode], depend_type: TaskDependType) -> frozenset[TaskCode]:
+        """These and what is to run beside them."""
+        match depend_type:
+            case TaskDependType.TASK_ONLY:
+                return frozenset(codes)
+            case TaskDependType.TASK_PRE:
+                return self.with_all_before(codes)
+            case TaskDependType.TASK_POST:
+                return self.with_all_after(codes)
 
     def with_all_before(self, codes: Iterable[TaskCode]) -> frozenset[TaskCode]:
         """These and whatever leads to them."""

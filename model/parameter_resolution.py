@@ -69,5 +69,7 @@ class _Resolver:
     def _insert(self, _name: str, value: str) -> str:
         self._room -= len(value)
         if self._room < 0:
-            raise Refused(f"parameters that are made of each other grow beyond {PARAMETERS_BYTES_MAX} bytes; shorten them")
+            raise Refused(
+                f"parameters that are made of each other grow beyond {PARAMETERS_BYTES_MAX} bytes; shorten them"
+            )
         return value

@@ -298,6 +298,8 @@ COMMENT ON COLUMN workflow_instance.takeovers IS 'How often its owner was fenced
 CREATE INDEX workflow_instance_unfinished ON workflow_instance (master_id, id) WHERE ended_at IS NULL;
 -- Statement: what of a workflow has not ended, for serial execution.
 CREATE INDEX workflow_instance_in_line ON workflow_instance (workflow_code, id) WHERE ended_at IS NULL;
+-- Statement: what waits for its turn or for room.
+CREATE INDEX workflow_instance_waiting ON workflow_instance (workflow_code) WHERE state IN ('SERIAL_WAIT', 'WAIT_TO_RUN');
 -- Statement: what DEPENDENT waits for.
 CREATE INDEX workflow_instance_time ON workflow_instance (workflow_code, schedule_time);
 -- Statement: the children of a task; each is made once.

@@ -19,8 +19,8 @@ from pydantic import BeforeValidator, Field
 
 from model.errors import Refused
 from model.logic.fields import LogicParams, Part, Workflow
-from model.parameters import replace_references
 from model.parameter_text import ParameterValue
+from model.parameters import replace_references
 from model.workflow import Name
 
 LISTS_MAX = 20

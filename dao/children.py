@@ -1,0 +1,223 @@
+"""Instances that stand under a task of another: started, resumed and halted by commands, like any other.
+
+Who starts a child holds the row of the instance above it, so that a halt of that one either sees the child or is seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.notify import EVENT, notify
+from model.choices import Priority
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.instances import Parent
+from model.states import TaskState, WorkflowState
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRow:
+    """A child of an instance, by the task that stands for it."""
+
+    parent: Parent
+    state: WorkflowState
+    outputs: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewChild:
+    """A child to start. `workflow` is a name within `project`, or a code; None for `version` is the current one."""
+
+    parent: Parent
+    project: str
+    workflow: str | int
+    version: int | None
+    params: Mapping[str, str]
+    priority: Priority
+    worker_group: str
+    environment: str | None
+    dry_run: bool
+    schedule_time: datetime | None
+    time_zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """An instance under which a child is to start: its state, and what the child takes from it."""
+
+    state: WorkflowState
+    params: str
+    depth: int
+    attempts: Mapping[TaskCode, int]
+
+
+_ABOVE = text("""
+    SELECT id, coalesce(requested_state, state) AS state, params, depth FROM workflow_instance
+    WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR SHARE
+""")
+_STANDING = text("""
+    SELECT workflow_instance_id, task_code, attempt FROM task_instance
+    WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
+""")
+_OF = text("""
+    SELECT parent_instance_id, parent_task_code, parent_attempt, child_index, state, outputs FROM workflow_instance
+    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[]))                         -- index: workflow_instance_child
+""")
+_EXISTING = text("""
+    SELECT c.id, c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
+                CAST(:indexes AS integer[])) AS w (instance_id, code, attempt, child_index)
+    JOIN workflow_instance c ON c.parent_instance_id = w.instance_id AND c.parent_task_code = w.code
+                            AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
+""")
+_START = text("""
+    INSERT INTO command (type, workflow_code, workflow_version, params, priority, worker_group, environment, dry_run,
+                         schedule_time, time_zone, parent, created_by)
+    SELECT 'START_PROCESS',
+           coalesce(n.code, (SELECT d.code FROM workflow_definition d WHERE d.project = n.project AND d.name = n.name)),
+           n.version, n.params, n.priority, n.worker_group, n.environment, n.dry_run, n.schedule_time, n.time_zone,
+           n.parent, 'sub-workflow'
+    FROM unnest(CAST(:codes AS bigint[]), CAST(:projects AS text[]), CAST(:names AS text[]),
+                CAST(:versions AS integer[]), CAST(:params AS text[]), CAST(:priorities AS text[]),
+                CAST(:worker_groups AS text[]), CAST(:environments AS text[]), CAST(:dry_runs AS boolean[]),
+                CAST(:schedule_times AS timestamptz[]), CAST(:time_zones AS text[]), CAST(:parents AS text[]))
+         AS n (code, project, name, version, params, priority, worker_group, environment, dry_run, schedule_time,
+               time_zone, parent)
+""")
+# One that succeeded only changes its link; the others go on, each in the way of its state.
+_RELINK = text("""
+    UPDATE workflow_instance c SET parent_attempt = r.attempt
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:befores AS smallint[]),
+                CAST(:indexes AS integer[]), CAST(:attempts AS smallint[]))
+         AS r (instance_id, code, before, child_index, attempt)
+    WHERE c.parent_instance_id = r.instance_id AND c.parent_task_code = r.code AND c.parent_attempt = r.before
+      AND c.child_index = r.child_index
+    RETURNING c.id, c.state
+""")
+_ASK = text("""
+    INSERT INTO command (type, workflow_instance_id, created_by)
+    SELECT a.type, a.instance_id, 'sub-workflow'
+    FROM unnest(CAST(:types AS text[]), CAST(:ids AS bigint[])) AS a (type, instance_id)
+""")
+_HALT = text("""
+    INSERT INTO command (type, workflow_instance_id, created_by)
+    SELECT h.type, c.id, 'sub-workflow'
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:types AS text[])) AS h (instance_id, type)
+    JOIN workflow_instance c ON c.parent_instance_id = h.instance_id               -- index: workflow_instance_child
+    WHERE c.ended_at IS NULL AND coalesce(c.requested_state, c.state) <> 'READY_STOP'
+      AND NOT (h.type = 'PAUSE' AND coalesce(c.requested_state, c.state) = 'READY_PAUSE')
+    RETURNING 1
+""")
+_ANY_RUNS = text("""
+    SELECT EXISTS (SELECT FROM workflow_instance
+                   WHERE parent_instance_id = ANY(CAST(:ids AS bigint[])) AND ended_at IS NULL)
+""")
+_TELL = text("""
+    WITH told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state)
+        SELECT * FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
+                             CAST(:indexes AS integer[]), CAST(:states AS text[]))
+        RETURNING workflow_instance_id
+    )
+    SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
+""")
+_RESUMES = {
+    WorkflowState.FAILURE: "START_FAILURE_TASK_PROCESS",
+    WorkflowState.PAUSE: "RECOVER_SUSPENDED_PROCESS",
+    WorkflowState.STOP: "RECOVER_SUSPENDED_PROCESS",
+}
+
+
+async def above(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Above]:
+    """The instances under which children are to start, held until the transaction ends."""
+    values = {"ids": sorted(set(ids))}
+    rows = (await connection.execute(_ABOVE, values)).all()
+    attempts: dict[int, dict[TaskCode, int]] = {row.id: {} for row in rows}
+    for instance, code, attempt in (await connection.execute(_STANDING, values)).all():
+        attempts.setdefault(instance, {})[TaskCode(code)] = attempt
+    return {
+        WorkflowInstanceId(row.id): Above(WorkflowState(row.state), row.params, row.depth, attempts[row.id])
+        for row in rows
+    }
+
+
+async def of(
+    connection: AsyncConnection, parents: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, list[ChildRow]]:
+    """All children of these instances, whatever their state."""
+    found: dict[WorkflowInstanceId, list[ChildRow]] = {id_: [] for id_ in parents}
+    if not parents:
+        return found
+    for instance, code, attempt, index, state, outputs in (await connection.execute(_OF, {"ids": list(parents)})).all():
+        parent = Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index)
+        found[parent.instance].append(ChildRow(parent, WorkflowState(state), outputs))
+    return found
+
+
+async def existing(connection: AsyncConnection, parents: Sequence[Parent]) -> dict[Parent, WorkflowInstanceId]:
+    """Which of these children have been started before."""
+    rows = (await connection.execute(_EXISTING, _places(parents))).all()
+    return {
+        Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index): WorkflowInstanceId(id_)
+        for id_, instance, code, attempt, index in rows
+    }
+
+
+async def start(connection: AsyncConnection, new: Sequence[NewChild]) -> None:
+    """Ask for these children."""
+    await connection.execute(
+        _START,
+        {
+            "codes": [each.workflow if isinstance(each.workflow, int) else None for each in new],
+            "projects": [each.project for each in new],
+            "names": [str(each.workflow) for each in new],
+            "versions": [each.version for each in new],
+            "params": [json.dumps(dict(each.params), ensure_ascii=False) for each in new],
+            "priorities": [each.priority for each in new],
+            "worker_groups": [each.worker_group for each in new],
+            "environments": [each.environment for each in new],
+            "dry_runs": [each.dry_run for each in new],
+            "schedule_times": [each.schedule_time for each in new],
+            "time_zones": [each.time_zone for each in new],
+            "parents": [str(each.parent) for each in new],
+        },
+    )
+
+
+async def resume(connection: AsyncConnection, links: Sequence[tuple[Parent, int]]) -> None:
+    """Let children of an attempt go on under another one: (as they stand, the new attempt) each."""
+    values = {**_places([parent for parent, _ in links]), "befores": [parent.attempt for parent, _ in links]}
+    values["attempts"] = [attempt for _, attempt in links]
+    rows = (await connection.execute(_RELINK, values)).all()
+    asked = [(_RESUMES[state], id_) for id_, text_ in rows if (state := WorkflowState(text_)) in _RESUMES]
+    if asked:
+        await connection.execute(_ASK, {"types": [type_ for type_, _ in asked], "ids": [id_ for _, id_ in asked]})
+
+
+async def halt(connection: AsyncConnection, halts: Mapping[WorkflowInstanceId, TaskState]) -> None:
+    """Ask for a pause (PAUSE) or a stop (KILL) of whatever runs under these instances."""
+    if not (await connection.execute(_ANY_RUNS, {"ids": list(halts)})).scalar_one():
+        return
+    types = ["PAUSE" if state is TaskState.PAUSE else "STOP" for state in halts.values()]
+    await connection.execute(_HALT, {"instances": list(halts), "types": types})
+
+
+async def tell(connection: AsyncConnection, ends: Sequence[tuple[Parent, WorkflowState]]) -> None:
+    """Tell the instances above what became of children that were never made."""
+    values = {**_places([parent for parent, _ in ends]), "states": [state for _, state in ends]}
+    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL, values)).all()}
+    await notify(connection, EVENT, masters)
+
+
+def _places(parents: Sequence[Parent]) -> dict[str, object]:
+    return {
+        "instances": [parent.instance for parent in parents],
+        "codes": [parent.code for parent in parents],
+        "attempts": [parent.attempt for parent in parents],
+        "indexes": [parent.index for parent in parents],
+    }

@@ -1,0 +1,89 @@
+"""COMPLEMENT_DATA: which dates there are, which of them this command starts, and what is asked for the others.
+
+A command starts the first date of one chain. The other chains become commands of their own in the same transaction, and
+the rest of its own chain is kept by the instance: the transaction that ends it well asks for the next date.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao import commands, definitions, schedules
+from dao.commands import NewCommand
+from dao.schedules import ScheduleRow
+from master.plan import Plan
+from model.backfill import BackfillSpec, FireTimes, chains, rest
+from model.commands import BACKFILL, Start
+from model.command_moves import CommandType
+from model.cron import Cron
+from model.ids import WorkflowCode
+from model.zones import zone
+
+
+async def first_date(connection: AsyncConnection, command: Start, plan: Plan) -> Start:
+    """The start of the date that this command stands for; everything else that it asks for becomes commands.
+
+    Raises `Refused` if the dates cannot be read.
+    """
+    spec = BackfillSpec.parse(command.backfill or "")
+    schedule = _schedule(await schedules.of_workflow(connection, command.workflow_code))
+    calendar = command.time_zone or (schedule.spec.time_zone if schedule else plan.spec.time_zone)
+    fire_times = _fire_times(schedule)
+    own, *others = chains(spec, fire_times, zone(calendar))
+    single = replace(spec, dependents=False)
+    new = [_chain(command, command.workflow_code, rest(single, chain), calendar) for chain in others]
+    if spec.dependents:
+        dates = rest(single, sorted({date for chain in (own, *others) for date in chain}))
+        written = json.dumps({**json.loads(dates), "mode": spec.mode, "parallelism": spec.parallelism})
+        below = await definitions.depending_on(connection, command.workflow_code)
+        new += [_chain(command, code, written, calendar, whole=True) for code in sorted(below)]
+    if new:
+        await commands.insert_many(connection, new)
+    left = _with(command.params, rest(single, own[1:])) if len(own) > 1 else None
+    return replace(command, schedule_time=own[0], time_zone=calendar, backfill=left)
+
+
+def _schedule(rows: Sequence[ScheduleRow]) -> ScheduleRow | None:
+    """The schedule whose times are filled: the first that is ONLINE, else the first."""
+    return next((row for row in rows if row.is_online), rows[0] if rows else None)
+
+
+def _fire_times(schedule: ScheduleRow | None) -> FireTimes | None:
+    if schedule is None:
+        return None
+    cron, calendar = Cron.parse(schedule.spec.crontab), zone(schedule.spec.time_zone)
+
+    def between(begin: datetime, end: datetime) -> list[datetime]:
+        return list(cron.between(begin, end, calendar))
+
+    return between
+
+
+def _chain(command: Start, code: WorkflowCode, backfill: str, calendar: str, *, whole: bool = False) -> NewCommand:
+    """The command for other dates; of another workflow (`whole`) without what belongs to this one's tasks."""
+    return NewCommand(
+        CommandType.COMPLEMENT_DATA,
+        workflow_code=code,
+        workflow_version=None if whole else command.workflow_version,
+        params=_with(command.params, backfill),
+        priority=command.priority,
+        failure_strategy=command.failure_strategy,
+        worker_group=command.worker_group,
+        warning_type=command.warning_type,
+        alert_group=command.alert_group,
+        environment=command.environment,
+        dry_run=command.dry_run,
+        task_depend_type=None if whole else command.depend_type,
+        start_tasks=None if whole or not command.start_tasks else json.dumps(list(command.start_tasks)),
+        time_zone=calendar,
+        created_by="backfill",
+    )
+
+
+def _with(params: Mapping[str, str], backfill: str) -> str:
+    return json.dumps({**params, BACKFILL: json.loads(backfill)}, ensure_ascii=False)

@@ -1,0 +1,214 @@
+"""Commands that make a new instance: START_PROCESS, START_CURRENT_TASK_PROCESS, SCHEDULER, COMPLEMENT_DATA.
+
+All of a batch at once: definitions and plans are read for the set, what is wrong with one command refuses that one, the
+others are inserted in one statement, and each that runs gets its runnable. A command for a child also tells the
+instance above it when nothing comes of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from dao import children, definitions, ends, workflow_instances
+from dao.children import Above
+from dao.database import database_time
+from dao.definitions import Definition
+from dao.workflow_instances import NewInstance
+from master.backfills import first_date
+from master.batch_work import BatchWork
+from master.driver import Driver
+from master.events import Started
+from master.parameters import base_parameters
+from master.plan import Plan
+from master.plans import PlanKey
+from master.runnable import WorkflowRunnable
+from master.serial import line_up
+from model.choices import ExecutionType, ReleaseState
+from model.commands import CommandRow, Start
+from model.errors import NotFound, Refused
+from model.ids import Epoch, WorkflowCode, WorkflowInstanceId
+from model.instances import Parent, WorkflowInstance
+from model.parameters import parse_parameters
+from model.states import WorkflowState
+
+W = WorkflowState
+DEPTH_MAX = 30
+"""How deep workflows may stand under each other: one that contains itself ends here."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    row: CommandRow
+    new: NewInstance
+    plan: Plan
+
+
+class Starter:
+    """Makes new instances, owned by this master."""
+
+    def __init__(self, epoch: Epoch, driver: Driver) -> None:
+        self._epoch = epoch
+        self._driver = driver
+
+    async def handle(self, starts: Sequence[tuple[CommandRow, Start]], work: BatchWork) -> None:
+        """Do what these commands ask for."""
+        connection = work.connection
+        heads = await definitions.heads(connection, {command.workflow_code for _, command in starts})
+        versions: set[PlanKey] = {
+            (head.code, command.workflow_version or head.version)
+            for _, command in starts
+            if (head := heads.get(command.workflow_code))
+        }
+        plans = await self._driver.plans.load(connection, versions)
+        parents = {command.parent.instance for _, command in starts if command.parent}
+        above = await children.above(connection, parents) if parents else {}
+        now = await database_time(connection)
+        accepted: list[_Accepted] = []
+        unmade: list[tuple[Parent, WorkflowState]] = []
+        for row, command in starts:
+            try:
+                if command.parent and (halted := _halted(command.parent, above)):
+                    unmade.append((command.parent, halted))
+                    work.done(row)
+                    continue
+                head, plan = _startable(command, heads, plans)
+                if command.backfill is not None:
+                    command = await first_date(connection, command, plan)  # noqa: PLW2901 - the same, with its date
+                new = _new_instance(command, head, plan, above, now)
+                accepted.append(_Accepted(row, new, plan))
+            except Refused as error:
+                work.refuse(row, str(error))
+                if command.parent and command.parent.instance in above:
+                    unmade.append((command.parent, W.FAILURE))
+        if accepted:
+            await self._make(accepted, work)
+        if unmade:
+            await children.tell(connection, unmade)
+
+    async def _make(self, accepted: Sequence[_Accepted], work: BatchWork) -> None:
+        connection = work.connection
+        if any(each.new.execution_type is not ExecutionType.PARALLEL for each in accepted):
+            lined_up = await line_up(connection, [each.new for each in accepted])
+            accepted = [replace(each, new=new) for each, new in zip(accepted, lined_up, strict=True)]
+        made = await workflow_instances.insert(connection, [each.new for each in accepted], self._epoch)
+        running: list[WorkflowRunnable] = []
+        over: list[WorkflowInstanceId] = []
+        for each in accepted:
+            if each.row.id not in made:
+                await self._explain(each, work)
+                continue
+            id_, schedule_time = made[each.row.id]
+            if each.new.state is W.RUNNING_EXECUTION:
+                running.append(WorkflowRunnable(_instance(id_, schedule_time, each.new), each.plan))
+            elif each.new.state.is_final:
+                over.append(id_)
+            work.done(each.row, id_)
+        await ends.tell(connection, over)
+        for runnable in running:
+            self._driver.tell(runnable, Started(), work.writes)
+        work.held += running
+        self._driver.hold(running)
+
+    async def _explain(self, each: _Accepted, work: BatchWork) -> None:
+        """Why nothing was made: it is there already."""
+        parent = each.new.parent
+        if parent is not None:
+            existing = await children.existing(work.connection, [parent])
+            work.done(each.row, existing.get(parent))
+        else:
+            when = each.new.schedule_time
+            work.refuse(each.row, f"schedule {each.new.schedule_id} has already started a run for {when}")
+
+
+def _startable(
+    command: Start, heads: Mapping[WorkflowCode, Definition], plans: Mapping[PlanKey, Plan | Refused]
+) -> tuple[Definition, Plan]:
+    head = heads.get(command.workflow_code)
+    if head is None:
+        raise NotFound(f"there is no workflow with code {command.workflow_code}")
+    if head.release_state is not ReleaseState.ONLINE:
+        raise Refused(f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it')
+    plan = plans[head.code, command.workflow_version or head.version]
+    if isinstance(plan, Refused):
+        raise plan
+    return head, plan
+
+
+def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> WorkflowState | None:
+    """What a child counts as that is not made, since the instance above it is being halted. Raises `Refused`."""
+    instance = above.get(parent.instance)
+    if instance is None:
+        raise NotFound(f"there is no workflow instance {parent.instance} to be its parent")
+    if instance.state is W.READY_PAUSE:
+        return W.PAUSE
+    if instance.state is W.READY_STOP:
+        return W.STOP
+    if instance.attempts.get(parent.code) != parent.attempt:
+        raise Refused(f"workflow instance {parent.instance} does not wait for this child (any more)")
+    if instance.depth >= DEPTH_MAX:
+        raise Refused(f"workflows stand {DEPTH_MAX} deep under each other; one of them seems to contain itself")
+    return None
+
+
+def _new_instance(
+    command: Start, head: Definition, plan: Plan, above: Mapping[WorkflowInstanceId, Above], now: datetime
+) -> NewInstance:
+    spec = plan.spec
+    parent = above[command.parent.instance] if command.parent else None
+    time_zone = command.time_zone or spec.time_zone
+    at = command.schedule_time or now
+    params = base_parameters(
+        plan,
+        project=parse_parameters(head.project_params, "the project's parameters"),
+        inherited=parse_parameters(parent.params, "the parent's parameters") if parent else {},
+        startup=command.params,
+        at=at,
+        time_zone=time_zone,
+    )
+    scope = plan.graph.around(plan.find(command.start_tasks), command.depend_type) if command.start_tasks else None
+    return NewInstance(
+        command.id,
+        plan.workflow_code,
+        plan.version,
+        command.failure_strategy or spec.failure_strategy,
+        command.priority or spec.priority,
+        command.worker_group or spec.worker_group,
+        json.dumps(params, ensure_ascii=False),
+        command_type=command.type,
+        execution_type=spec.execution_type,
+        startup_names=json.dumps(list(command.params), ensure_ascii=False),
+        schedule_time=at,
+        time_zone=time_zone,
+        schedule_id=command.schedule_id,
+        dry_run=command.dry_run,
+        environment=command.environment,
+        warning_type=command.warning_type,
+        alert_group=command.alert_group,
+        scope=None if scope is None else json.dumps(sorted(scope)),
+        backfill=command.backfill,
+        depth=parent.depth + 1 if parent else 0,
+        parent=command.parent,
+    )
+
+
+def _instance(id_: WorkflowInstanceId, schedule_time: datetime, new: NewInstance) -> WorkflowInstance:
+    return WorkflowInstance(
+        id_,
+        new.workflow_code,
+        new.workflow_version,
+        new.failure_strategy,
+        new.priority,
+        new.worker_group,
+        new.params,
+        startup_names=new.startup_names,
+        schedule_time=schedule_time,
+        time_zone=new.time_zone,
+        dry_run=new.dry_run,
+        environment=new.environment,
+        scope=None if new.scope is None else frozenset(json.loads(new.scope)),
+        depth=new.depth,
+        parent=new.parent,
+    )
