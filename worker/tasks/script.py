@@ -57,6 +57,6 @@ def _write_script(folder: Path, name: str, script: str) -> Path:
     path.unlink(missing_ok=True)
     # Never through a link: a worker that runs as root would follow one that the task's tenant had put there.
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o700)
-    with open(fd, "w", encoding="utf-8") as file:
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
         file.write(script)
     return path

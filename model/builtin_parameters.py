@@ -1,0 +1,90 @@
+"""Parameters that every task has without anybody giving them: what run it belongs to, and what time that run is for.
+
+The master puts those of the run among its parameters; those of one attempt (`system.task.*`) are the worker's, since
+an attempt has no id before it is queued. Source: semantics.md, "Parameters".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from model.errors import Refused
+from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.parameters import replace_references
+
+EXECUTE_PATH = "system.task.execute.path"
+"""The task's private folder. It is made only for who asks for it."""
+
+_OF_THE_TASK = "${system.task."
+
+
+def builtin_parameters(
+    at: datetime,
+    zone: ZoneInfo,
+    *,
+    workflow_name: str,
+    workflow_code: WorkflowCode,
+    workflow_instance_id: WorkflowInstanceId,
+    project_name: str,
+    project_code: int,
+) -> dict[str, str]:
+    """Those of one run.
+
+    Args:
+        at: its schedule time, aware; for a manual start the time of the start.
+        zone: of its schedule; days and hours are those of this zone, and the day before is that of its calendar.
+
+    Raises:
+        Refused: there is no day before, in the year 1, or the zone leads out of the years 1 to 9999.
+    """
+    try:
+        moment = at.astimezone(zone)
+        day_before = moment.date() - timedelta(days=1)
+    except OverflowError:
+        raise Refused(f"the schedule time {at.isoformat()} is at the end of the calendar; give another one") from None
+    return {
+        "system.biz.date": _day(day_before.year, day_before.month, day_before.day),
+        "system.biz.curdate": _day(moment.year, moment.month, moment.day),
+        "system.datetime": _day(moment.year, moment.month, moment.day) + moment.strftime("%H%M%S"),
+        "system.workflow.instance.id": str(workflow_instance_id),
+        "system.workflow.definition.name": workflow_name,
+        "system.workflow.definition.code": str(workflow_code),
+        "system.project.name": project_name,
+        "system.project.code": str(project_code),
+    }
+
+
+def task_parameters(
+    *,
+    task_instance_id: TaskInstanceId,
+    task_name: str,
+    task_code: TaskCode,
+    workflow_instance_id: WorkflowInstanceId,
+    workflow_code: WorkflowCode,
+) -> dict[str, str]:
+    """Those of one attempt, as its worker knows them; all but `EXECUTE_PATH`."""
+    return {
+        "system.task.instance.id": str(task_instance_id),
+        "system.task.definition.name": task_name,
+        "system.task.definition.code": str(task_code),
+        "system.workflow.instance.id": str(workflow_instance_id),
+        "system.workflow.definition.code": str(workflow_code),
+    }
+
+
+def with_task_parameters(values: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """`values` and those of the attempt; what `values` already has stays.
+
+    A value that refers to one of the attempt (`out: ${system.task.execute.path}/out`) could not be resolved before.
+    """
+    resolved = {
+        name: replace_references(value, own, lambda _name, found: found) if _OF_THE_TASK in value else value
+        for name, value in values.items()
+    }
+    return {**own, **resolved}
+
+
+def _day(year: int, month: int, day: int) -> str:
+    return f"{year:04d}{month:02d}{day:02d}"  # strftime leaves out the zeros of the year 987
