@@ -200,7 +200,8 @@ class _Folder:
 
     def make(self) -> Path:
         self.is_made = True
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.mkdir(mode=0o700, exist_ok=True)
         return self.path
 
 
