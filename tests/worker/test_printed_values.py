@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from model.errors import Refused
 from tests.worker.scene import MemoryLog
-from worker.tasks.printed_values import VALUE_BYTES_MAX, VALUES_MAX, PrintedValues
+from worker.tasks.printed_values import LINES_MAX, VALUE_BYTES_MAX, VALUES_MAX, PrintedValues
 
 
 def read(*pieces: bytes) -> dict[str, str]:
@@ -82,6 +82,7 @@ def test_everything_goes_on_into_the_log() -> None:
         (b"${setValue(a=" + b"x" * 10 * VALUE_BYTES_MAX, "more than 65536 bytes by setValue"),
         (b"".join(b"${setValue(a%d=%s)}\n" % (n, b"x" * VALUE_BYTES_MAX) for n in range(4)), "262144 bytes together"),
         (b"".join(b"${setValue(a%d=)}\n" % n for n in range(VALUES_MAX + 1)), "more than 1000 values"),
+        (b"${setValue(a=1)}\n" * (LINES_MAX + 1), "more than 20000 lines with setValue"),
         (b"${setValue(a=\xff)}\n", 'value of "a" that it printed is not UTF-8'),
         (b"${setValue(a=\x00)}\n", 'value of "a" that it printed holds a NUL'),
     ],

@@ -24,6 +24,9 @@ VALUES_BYTES_MAX = 262_144
 """Of all values of one attempt as they are stored: each task after it gets them, and those may add up to 1 MiB."""
 
 VALUES_MAX = 1_000
+LINES_MAX = 20_000
+"""Lines with setValue, those of one name too: each is work on the worker's event loop."""
+
 NAME_LENGTH_MAX = 200
 NOTES_MAX = 10
 """So many lines in the log about what gave no value; a program that prints such lines for ever would double it."""
@@ -45,6 +48,7 @@ class PrintedValues:
         self._held = b""
         self._skips = False
         self._notes = 0
+        self._lines = 0
         self._fault = ""
 
     def write(self, text: str | bytes) -> None:
@@ -70,6 +74,8 @@ class PrintedValues:
         return self._values
 
     def _read(self, data: bytes) -> None:
+        if self._fault:
+            return
         if self._skips:
             _, newline, data = data.partition(b"\n")
             if not newline:
@@ -94,6 +100,11 @@ class PrintedValues:
         if _MARK not in data:  # at memory's speed, and true of nearly everything
             return
         for line in _LINE.finditer(data):
+            self._lines += 1
+            if self._lines > LINES_MAX:
+                self._fail(f"it printed more than {LINES_MAX} lines with setValue; print each value once")
+            if self._fault:
+                return
             self._take(line.group(1))
 
     def _take(self, assignment: bytes) -> None:
@@ -127,9 +138,9 @@ class PrintedValues:
                 self._fail(f"its printed values have more than {VALUES_BYTES_MAX} bytes together; print a file's name")
 
     def _fail(self, sentence: str) -> None:
-        self._fault = self._fault or sentence
+        self._fault = sentence
         self._values.clear()
-        self._size = 0
+        self._held = b""
 
     def _note(self, why: str) -> None:
         self._notes += 1
