@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -21,7 +22,8 @@ class ClaimedTask:
     """A task that this worker has to run. `state` is DISPATCH for one that must be marked RUNNING before it starts.
 
     `owner` is the master that owned its workflow when it was claimed: a hint whom to wake. `day` is the day on which
-    it was queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start.
+    it was queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start. `schedule_time` (aware) and
+    `time_zone` are those of its workflow instance; `parameter_types` is JSON text.
     """
 
     id: TaskInstanceId
@@ -36,8 +38,13 @@ class ClaimedTask:
     parameter_values: str
     owner: Epoch
     day: str
+    schedule_time: datetime
+    time_zone: str
     timeout_s: float | None = None
     timeout_strategy: str | None = None
+    dry_run: bool = False
+    tenant: str | None = None
+    parameter_types: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +60,8 @@ class Report:
 
 
 _COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
-              t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'), t.timeout_s,
-              t.timeout_strategy"""
+              t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'),
+              i.schedule_time, i.time_zone, t.timeout_s, t.timeout_strategy, t.dry_run, t.tenant, t.parameter_types"""
 # Per group, so that each walks its own stretch of the index in order of priority; the outer LIMIT gives back the rest.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
@@ -94,7 +101,12 @@ _REPORT = text("""
              AS r (id, attempt, state, reason, exit_code, outputs)
         WHERE t.id = r.id AND t.attempt = r.attempt AND t.worker_id = :worker
           AND t.ended_at IS NULL
-        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state, t.outputs
+        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state, t.outputs, t.cache_key, t.dry_run
+    ), cached AS (
+        INSERT INTO task_cache (key, outputs)
+        SELECT cache_key, outputs FROM ended WHERE state = 'SUCCESS' AND cache_key IS NOT NULL AND NOT dry_run
+        ORDER BY cache_key  -- two workers that write the same keys wait for each other in one direction only
+        ON CONFLICT DO NOTHING
     ), told AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs)
         SELECT workflow_instance_id, task_code, attempt, state, outputs FROM ended
@@ -130,7 +142,10 @@ async def mark_running(connection: AsyncConnection, task: ClaimedTask, worker: E
 
 
 async def report(connection: AsyncConnection, reports: Sequence[Report], worker: Epoch) -> set[TaskInstanceId]:
-    """Write the ends of attempts and tell the masters; the ids of those that were still this worker's."""
+    """Write the ends of attempts and tell the masters; the ids of those that were still this worker's.
+
+    What a success with a cache key gave is kept for later tasks with the same key.
+    """
     rows = await connection.execute(
         _REPORT,
         {

@@ -6,21 +6,27 @@ import asyncio
 import json
 import os
 import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
 
 from dao.task_claims import ClaimedTask, Report
-from model.choices import TimeoutStrategy
-from model.errors import Fenced, ShoalError
+from model.builtin_parameters import EXECUTE_PATH, task_parameters, with_task_parameters
+from model.choices import ParameterType, TimeoutStrategy
+from model.errors import Fenced, Refused, ShoalError
 from model.ids import Epoch
 from model.parameters import parse_parameters
 from model.states import TaskState
+from model.time_expressions import replace_time_expressions
+from model.zones import zone
 from worker.environment import task_environment
 from worker.settings import WorkerSettings
 from worker.task_log import LogFile, LogName
 from worker.tasks.catalog import TaskCatalog
-from worker.tasks.plugin import ProcessRunner, TaskContext, TaskResult
+from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskResult
+from worker.tenants import Launching, TenantProcesses, account_of
 
 log = structlog.get_logger()
 
@@ -30,9 +36,7 @@ REASON_LENGTH_MAX = 2_000
 class Executor:
     """What all attempts of one worker share: the task types, the launcher, the folders."""
 
-    def __init__(
-        self, settings: WorkerSettings, processes: ProcessRunner, epoch: Epoch, secrets: tuple[str, ...]
-    ) -> None:
+    def __init__(self, settings: WorkerSettings, processes: Launching, epoch: Epoch, secrets: tuple[str, ...]) -> None:
         self._catalog = TaskCatalog()
         self._processes = processes
         self._epoch = epoch
@@ -41,6 +45,7 @@ class Executor:
         self._logs = folder / "logs"
         self._folders = folder / "work"
         self._log_bytes_max = settings.log_bytes_max
+        self._tenants = settings.tenants
 
     async def run(self, task: ClaimedTask) -> Report:
         """Run it to its end. Never raises but for cancellation, which kills what it started."""
@@ -58,7 +63,10 @@ class Executor:
             log.warning("task_raised", task_instance=task.id, type=task.type, error=repr(error))
             result = TaskResult.failure(f"{type(error).__name__}: {error}")
         finally:
-            file.close()
+            try:
+                file.close()
+            except OSError as error:
+                log.warning("log_without_its_end", task_instance=task.id, error=str(error))
             if folder.is_made:
                 await asyncio.to_thread(shutil.rmtree, folder.path, ignore_errors=True)
         return report(task, result.state, result.reason, result.exit_code, result.outputs)
@@ -85,25 +93,47 @@ class Executor:
         except TimeoutError:
             if not limit.expired():
                 raise
-            file.write(f"{sentence}\n")
+            with suppress(OSError):
+                file.write(f"{sentence}\n")
             return TaskResult.failure(sentence)
         finally:
             if timer is not None:
                 timer.cancel()
 
     async def _attempt(self, task: ClaimedTask, file: LogFile, folder: _Folder) -> TaskResult:
-        values = parse_parameters(task.parameter_values, "its parameters")
-        context = TaskContext(
+        try:
+            values = _values(task, folder)
+            made = self._catalog.make(task.type, task.params, values, in_time=_time_expressions(task))
+            context = await self._context(task, made, values, file, folder)
+            if task.dry_run:
+                file.write("[shoal] a dry run: its parameters are right, its work is left out\n")
+                return TaskResult.success()
+            return await made.run(context)
+        except ShoalError as error:
+            with suppress(OSError):  # what went wrong is the reason; a full disk comes second
+                file.write(f"{error}\n")
+            raise
+
+    async def _context(
+        self, task: ClaimedTask, made: Task, values: Mapping[str, str], file: LogFile, folder: _Folder
+    ) -> TaskContext:
+        processes: ProcessRunner = self._processes
+        machine: Mapping[str, str] = os.environ
+        if task.tenant is not None and made.starts_processes:
+            account = await asyncio.to_thread(account_of, task.tenant, self._tenants)
+            processes = TenantProcesses(self._processes, account, folder.path)
+            machine = account.environment(os.environ)
+        return TaskContext(
             task.workflow_instance_id,
             task.id,
             task.name,
             task.attempt,
             values,
             file,
-            self._processes,
+            processes,
             make_folder=folder.make,
             make_environment=lambda: task_environment(
-                os.environ,
+                machine,
                 workflow_instance_id=task.workflow_instance_id,
                 task_code=task.code,
                 task_instance_id=task.id,
@@ -111,12 +141,39 @@ class Executor:
                 fence=self._epoch,
                 extra={},
             ),
+            types=_types(task),
         )
-        try:
-            return await self._catalog.make(task.type, task.params, values).run(context)
-        except ShoalError as error:
-            file.write(f"{error}\n")
-            raise
+
+
+def _values(task: ClaimedTask, folder: _Folder) -> dict[str, str]:
+    """What the master gave, and what only the worker of an attempt knows."""
+    own = task_parameters(
+        task_instance_id=task.id,
+        task_name=task.name,
+        task_code=task.code,
+        workflow_instance_id=task.workflow_instance_id,
+        workflow_code=task.workflow_code,
+    )
+    wanted = f"${{{EXECUTE_PATH}}}"
+    if wanted in task.params or wanted in task.parameter_values:
+        own[EXECUTE_PATH] = str(folder.make())
+    return with_task_parameters(parse_parameters(task.parameter_values, "its parameters"), own)
+
+
+def _time_expressions(task: ClaimedTask) -> Callable[[str], str]:
+    def in_time(text: str) -> str:
+        return replace_time_expressions(text, task.schedule_time, zone(task.time_zone)) if "$[" in text else text
+
+    return in_time
+
+
+def _types(task: ClaimedTask) -> dict[str, ParameterType]:
+    if task.parameter_types is None:
+        return {}
+    try:
+        return {name: ParameterType(type_) for name, type_ in json.loads(task.parameter_types).items()}
+    except (ValueError, AttributeError):
+        raise Refused("the types of its parameters, as the database has them, are no JSON object of types") from None
 
 
 def report(
@@ -143,7 +200,8 @@ class _Folder:
 
     def make(self) -> Path:
         self.is_made = True
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.mkdir(mode=0o700, exist_ok=True)
         return self.path
 
 

@@ -14,11 +14,14 @@ from model.workflow import DEFAULT_WORKER_GROUP, GroupName
 
 
 def _split(given: Any) -> Any:
-    """An environment variable or a flag holds the groups as one text, `gpu,default`."""
+    """An environment variable or a flag holds a list as one text, `gpu,default`."""
     return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
 
 
 Groups = Annotated[tuple[GroupName, ...], NoDecode, BeforeValidator(_split)]
+
+TenantName = Annotated[str, Field(pattern=r"^(\*|[A-Za-z_][A-Za-z0-9_.-]{0,31})$")]
+Tenants = Annotated[tuple[TenantName, ...], NoDecode, BeforeValidator(_split)]
 
 
 class WorkerSettings(BaseModel):
@@ -29,10 +32,15 @@ class WorkerSettings(BaseModel):
     groups: Groups = Field((DEFAULT_WORKER_GROUP,), min_length=1, description="worker groups it serves")
     capacity: int = Field(8, gt=0, le=100_000, description="tasks it runs at once")
     folder: Path = Field(Path("shoal-worker"), description="where its logs and its tasks' work folders lie")
-    log_bytes_max: int = Field(100 * 1024 * 1024, gt=0, description="size at which a task's log is cut off")
+    log_bytes_max: int = Field(
+        100 * 1024 * 1024, gt=0, description="size at which a task's log is cut off; its last 64 KiB follow"
+    )
     log_host: str = Field("127.0.0.1", description="address on which it serves task logs")
     log_port: int = Field(0, ge=0, le=65535, description="port for the same; 0 = any free one")
     log_token: SecretStr | None = Field(None, description="token that log readers must show; needed beyond loopback")
+    tenants: Tenants = Field(
+        (), description="users of the operating system as whom tasks may run, or * for all but root; needs root"
+    )
     look_every: Duration = Field(timedelta(seconds=2), description="how often it looks for work when nobody wakes it")
     drain: Duration = Field(
         timedelta(seconds=30),

@@ -20,6 +20,9 @@ from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from worker.masking import Masking
 
+ENDING_BYTES = 65_536
+"""Of a log that is full the last so many bytes are kept in memory, and written when it is closed: how it ended."""
+
 LAST_LINE_BYTES_MAX = 200
 """What is longer than this is no sentence for people."""
 
@@ -63,7 +66,7 @@ class LogFile:
     """The `TaskLog` of one attempt: lazily made, private to the worker's user, bounded, secrets masked."""
 
     def __init__(self, root: Path, name: LogName, bytes_max: int, secrets: Sequence[str] = ()) -> None:
-        """`bytes_max` is the size after which output is dropped; `secrets` never reach the disk."""
+        """`bytes_max` is the size after which only the ending is kept; `secrets` never reach the disk."""
         self._root = root
         self._name = name
         self._bytes_max = bytes_max
@@ -71,10 +74,12 @@ class LogFile:
         self._fd: int | None = None
         self._size = 0
         self._is_full = False
+        self._ending = b""
+        self._dropped = 0
         self._tail = b""
 
     def write(self, text: str | bytes) -> None:
-        """Append, or drop it if the log is full.
+        """Append, or keep its end if the log is full.
 
         Raises:
             OSError: the log cannot be written (disk full, a link in its path).
@@ -89,9 +94,12 @@ class LogFile:
         return text if len(line) <= LAST_LINE_BYTES_MAX and text.isprintable() else ""
 
     def close(self) -> None:
-        """Write what was held back by the masking, and close the file."""
+        """Write what was held back by the masking, the ending of a log that was full, and close the file."""
         try:
             self._append(self._masking.finish())
+            if self._dropped:
+                self._write(f"[shoal] {self._dropped} bytes were dropped here\n".encode())
+            self._write(self._ending)
         finally:
             if self._fd is not None:
                 os.close(self._fd)
@@ -103,14 +111,26 @@ class LogFile:
         # Twice the line: a line that lost its beginning here is still seen to be too long.
         self._tail = (self._tail + data[-2 * LAST_LINE_BYTES_MAX :])[-2 * LAST_LINE_BYTES_MAX :]
         if self._is_full:
+            self._keep_ending(data)
             return
         if self._fd is None:
             self._fd = self._create()
         room = self._bytes_max - self._size
         if len(data) > room:
             self._is_full = True
-            notice = f"\n[shoal] the log is full ({self._bytes_max} bytes), the rest is dropped\n"
+            notice = f"\n[shoal] the log is full ({self._bytes_max} bytes), only its end will be added\n"
+            self._keep_ending(data[max(room, 0) :])
             data = data[: max(room, 0)] + notice.encode()
+        self._write(data)
+
+    def _keep_ending(self, data: bytes) -> None:
+        size = len(self._ending) + len(data)
+        self._ending = (self._ending + data[-ENDING_BYTES:])[-ENDING_BYTES:]
+        self._dropped += size - len(self._ending)
+
+    def _write(self, data: bytes) -> None:
+        if self._fd is None:
+            return
         while data:
             written = os.write(self._fd, data)
             self._size += written

@@ -76,6 +76,10 @@ async def test_a_claimed_task_brings_all_that_its_run_needs(scene: Scene) -> Non
     assert (task.workflow_instance_id, task.workflow_code, task.code, task.attempt) == (instance, 1001, 7, 1)
     assert (task.name, task.type, task.params, task.parameter_values) == ("task 7", "FAKE", "{}", "{}")
     assert (task.owner, task.day) == (master.epoch, day)
+    [(schedule_time, time_zone)] = await scene.sql("SELECT schedule_time, time_zone FROM workflow_instance")
+    assert (task.schedule_time, task.time_zone) == (schedule_time, time_zone)
+    assert task.schedule_time.tzinfo is not None
+    assert (task.dry_run, task.tenant, task.parameter_types) == (False, None, None)
 
 
 async def test_a_claim_is_the_record_unless_the_task_must_not_run_twice(scene: Scene) -> None:
@@ -117,6 +121,24 @@ async def test_a_report_lands_once_and_tells_the_master(scene: Scene) -> None:
         (instance, 1, 1, "SUCCESS"),
         (instance, 2, 1, "FAILURE"),
     ]
+
+
+async def test_what_a_success_with_a_cache_key_gave_is_kept_and_the_first_stays(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    await scene.queue(await scene.instance(master), *range(1, 7), master=master)
+    await scene.sql("UPDATE task_instance SET cache_key = 'same' WHERE task_code IN (1, 2)")
+    await scene.sql("UPDATE task_instance SET cache_key = 'failed' WHERE task_code = 3")
+    await scene.sql("UPDATE task_instance SET cache_key = 'dry', dry_run = true WHERE task_code = 4")
+    await scene.sql("UPDATE task_instance SET cache_key = 'nothing given' WHERE task_code = 5")
+    tasks = {task.code: task for task in await scene.claim(worker)}
+    ends = {code: success(task) for code, task in tasks.items()}
+    ends[2] = replace(ends[2], outputs='{"a": "2"}')
+    ends[3] = replace(ends[3], state=TaskState.FAILURE)
+    ends[5] = replace(ends[5], outputs=None)
+    await report(scene, worker, ends[1])
+    await report(scene, worker, *[ends[code] for code in range(2, 7)])
+    cached = await scene.sql("SELECT key, outputs FROM task_cache ORDER BY 1")
+    assert cached == [("nothing given", None), ("same", '{"a": "1"}')]
 
 
 async def test_a_report_of_another_worker_or_attempt_hits_nothing(scene: Scene) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.worker.errand import Errands
 from tests.worker.scene import Scene
 from worker.launcher.client import Launcher
 
@@ -21,3 +22,11 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     left = scene.alive()
     scene.kill_what_is_left()
     assert left == set()
+
+
+@pytest.fixture
+async def errands(tmp_path: Path) -> AsyncIterator[Errands]:
+    launcher = Launcher(grace_s=0.5)
+    launcher.open()
+    yield Errands(launcher, tmp_path / "worker")
+    await launcher.close()

@@ -11,7 +11,7 @@ import pytest
 
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from worker.task_log import LogFile, LogName, read_log
+from worker.task_log import ENDING_BYTES, LogFile, LogName, read_log
 
 NAME = LogName("20260131", WorkflowCode(7), WorkflowInstanceId(8), TaskInstanceId(9))
 MIB = 1 << 20
@@ -38,19 +38,32 @@ def test_the_path_is_made_of_ids_and_private(tmp_path: Path) -> None:
     assert [folder.stat().st_mode & 0o777 for folder in list(file.parents)[:4]] == [0o700] * 4
 
 
-def test_a_log_is_cut_at_its_limit_and_says_so_once(tmp_path: Path) -> None:
+def test_a_log_is_cut_at_its_limit_and_keeps_its_end(tmp_path: Path) -> None:
     log = log_in(tmp_path, bytes_max=1000)
     for _ in range(10_000):
         log.write(b"x" * 99)
     log.write("the end\n")
+    file = tmp_path / "20260131/7/8/9.log"
+    assert file.stat().st_size < 1100
     assert log.last_line() == ""  # a line of a megabyte; what was dropped counts too
     log.write("\nthe reason\n")
     assert log.last_line() == "the reason"
     log.close()
-    text = (tmp_path / "20260131/7/8/9.log").read_text()
-    assert text.startswith("x" * 1000 + "\n")
-    assert text.count("the rest is dropped") == 1
-    assert len(text) < 1100
+    text = file.read_text()
+    assert text.startswith("x" * 1000 + "\n[shoal] the log is full (1000 bytes), only its end will be added\n[shoal] 9")
+    assert text.endswith("xxxthe end\n\nthe reason\n")
+    assert text.count("[shoal]") == 2
+    assert sum(line.count("x") for line in text.splitlines()) == 1000 + ENDING_BYTES - len("the end\n\nthe reason\n")
+    dropped = 10_000 * 99 - text.count("x")
+    assert f"[shoal] {dropped} bytes were dropped here\n" in text
+
+
+def test_a_log_that_is_hardly_over_its_limit_loses_nothing(tmp_path: Path) -> None:
+    log = log_in(tmp_path, bytes_max=10)
+    log.write("0123456789abc")
+    log.close()
+    notice = "\n[shoal] the log is full (10 bytes), only its end will be added\n"
+    assert (tmp_path / "20260131/7/8/9.log").read_text() == f"0123456789{notice}abc"
 
 
 @pytest.mark.parametrize(

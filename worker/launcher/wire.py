@@ -14,13 +14,25 @@ from typing import NamedTuple
 MESSAGE_BYTES_MAX = 65_536
 
 
+class Identity(NamedTuple):
+    """A user of the operating system and all its groups, as numbers."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+
+
 class Request(NamedTuple):
-    """What to run. `argv[0]` without a slash is looked up in the PATH of `env`."""
+    """What to run. `argv[0]` without a slash is looked up in the PATH of `env`.
+
+    `identity` is the user that the task becomes; None leaves it the worker's. Only root can become another.
+    """
 
     argv: list[str]
     env: dict[str, str]
     cwd: str
     no_new_privileges: bool
+    identity: Identity | None
 
     def to_memory(self) -> int:
         """The descriptor of a memory file that holds this; the caller closes it."""
@@ -34,7 +46,8 @@ class Request(NamedTuple):
     def from_memory(cls, fd: int) -> Request:
         """Read it back and close the descriptor."""
         with open(fd, "rb") as file:
-            return cls(*json.loads(file.read()))
+            argv, env, cwd, no_new_privileges, identity = json.loads(file.read())
+        return cls(argv, env, cwd, no_new_privileges, Identity(*identity) if identity is not None else None)
 
 
 class End(NamedTuple):

@@ -28,21 +28,33 @@ class TaskCatalog:
         """The names of all types, sorted."""
         return sorted(self._entries)
 
-    def make(self, type_name: str, params_json: str, values: Mapping[str, str]) -> Task:
+    def make(
+        self,
+        type_name: str,
+        params_json: str,
+        values: Mapping[str, str],
+        in_time: Callable[[str], str] = lambda text: text,
+    ) -> Task:
         """A task for one attempt.
 
         Args:
             type_name: as in the task definition, such as SHELL.
             params_json: its parameters, as JSON text.
             values: what each `${name}` in a text of the parameters stands for.
+            in_time: replaces the time expressions `$[...]` of a text; before the values come in, so that what looks
+                like one in a value stays as it is.
 
         Raises:
             Refused: an unknown type, a plug-in that cannot be loaded, or wrong parameters; the text names the field.
         """
         task_type = self._loaded.get(type_name) or self._load(type_name)
         try:
-            if "${" in params_json:
-                params_json = json.dumps(_replaced(_parsed(type_name, params_json), values, task_type.insert))
+            if "${" in params_json or "$[" in params_json:
+
+                def filled_in(text: str) -> str:
+                    return replace_references(in_time(text), values, task_type.insert)
+
+                params_json = json.dumps(_replaced(_parsed(type_name, params_json), filled_in))
             params = task_type.Params.model_validate_json(params_json)
         except ValidationError as error:
             raise Refused(f"{type_name} parameters: {_sentence(error)}") from None  # its own text holds the values
@@ -81,12 +93,12 @@ def _parsed(type_name: str, params_json: str) -> Any:
         raise Refused(f"{type_name} parameters: all of it: Invalid JSON: {error}") from None
 
 
-def _replaced(given: Any, values: Mapping[str, str], insert: Callable[[str, str], str]) -> Any:
-    """The same structure with the references in its texts replaced; the names of fields stay as they are."""
+def _replaced(given: Any, filled_in: Callable[[str], str]) -> Any:
+    """The same structure with its texts filled in; the names of fields stay as they are."""
     if isinstance(given, str):
-        return replace_references(given, values, insert)
+        return filled_in(given)
     if isinstance(given, list):
-        return [_replaced(each, values, insert) for each in given]
+        return [_replaced(each, filled_in) for each in given]
     if isinstance(given, dict):
-        return {name: _replaced(each, values, insert) for name, each in given.items()}
+        return {name: _replaced(each, filled_in) for name, each in given.items()}
     return given

@@ -26,6 +26,7 @@ class FakeTask(Task):
         write: str = ""
 
     params: Params
+    starts_processes = False
 
     async def run(self, context: TaskContext) -> TaskResult:
         """Sleep, write, and end as told."""

@@ -40,7 +40,7 @@ class TaskLog(Protocol):
     """The one log file of a task instance; made when the first byte is written."""
 
     def write(self, text: str | bytes) -> None:
-        """Append; text is encoded as UTF-8. Past the worker's limit one line says so and the rest is dropped.
+        """Append; text is encoded as UTF-8. Of what comes past the worker's limit only the end is kept.
 
         Raises:
             OSError: the disk is full or broken; let it through, the attempt fails with that reason.
@@ -122,6 +122,10 @@ class Task(ABC):
 
     params: TaskParams
     """Those of this attempt; a subclass declares it as its own `Params`."""
+
+    starts_processes: ClassVar[bool] = True
+    """Whether it runs anything by `context.processes`. A type that does not has no user to run as: a tenant is nothing
+    to it."""
 
     def __init__(self, params: TaskParams) -> None:
         self.params = params

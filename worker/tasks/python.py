@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-
 from model.errors import Refused
 from model.parameters import is_plain
+from worker.launcher.errors import CannotStart
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 from worker.tasks.script import parameter_variable, run_script
 
@@ -33,8 +32,10 @@ class PythonTask(Task):
 
     async def run(self, context: TaskContext) -> TaskResult:
         """Run the script, its output unbuffered so that the log shows it as it comes."""
-        wanted = self.params.interpreter
-        interpreter = shutil.which(wanted, path=context.environment.get("PATH"))
-        if interpreter is None:
-            return TaskResult.failure(f'this worker has no Python interpreter "{wanted}"; give a path or another name')
-        return await run_script([interpreter, "-u"], "script.py", self.params.script, context)
+        try:
+            return await run_script([self.params.interpreter, "-u"], "script.py", self.params.script, context)
+        except CannotStart as error:  # looked for by the process itself: its user may enter other folders than we
+            return TaskResult.failure(
+                f'this worker has no Python interpreter "{self.params.interpreter}" for it; give a path or another '
+                f"name ({error})"
+            )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
-import signal
+from pathlib import Path
 
 from model.errors import Refused
 from worker.tasks.plugin import TaskContext, TaskResult
+from worker.tasks.process import run_process
 
 PARAMETER_PREFIX = "SHOAL_PARAM_"
-
 
 VARIABLE_BYTES_MAX = 120_000
 """What fits into one variable: Linux takes 128 KiB of name and value, and fails the whole start above."""
@@ -40,27 +41,22 @@ async def run_script(interpreter: list[str], file_name: str, script: str, contex
 
     Raises:
         CannotStart: there is no such interpreter.
+        Refused: it printed values that exceed the limits (`worker/tasks/printed_values.py`).
     """
-    path = context.folder / file_name
-    path.touch(mode=0o700)
-    path.write_text(script, encoding="utf-8")
+    path = _write_script(context.folder, file_name, script)
     variables = {
         parameter_variable(name): value
         for name, value in context.values.items()
         if len(value.encode()) <= VARIABLE_BYTES_MAX
     }
-    code = await context.processes.run(
-        [*interpreter, str(path)], env={**context.environment, **variables}, cwd=context.folder, log=context.log
-    )
-    if code == 0:
-        return TaskResult.success(exit_code=0)
-    return TaskResult.failure(_reason(code, context.log.last_line()), code)
+    return await run_process([*interpreter, str(path)], context, variables)
 
 
-def _reason(code: int, last_line: str) -> str:
-    """Such as: exit code 137 (SIGKILL): last line of the output."""
-    try:
-        name = f" ({signal.Signals(code - 128).name})"
-    except ValueError:
-        name = ""
-    return f"exit code {code}{name}" + (f": {last_line}" if last_line else "")
+def _write_script(folder: Path, name: str, script: str) -> Path:
+    path = folder / name
+    path.unlink(missing_ok=True)
+    # Never through a link: a worker that runs as root would follow one that the task's tenant had put there.
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o700)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(script)
+    return path

@@ -1,0 +1,109 @@
+"""What a worker does for every task, of whatever type."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from model.choices import ParameterType
+from model.states import TaskState
+from tests.worker.errand import Errands, claimed
+from worker.tasks.catalog import TaskCatalog
+from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo $[yyyyMMdd] $[yyyy-MM-dd-1]", "20220826 2022-08-25"),
+        ("echo $[1 + 2] $[nix]", "3 0"),  # bash's own
+        ("echo ${day}", "$[yyyyMMdd]"),  # a value is data
+        ("echo '$[yyyy]'${year}", "2022!"),
+    ],
+)
+async def test_time_expressions_are_replaced_before_the_values(errands: Errands, script: str, said: str) -> None:
+    end = await errands.shell(script, values={"day": "$[yyyyMMdd]", "year": "!"})
+    assert (end.state, errands.log) == (TaskState.SUCCESS, f"{said}\n")
+
+
+async def test_time_expressions_are_reckoned_in_the_zone_of_the_run(errands: Errands) -> None:
+    await errands.shell("echo $[yyyyMMddHH]", time_zone="America/New_York")
+    assert errands.log == "2022082601\n"
+
+
+async def test_an_attempt_knows_its_own_numbers_and_names(errands: Errands) -> None:
+    names = "task.instance.id task.definition.name task.definition.code workflow.instance.id workflow.definition.code"
+    script = "; ".join(f'echo "${{system.{name}}}"' for name in names.split())
+    await errands.shell(script, values={"system.workflow.definition.code": "given"})
+    assert errands.log.splitlines() == ["5", "load it", "2", "8", "given"]
+
+
+async def test_the_folder_is_made_only_for_who_asks_for_it(errands: Errands) -> None:
+    end = await errands.run(claimed("FAKE", params={"write": "${system.task.execute.path}/x"}))
+    assert (end.state, errands.log) == (TaskState.SUCCESS, f"{errands.folder}/work/5/x\n")
+    assert list((errands.folder / "work").iterdir()) == []
+    await errands.run(claimed("FAKE", params={"write": "${out}"}, values={"out": "${system.task.execute.path}/y"}))
+    assert errands.log.endswith("/work/5/y\n")
+    (errands.folder / "work").rmdir()
+    await errands.run(claimed("FAKE", params={"write": "nothing"}))
+    assert not (errands.folder / "work").exists()
+
+
+async def test_printed_values_are_reported_as_json(errands: Errands) -> None:
+    end = await errands.shell("echo '${setValue(rows=10)}'; echo '#{setValue(text=ü \"x\")}'")
+    assert json.loads(end.outputs or "") == {"rows": "10", "text": 'ü "x"'}
+
+
+async def test_a_value_beyond_the_limits_fails_the_task_and_says_so_in_the_log(errands: Errands) -> None:
+    end = await errands.shell("printf '${setValue(a='; head -c 100000 /dev/zero | tr '\\0' x; echo ')}'")
+    assert end.state is TaskState.FAILURE
+    assert "more than 65536 bytes" in end.reason
+    assert errands.log.endswith(f"{end.reason}\n")
+
+
+@pytest.mark.parametrize(
+    ("type_", "params"), [("SHELL", {"script": "echo ran"}), ("FAKE", {"fail": True, "write": "ran"})]
+)
+async def test_a_dry_run_does_everything_but_the_work(errands: Errands, type_: str, params: dict[str, Any]) -> None:
+    end = await errands.run(claimed(type_, params=params, dry_run=True))
+    assert (end.state, end.outputs) == (TaskState.SUCCESS, None)
+    assert "a dry run" in errands.log
+    assert "ran" not in errands.log
+
+
+async def test_a_dry_run_finds_wrong_parameters(errands: Errands) -> None:
+    end = await errands.run(claimed(params={"skript": "echo ran"}, dry_run=True))
+    assert end.state is TaskState.FAILURE
+    assert "script: Field required" in end.reason
+    assert errands.log == f"{end.reason}\n"
+
+
+@pytest.mark.parametrize("types", ['{"a": "NIX"}', "[]", "{"])
+async def test_types_that_are_none_fail_the_task_in_a_sentence(errands: Errands, types: str) -> None:
+    end = await errands.run(claimed("FAKE", params={}, parameter_types=types))
+    assert (end.state, end.reason) == (
+        TaskState.FAILURE,
+        "the types of its parameters, as the database has them, are no JSON object of types",
+    )
+
+
+async def test_a_zone_that_does_not_exist_is_named(errands: Errands) -> None:
+    end = await errands.shell("echo $[yyyy]", time_zone="Nix/Nowhere")
+    assert end.reason == 'there is no time zone "Nix/Nowhere"; use a name such as Europe/Berlin or UTC'
+
+
+async def test_a_task_is_told_which_values_are_no_texts(errands: Errands, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[TaskContext] = []
+
+    class Looking(Task):
+        Params = TaskParams
+
+        async def run(self, context: TaskContext) -> TaskResult:
+            seen.append(context)
+            return TaskResult.success()
+
+    monkeypatch.setattr(TaskCatalog, "_load", lambda *_: Looking)
+    await errands.run(claimed("LOOKING", params={}, values={"n": "1"}, parameter_types='{"n": "INTEGER"}'))
+    assert (seen[0].types, seen[0].values["n"]) == ({"n": ParameterType.INTEGER}, "1")

@@ -1,0 +1,158 @@
+"""OUT values that a process prints: `${setValue(name=value)}` or `#{setValue(name=value)}` on a line of its own.
+
+The scanner stands between the process and its log and lets everything through. It keeps at most one line that may still
+become a value, so a stream of any kind (binary, without newlines, cut anywhere) takes no memory. A value may hold
+anything but a newline. One that does not fit the limits fails the task: what comes after it would run with a value that
+is missing or cut. A line that only looks like one (a name that no `${name}` can name) is told of in the log and left.
+Source: semantics.md, "Parameters".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from model.errors import Refused
+from model.local_params import NAME
+from model.parameters import is_storable
+from worker.tasks.plugin import TaskLog
+
+VALUE_BYTES_MAX = 65_536
+"""Of one value. Larger data belongs into a file, whose name is the value."""
+
+VALUES_BYTES_MAX = 262_144
+"""Of all values of one attempt as they are stored: each task after it gets them, and those may add up to 1 MiB."""
+
+VALUES_MAX = 1_000
+LINES_MAX = 20_000
+"""Lines with setValue, those of one name too: each is work on the worker's event loop."""
+
+NAME_LENGTH_MAX = 200
+NOTES_MAX = 10
+"""So many lines in the log about what gave no value; a program that prints such lines for ever would double it."""
+
+_MARK = b"{setValue("
+_BEGINNINGS = (b"$" + _MARK, b"#" + _MARK)
+_LINE_BYTES_MAX = VALUE_BYTES_MAX + NAME_LENGTH_MAX + 100
+_LINE = re.compile(rb"^[ \t]*[$#]\{setValue\((.*)\)\}[ \t\r]*$", re.MULTILINE)
+_NAME = re.compile(NAME)
+
+
+class PrintedValues:
+    """A `TaskLog` that passes on what it is given, and reads the values in it."""
+
+    def __init__(self, log: TaskLog) -> None:
+        self._log = log
+        self._values: dict[str, str] = {}
+        self._size = 0
+        self._held = b""
+        self._skips = False
+        self._notes = 0
+        self._lines = 0
+        self._fault = ""
+
+    def write(self, text: str | bytes) -> None:
+        """Pass it on, and read it. Raises what the log raises."""
+        data = text.encode() if isinstance(text, str) else text
+        self._log.write(data)
+        self._read(data)
+
+    def last_line(self) -> str:
+        """The log's."""
+        return self._log.last_line()
+
+    def outputs(self) -> dict[str, str]:
+        """The values, the last one of each name; to be asked at the end of the stream.
+
+        Raises:
+            Refused: a value was too large, or there were too many; the sentence names the limit.
+        """
+        self._take_lines(self._held)
+        self._held = b""
+        if self._fault:
+            raise Refused(self._fault)
+        return self._values
+
+    def _read(self, data: bytes) -> None:
+        if self._fault:
+            return
+        if self._skips:
+            _, newline, data = data.partition(b"\n")
+            if not newline:
+                return
+            self._skips = False
+        data = self._held + data
+        rest_from = data.rfind(b"\n") + 1
+        self._take_lines(data[:rest_from])
+        self._held = data[rest_from:]
+        if not _may_become_one(self._held):
+            self._drop_line()
+        elif len(self._held) > _LINE_BYTES_MAX:
+            if _MARK in self._held:  # else the line began with so many blanks
+                self._fail(f"it printed a value of more than {VALUE_BYTES_MAX} bytes by setValue; print a file's name")
+            self._drop_line()
+
+    def _drop_line(self) -> None:
+        self._held = b""
+        self._skips = True
+
+    def _take_lines(self, data: bytes) -> None:
+        if _MARK not in data:  # at memory's speed, and true of nearly everything
+            return
+        for line in _LINE.finditer(data):
+            self._lines += 1
+            if self._lines > LINES_MAX:
+                self._fail(f"it printed more than {LINES_MAX} lines with setValue; print each value once")
+            if self._fault:
+                return
+            self._take(line.group(1))
+
+    def _take(self, assignment: bytes) -> None:
+        name_bytes, sign, value_bytes = assignment.partition(b"=")
+        name = name_bytes.decode(errors="replace").strip()
+        if not sign:
+            self._note("there is no = in it")
+        elif len(name) > NAME_LENGTH_MAX or not _NAME.fullmatch(name):
+            self._note(f"its name is not made of at most {NAME_LENGTH_MAX} letters, digits, _ and .")
+        else:
+            self._keep(name, value_bytes)
+
+    def _keep(self, name: str, value_bytes: bytes) -> None:
+        try:
+            value = value_bytes.decode()
+        except UnicodeDecodeError:
+            self._fail(f'the value of "{name}" that it printed is not UTF-8; encode it, for instance by base64')
+            return
+        if not is_storable(value):
+            self._fail(f'the value of "{name}" that it printed holds a NUL, which no process takes; remove it')
+        elif len(value_bytes) > VALUE_BYTES_MAX:
+            self._fail(
+                f'the value of "{name}" that it printed has more than {VALUE_BYTES_MAX} bytes; print a file\'s name'
+            )
+        elif name not in self._values and len(self._values) >= VALUES_MAX:
+            self._fail(f"it printed more than {VALUES_MAX} values; put them into one, or into a file")
+        else:
+            self._size += _stored_size(name, value) - _stored_size(name, self._values.get(name))
+            self._values[name] = value
+            if self._size > VALUES_BYTES_MAX:
+                self._fail(f"its printed values have more than {VALUES_BYTES_MAX} bytes together; print a file's name")
+
+    def _fail(self, sentence: str) -> None:
+        self._fault = sentence
+        self._values.clear()
+        self._held = b""
+
+    def _note(self, why: str) -> None:
+        self._notes += 1
+        if self._notes <= NOTES_MAX:
+            more = "; further such lines are not told of" if self._notes == NOTES_MAX else ""
+            self._log.write(f"\n[shoal] a line with setValue gave no value: {why}{more}\n")
+
+
+def _may_become_one(line: bytes) -> bool:
+    start = line.lstrip(b" \t")
+    return any(start.startswith(beginning) or beginning.startswith(start) for beginning in _BEGINNINGS)
+
+
+def _stored_size(name: str, value: str | None) -> int:
+    return 0 if value is None else len(json.dumps({name: value}, ensure_ascii=False).encode())

@@ -1,0 +1,38 @@
+"""What every task type with a process shares: run it in the task's folder, read the values that it prints, judge it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+
+from worker.tasks.plugin import TaskContext, TaskResult
+from worker.tasks.printed_values import PrintedValues
+
+
+async def run_process(argv: list[str], context: TaskContext, variables: Mapping[str, str] | None = None) -> TaskResult:
+    """Run to its end; exit code 0 is success, with what it printed by `setValue` as outputs.
+
+    Args:
+        argv: the command and its arguments, never a secret: everybody on the machine can read them.
+        variables: beside those of the task's environment.
+
+    Raises:
+        CannotStart: there is no such command.
+        Refused: it printed values that exceed the limits.
+    """
+    printed = PrintedValues(context.log)
+    code = await context.processes.run(
+        argv, env={**context.environment, **(variables or {})}, cwd=context.folder, log=printed
+    )
+    if code == 0:
+        return TaskResult.success(printed.outputs(), exit_code=0)
+    return TaskResult.failure(_reason(code, context.log.last_line()), code)
+
+
+def _reason(code: int, last_line: str) -> str:
+    """Such as: exit code 137 (SIGKILL): last line of the output."""
+    try:
+        name = f" ({signal.Signals(code - 128).name})"
+    except ValueError:
+        name = ""
+    return f"exit code {code}{name}" + (f": {last_line}" if last_line else "")

@@ -1,0 +1,110 @@
+"""Tenants: the users of the operating system as whom tasks may run, if the operator of the worker allows it.
+
+Only a worker that runs as root can do it. One that does not could start a process of another user by `sudo`, but its
+keepers could not signal it: a task that cannot be killed breaks the promise that nothing outlives its attempt.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from model.errors import Refused
+from worker.launcher.wire import Identity
+from worker.tasks.plugin import TaskLog
+
+ALL = "*"
+"""Every user but root, who has to be named."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user as whom a task runs."""
+
+    name: str
+    identity: Identity
+    home: str
+    shell: str
+
+    def environment(self, own: Mapping[str, str]) -> dict[str, str]:
+        """`own` with what says who one is; without the folder for temporary files, which may be the worker's alone."""
+        mine = {"HOME": self.home, "SHELL": self.shell, "USER": self.name, "LOGNAME": self.name}
+        return {name: value for name, value in own.items() if name != "TMPDIR"} | mine
+
+
+class Launching(Protocol):
+    """`worker/launcher`, which can make a process another user's."""
+
+    async def run(
+        self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
+    ) -> int:
+        """See `Launcher.run`."""
+        ...
+
+
+class TenantProcesses:
+    """The `ProcessRunner` of one attempt that runs as another user. Its first run gives that user the work folder."""
+
+    def __init__(self, launcher: Launching, account: Account, folder: Path) -> None:
+        """`folder` is the attempt's private work folder; it need not exist yet."""
+        self._launcher = launcher
+        self._account = account
+        self._folder = folder
+        self._is_handed_over = False
+
+    async def run(self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog) -> int:
+        """As `Launcher.run`, as the tenant."""
+        if not self._is_handed_over and self._folder.is_dir():
+            hand_over(self._folder, self._account.identity)
+            self._is_handed_over = True
+        return await self._launcher.run(argv, env=env, cwd=cwd, log=log, identity=self._account.identity)
+
+
+def account_of(name: str, allowed: Collection[str]) -> Account:
+    """The user of that name, for a task of this worker. May ask a directory service: call it in a thread.
+
+    Args:
+        allowed: the worker's setting `tenants`.
+
+    Raises:
+        Refused: it is not allowed, there is no such user, or this worker cannot become another.
+    """
+    if name not in allowed and ALL not in allowed:
+        raise Refused(
+            f'this worker runs nothing as the tenant "{name}": its operator allows it by the setting worker.tenants, '
+            f"such as SHOAL_WORKER__TENANTS={name}"
+        )
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        raise Refused(
+            f'the machine of this worker has no user "{name}"; add it there, or send the task to another worker group'
+        ) from None
+    if entry.pw_uid == 0 and name not in allowed:
+        raise Refused(f'the tenant "{name}" is root, whom * does not mean; name it in the setting worker.tenants')
+    if os.geteuid() != 0:
+        raise Refused(
+            f'this worker does not run as root, so it cannot run a task as "{name}"; start the worker as root, '
+            f"or a worker as that user with a worker group of its own"
+        )
+    groups = tuple(os.getgrouplist(name, entry.pw_gid))
+    return Account(name, Identity(entry.pw_uid, entry.pw_gid, groups), entry.pw_dir, entry.pw_shell or "/bin/sh")
+
+
+def hand_over(folder: Path, to: Identity) -> None:
+    """Make that user the owner of a folder and what is in it, and let it through the two folders of the worker above.
+
+    To be called before anything of that user runs in it: from then on what is there may be a link to anywhere.
+    """
+    for above in (folder.parent, folder.parent.parent):
+        mode = above.stat().st_mode
+        if not mode & 0o001:
+            above.chmod(mode & 0o7777 | 0o001)  # to go through, not to list: names are numbers, logs have their own
+    for _, folders, files, fd in os.fwalk(folder, follow_symlinks=False):
+        for name in (*folders, *files):
+            os.chown(name, to.uid, to.gid, dir_fd=fd, follow_symlinks=False)
+    os.chown(folder, to.uid, to.gid, follow_symlinks=False)
