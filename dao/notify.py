@@ -15,6 +15,8 @@ EVENT = "shoal_event"
 """Attempts ended; payload: the epochs of the masters that own their workflows."""
 KILL = "shoal_kill"
 """Workers are asked to kill something."""
+SCHEDULE = "shoal_schedule"
+"""Schedules were made or changed."""
 
 _NOTIFY = text("SELECT pg_notify(:channel, :payload)")
 _PAYLOAD_BYTES_MAX = 7_000

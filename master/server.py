@@ -11,12 +11,13 @@ import structlog
 from dao import commands, nodes, workflow_instances
 from dao.database import Database
 from dao.listen import Listener
-from dao.notify import COMMAND, EVENT, concerns
+from dao.notify import COMMAND, EVENT, SCHEDULE, concerns
 from dao.readiness import wait_until_ready
 from master.command_loop import CommandLoop
 from master.driver import Driver
 from master.lookout import Lookout
 from master.membership import HAND_ON_BATCH, Membership
+from master.schedules import Schedules
 from master.settings import MasterSettings
 from model.errors import ShoalError
 from model.nodes import NodeKind
@@ -93,7 +94,8 @@ class Master:
         self._joined(str(membership.slot))
         loop = CommandLoop(life, membership, driver, self._settings)
         lookout = Lookout(life, membership, driver, loop, self._settings, look)
-        await self._work(stop, life, registry, membership, driver, loop, lookout)
+        schedules = Schedules(life, membership, self._settings)
+        await self._work(stop, life, registry, membership, driver, loop, lookout, schedules)
 
     async def _work(
         self,
@@ -104,19 +106,21 @@ class Master:
         driver: Driver,
         loop: CommandLoop,
         lookout: Lookout,
+        schedules: Schedules,
     ) -> None:
         ears = Listener(
             self._database_url,
             nodes.application_name(NodeKind.MASTER, life.me.epoch),
             {
                 COMMAND: lambda _: loop.wake.set(),
+                SCHEDULE: lambda _: schedules.wake.set(),
                 EVENT: lambda payload: driver.wake.set() if concerns(payload, [life.me.epoch]) else None,
             },
         )
         async with asyncio.TaskGroup() as tasks:
             parts = [membership.beat(), membership.watch(), membership.sweep(), driver.run(), ears.run()]
             running = [tasks.create_task(part) for part in parts]
-            claiming = [tasks.create_task(part) for part in (loop.run(), lookout.run())]
+            claiming = [tasks.create_task(part) for part in (loop.run(), lookout.run(), schedules.run())]
             await self._check_id_step(life.database)
             await stop.wait()
             log.info("leaving", workflow_instances=driver.running)

@@ -57,11 +57,26 @@ CREATE TABLE schedule (
 );
 COMMENT ON TABLE schedule IS 'A cron rule that starts a workflow. Fired by compare-and-set on next_fire_at, together with its command.';
 COMMENT ON COLUMN schedule.crontab IS 'Quartz (6 or 7 fields, seconds first) or the ordinary 5 fields.';
-COMMENT ON COLUMN schedule.next_fire_at IS 'The fire time that comes next; null = not reckoned yet (a new or changed row), or none is left.';
-COMMENT ON COLUMN schedule.problem IS 'Why it cannot fire (a broken crontab or zone), in a sentence.';
--- Statement: what is due.
-CREATE INDEX schedule_due ON schedule (next_fire_at) WHERE state = 'ONLINE';
+COMMENT ON COLUMN schedule.next_fire_at IS 'The fire time that comes next; null = not reckoned yet (a new or changed row), or there is a problem.';
+COMMENT ON COLUMN schedule.problem IS 'Why it fires no more (a broken crontab or zone, no time left), in a sentence; null = it does.';
+-- Statement: what is due; first what is not reckoned yet.
+CREATE INDEX schedule_due ON schedule (coalesce(next_fire_at, 'epoch'), id) WHERE state = 'ONLINE' AND problem IS NULL;
 CREATE INDEX schedule_of_workflow ON schedule (workflow_code);
+
+-- Whoever changes when a schedule fires, by plain SQL too, has it reckoned anew, from now on.
+CREATE FUNCTION reckon_schedule_anew() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.next_fire_at := NULL;
+    NEW.problem := NULL;
+    NEW.updated_at := clock_timestamp();
+    RETURN NEW;
+END $$;
+CREATE TRIGGER schedule_is_reckoned_anew BEFORE UPDATE OF crontab, time_zone, start_time, end_time, state ON schedule
+    FOR EACH ROW WHEN (
+        NEW.next_fire_at IS NOT DISTINCT FROM OLD.next_fire_at
+        AND (NEW.crontab, NEW.time_zone, NEW.start_time, NEW.end_time, NEW.state)
+            IS DISTINCT FROM (OLD.crontab, OLD.time_zone, OLD.start_time, OLD.end_time, OLD.state))
+    EXECUTE FUNCTION reckon_schedule_anew();
 
 CREATE TABLE task_cache (
     key        text PRIMARY KEY,

@@ -6,6 +6,7 @@ ALTER TABLE task_instance SET (autovacuum_enabled = off);
 ALTER TABLE workflow_instance SET (autovacuum_enabled = off);
 ALTER TABLE task_event SET (autovacuum_enabled = off);
 ALTER TABLE node SET (autovacuum_enabled = off);
+ALTER TABLE schedule SET (autovacuum_enabled = off);
 
 -- Masters 1 to 50, of which 1 and 2 live; workers 51 to 100, of which 51 and 52 live.
 INSERT INTO node (incarnation, kind, address, state, process_boot, process_id, process_started)
@@ -27,7 +28,16 @@ FROM generate_series(1, 1000) AS i;
 INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
 SELECT 1 + i % 1000, 1, 1, 'SUCCESS' FROM generate_series(1, 2000) AS i;
 INSERT INTO command (type, workflow_code) SELECT 'START_PROCESS', 1001 FROM generate_series(1, 1000) AS i;
+-- Schedules: 1 to 200 are due.
+INSERT INTO schedule (workflow_code, crontab, next_fire_at, updated_at)
+SELECT 1001, '0 5 * * *', '2026-01-01', '2026-01-01' FROM generate_series(1, 200) AS i;
 ANALYZE;
+
+-- Then a hundred thousand that lie ahead, rest or are OFFLINE.
+INSERT INTO schedule (workflow_code, crontab, next_fire_at, state, problem)
+SELECT 1001, '0 5 * * *', CASE WHEN i % 3 > 0 THEN clock_timestamp() + interval '1 day' END,
+       CASE WHEN i % 3 = 1 THEN 'OFFLINE' ELSE 'ONLINE' END, CASE WHEN i % 3 = 0 THEN 'it is broken' END
+FROM generate_series(1, 100000) AS i;
 
 INSERT INTO command (type, workflow_code, priority)
 SELECT 'START_PROCESS', 1001, (ARRAY['HIGHEST', 'HIGH', 'MEDIUM', 'LOW', 'LOWEST'])[1 + (i * 7919::bigint) % 5]

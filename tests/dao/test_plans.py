@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,22 +19,37 @@ import pytest_asyncio
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import commands, nodes, task_claims, task_events, task_instances, workflow_instances
+from dao import commands, nodes, schedules, task_claims, task_events, task_instances, workflow_instances
 from dao.database import Database
+from dao.schedules import Fire
 from dao.task_claims import Report
 from dao.workflow_instances import InstanceEnd
-from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
+from model.ids import Epoch, ScheduleId, TaskInstanceId, WorkflowInstanceId
 from model.nodes import Slot
+from model.schedules import ScheduleRow
 from model.states import TaskState, WorkflowState
 from tests.conftest import SCHEMA
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene, new_task
 from tests.servers.postgres import PostgresServer
 
-BIG = {"command", "task_instance", "workflow_instance"}
+BIG = {"command", "schedule", "task_instance", "workflow_instance"}
 LIVING_MASTER, LIVING_WORKER, DEAD_WORKER = Epoch(1), Epoch(51), Epoch(53)
 RUNNING = [WorkflowInstanceId(id_) for id_ in range(4, 1001, 4)]
 """The unfinished instances of the living master."""
+
+FIRES = [
+    Fire(
+        ScheduleRow(
+            *(ScheduleId(id_), 1001, "0 5 * * *", "UTC", None, None, "ONLINE", "SKIP", 60.0),
+            *("2026-01-01 00:00:00+00", None, None, "2026-01-01 00:00:00+00"),
+        ),
+        [datetime(2026, 1, 1, tzinfo=UTC)],
+        datetime(2026, 1, 2, tzinfo=UTC),
+    )
+    for id_ in range(1, 201)
+]
+"""Of the schedules that are due."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +125,9 @@ HOT = {
         {"task_instance_pkey"},
         125,
     ),
+    "due schedules": Hot(lambda c: schedules.due(c, Slot(0, 2), 50), {"schedule_due"}, 110),
+    "idle look at the schedules": Hot(lambda c: schedules.next_due_in_s(c, Slot(1, 2)), {"schedule_due"}, 5),
+    "fire": Hot(lambda c: schedules.fire(c, FIRES), {"schedule_pkey"}, 4 * len(FIRES)),
     "living nodes": Hot(lambda c: nodes.living(c), {"node_alive", "node_beat_pkey"}, 0),
 }
 
