@@ -28,9 +28,9 @@ from dao.task_instances import NewTask
 from dao.workflow_instances import NewInstance
 from model.choices import FailureStrategy, Priority
 from model.commands import CommandRow
+from model.fields import DEFAULT_WORKER_GROUP
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.nodes import NodeKind, Slot
-from model.workflow import DEFAULT_WORKER_GROUP
 
 PART = "Limits: PostgreSQL alone"
 _PGBENCH_CLIENTS = 4

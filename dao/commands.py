@@ -7,13 +7,14 @@ each row goes to one master is decided here, by DELETE under FOR UPDATE SKIP LOC
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from model.choices import FailureStrategy, Priority
+from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
+from model.command_moves import CommandType
 from model.commands import CommandRow
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 from model.nodes import Slot
@@ -85,24 +86,63 @@ _RECORD = text("""
 _REFUSE = text("""
     INSERT INTO error_command
         (command_id, type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
-         worker_group, created_at, created_by, reason, master_id)
+         worker_group, created_at, created_by, reason, master_id, warning_type, alert_group, environment, dry_run,
+         task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent)
     VALUES (:id, :type, CAST(:workflow_code AS bigint), CAST(:workflow_version AS integer),
             CAST(:workflow_instance_id AS bigint), :params, :priority, :failure_strategy, :worker_group,
-            CAST(:created_at AS timestamptz), :created_by, :reason, :master)
+            CAST(:created_at AS timestamptz), :created_by, :reason, :master, :warning_type, :alert_group, :environment,
+            CAST(:dry_run AS boolean), :task_depend_type, :start_tasks, CAST(:schedule_time AS timestamptz),
+            :time_zone, CAST(:schedule_id AS bigint), :parent)
 """)
 
 # null = what the table or the definition says.
 _INSERT = text("""
-    INSERT INTO command (type, workflow_code, workflow_version, params, priority, failure_strategy, worker_group,
-                         created_by)
-    VALUES ('START_PROCESS', :workflow_code, CAST(:workflow_version AS integer), :params, :priority, :failure_strategy,
-            :worker_group, coalesce(:created_by, session_user))
+    INSERT INTO command (type, workflow_code, workflow_version, workflow_instance_id, params, priority,
+                         failure_strategy, worker_group, warning_type, alert_group, environment, dry_run,
+                         task_depend_type, start_tasks, schedule_time, time_zone, created_by)
+    VALUES (:type, CAST(:workflow_code AS bigint), CAST(:workflow_version AS integer),
+            CAST(:workflow_instance_id AS bigint), :params, :priority, :failure_strategy, :worker_group, :warning_type,
+            :alert_group, :environment, :dry_run, :task_depend_type, :start_tasks, CAST(:schedule_time AS timestamptz),
+            :time_zone, coalesce(:created_by, session_user))
     RETURNING id
 """)
 
 _ID_INCREMENT = text("""
     SELECT seqincrement FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
 """)
+
+
+@dataclass(frozen=True, slots=True)
+class NewCommand:
+    """What somebody asks for. None = what the definition or the table says.
+
+    Args:
+        type: see `model/command_moves.py`.
+        workflow_code: of the definition to start.
+        workflow_instance_id: of the run to change.
+        params: JSON object as text; values for the run.
+        start_tasks: names or codes, a JSON list or separated by commas.
+        schedule_time: aware; what the run is for.
+        created_by: who asks; None = the database's user.
+    """
+
+    type: CommandType
+    workflow_code: WorkflowCode | None = None
+    workflow_instance_id: WorkflowInstanceId | None = None
+    workflow_version: int | None = None
+    params: str = "{}"
+    priority: Priority | None = None
+    failure_strategy: FailureStrategy | None = None
+    worker_group: str | None = None
+    warning_type: WarningType | None = None
+    alert_group: str | None = None
+    environment: str | None = None
+    dry_run: bool = False
+    task_depend_type: TaskDependType | None = None
+    start_tasks: str | None = None
+    schedule_time: datetime | None = None
+    time_zone: str | None = None
+    created_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,36 +164,15 @@ class WaitingWork:
     due_in_s: float | None = None
 
 
-async def insert(
-    connection: AsyncConnection,
-    workflow: WorkflowCode,
-    *,
-    version: int | None = None,
-    params: str = "{}",
-    priority: Priority | None = None,
-    failure_strategy: FailureStrategy | None = None,
-    worker_group: str | None = None,
-    created_by: str | None = None,
-) -> CommandId:
-    """Ask for a start of a workflow; the id of the command.
+async def insert(connection: AsyncConnection, new: NewCommand) -> CommandId:
+    """Ask for something; the id of the command. Whether it makes sense is judged by the master that takes it."""
+    return CommandId((await connection.execute(_INSERT, asdict(new))).scalar_one())
 
-    Args:
-        workflow: the code of its definition; whether it is there is judged by the master that takes the command.
-        version: None = the current one.
-        params: JSON object as text; values for the run.
-        priority, failure_strategy, worker_group: None = the definition's own.
-        created_by: who asks; None = the database's user.
-    """
-    values = {
-        "workflow_code": workflow,
-        "workflow_version": version,
-        "params": params,
-        "priority": priority,
-        "failure_strategy": failure_strategy,
-        "worker_group": worker_group,
-        "created_by": created_by,
-    }
-    return CommandId((await connection.execute(_INSERT, values)).scalar_one())
+
+async def insert_many(connection: AsyncConnection, new: Sequence[NewCommand]) -> None:
+    """Ask for all of these."""
+    for each in new:
+        await connection.execute(_INSERT, asdict(each))
 
 
 async def claim(connection: AsyncConnection, slot: Slot, limit: int, id_step: int) -> list[CommandRow]:
@@ -208,22 +227,7 @@ async def record(connection: AsyncConnection, outcomes: Sequence[Outcome], maste
 
 
 def _refusal(outcome: Outcome, master: Epoch) -> dict[str, object]:
-    row = outcome.row
-    return {
-        "id": row.id,
-        "type": row.type,
-        "workflow_code": row.workflow_code,
-        "workflow_version": row.workflow_version,
-        "workflow_instance_id": row.workflow_instance_id,
-        "params": row.params,
-        "priority": row.priority,
-        "failure_strategy": row.failure_strategy,
-        "worker_group": row.worker_group,
-        "created_at": row.created_at,
-        "created_by": row.created_by,
-        "reason": outcome.reason,
-        "master": master,
-    }
+    return {**asdict(outcome.row), "reason": outcome.reason, "master": master}
 
 
 async def id_increment(connection: AsyncConnection) -> int:

@@ -45,18 +45,13 @@ _WHEREABOUTS = text("""
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
     WHERE d.code = ANY(CAST(:codes AS bigint[]))
 """)
-_HEADS = text("""
+_HEAD = """
     SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
-    WHERE d.code = ANY(CAST(:codes AS bigint[]))
-""")
-_BY_NAME = text("""
-    SELECT code, project, name, version, release_state FROM workflow_definition
-    WHERE project = :project AND name = :name
-""")
-_ALL = text(
-    "SELECT code, project, name, version, release_state FROM workflow_definition ORDER BY project, name LIMIT :limit"
-)
+"""
+_HEADS = text(f"{_HEAD} WHERE d.code = ANY(CAST(:codes AS bigint[]))")
+_BY_NAME = text(f"{_HEAD} WHERE d.project = :project AND d.name = :name")
+_ALL = text(f"{_HEAD} ORDER BY d.project, d.name LIMIT :limit")
 # As text: nesting that PostgreSQL takes and Python's parser does not must fail one definition, not the whole fetch.
 _SPECS = text("""
     SELECT workflow_code, version, spec::text FROM workflow_version
@@ -91,26 +86,6 @@ async def whereabouts(connection: AsyncConnection, codes: Collection[WorkflowCod
     """Names and projects of these definitions; those that do not exist are missing."""
     rows = (await connection.execute(_WHEREABOUTS, {"codes": list(codes)})).all()
     return {WorkflowCode(row.code): Whereabouts(row.name, row.project, row.project_code) for row in rows}
-
-
-async def depending_on(connection: AsyncConnection, code: WorkflowCode) -> set[WorkflowCode]:
-    """The ONLINE workflows that depend on this one by DEPENDENT tasks, straight or through others, without itself."""
-    rows = (await connection.execute(_WITH_DEPENDENT)).all()
-    codes = {(row.project, row.name): WorkflowCode(row.code) for row in rows if row.tasks is None}
-    codes |= {(row.project, row.name): WorkflowCode(row.code) for row in rows}
-    waits_for: dict[WorkflowCode, set[WorkflowCode]] = {}
-    for row in rows:
-        for project, workflow in depended_on(json.loads(row.tasks)):
-            named = WorkflowCode(workflow) if isinstance(workflow, int) else codes.get((project or row.project, workflow))
-            if named is not None:
-                waits_for.setdefault(named, set()).add(WorkflowCode(row.code))
-    found: set[WorkflowCode] = set()
-    pending = [code]
-    while pending:
-        new = waits_for.get(pending.pop(), set()) - found
-        found |= new
-        pending += new
-    return found - {code}
 
 
 async def find(connection: AsyncConnection, name: str, project: str = "default") -> Definition:
@@ -175,8 +150,9 @@ def _codes(spec: WorkflowSpec) -> Mapping[str, int]:
 
 
 def _definition(row: Row[Any]) -> Definition:
-    code, project, name, version, release_state, *project_params = row
-    return Definition(WorkflowCode(code), project, name, version, ReleaseState(release_state), *project_params)
+    return Definition(
+        WorkflowCode(row.code), row.project, row.name, row.version, ReleaseState(row.release_state), row.project_params
+    )
 
 
 def _parsed(content: str) -> WorkflowSpec | Refused:

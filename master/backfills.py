@@ -13,15 +13,16 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import commands, definitions, schedules
+from dao import commands, references, schedules
 from dao.commands import NewCommand
-from dao.schedules import ScheduleRow
 from master.plan import Plan
 from model.backfill import BackfillSpec, FireTimes, chains, rest
-from model.commands import BACKFILL, Start
+from model.choices import ReleaseState
 from model.command_moves import CommandType
+from model.commands import BACKFILL, Start
 from model.cron import Cron
 from model.ids import WorkflowCode
+from model.schedules import ScheduleRow
 from model.zones import zone
 
 
@@ -32,7 +33,7 @@ async def first_date(connection: AsyncConnection, command: Start, plan: Plan) ->
     """
     spec = BackfillSpec.parse(command.backfill or "")
     schedule = _schedule(await schedules.of_workflow(connection, command.workflow_code))
-    calendar = command.time_zone or (schedule.spec.time_zone if schedule else plan.spec.time_zone)
+    calendar = command.time_zone or (schedule.time_zone if schedule else plan.spec.time_zone)
     fire_times = _fire_times(schedule)
     own, *others = chains(spec, fire_times, zone(calendar))
     single = replace(spec, dependents=False)
@@ -40,7 +41,7 @@ async def first_date(connection: AsyncConnection, command: Start, plan: Plan) ->
     if spec.dependents:
         dates = rest(single, sorted({date for chain in (own, *others) for date in chain}))
         written = json.dumps({**json.loads(dates), "mode": spec.mode, "parallelism": spec.parallelism})
-        below = await definitions.depending_on(connection, command.workflow_code)
+        below = await references.depending_on(connection, command.workflow_code)
         new += [_chain(command, code, written, calendar, whole=True) for code in sorted(below)]
     if new:
         await commands.insert_many(connection, new)
@@ -50,13 +51,13 @@ async def first_date(connection: AsyncConnection, command: Start, plan: Plan) ->
 
 def _schedule(rows: Sequence[ScheduleRow]) -> ScheduleRow | None:
     """The schedule whose times are filled: the first that is ONLINE, else the first."""
-    return next((row for row in rows if row.is_online), rows[0] if rows else None)
+    return next((row for row in rows if row.state == ReleaseState.ONLINE), rows[0] if rows else None)
 
 
 def _fire_times(schedule: ScheduleRow | None) -> FireTimes | None:
     if schedule is None:
         return None
-    cron, calendar = Cron.parse(schedule.spec.crontab), zone(schedule.spec.time_zone)
+    cron, calendar = Cron.parse(schedule.crontab), zone(schedule.time_zone)
 
     def between(begin: datetime, end: datetime) -> list[datetime]:
         return list(cron.between(begin, end, calendar))

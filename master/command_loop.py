@@ -9,28 +9,25 @@ lock, a lost connection) leaves all of them where they were.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import commands, definitions, nodes, task_events, workflow_instances
+from dao import commands, nodes
 from dao.commands import Outcome
 from dao.errors import BadData
-from dao.workflow_instances import TAKEOVERS_MAX, NewInstance
 from master.batch import AdaptiveBatch
+from master.batch_work import BatchWork
 from master.driver import Driver
 from master.membership import Membership
-from master.plan import Plan
-from master.runnable import Started, WorkflowRunnable
+from master.moves import Mover
 from master.settings import MasterSettings
-from master.writes import Writes
-from model.choices import ReleaseState
-from model.commands import CommandRow, RecoverToleranceFault, Start, read_command
-from model.errors import NotFound, Refused
-from model.ids import CommandId, WorkflowInstanceId
-from model.instances import WorkflowInstance
+from master.starts import Starter, tell_parent
+from master.takeovers import take_over
+from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
+from model.errors import Refused
+from model.ids import CommandId
 from model.nodes import Slot
 from registry.contact import boottime_s
 from registry.life import Life
@@ -57,6 +54,8 @@ class CommandLoop:
         self._failing: list[CommandId] = []
         self._hopeless: tuple[CommandId, str] | None = None
         self._full = False
+        self._starter = Starter(life.me.epoch, driver)
+        self._mover = Mover(life.me.epoch, driver)
         driver.ended = self._room_made
 
     async def run(self) -> None:
@@ -98,8 +97,8 @@ class CommandLoop:
             return False
         began_s = boottime_s()
         slot = self._membership.slot
-        held: list[WorkflowRunnable] = []
         self._failing = []
+        work: BatchWork | None = None
         try:
             async with self._life.database.writing() as connection:
                 await nodes.hold_alive(connection, self._life.me)
@@ -107,16 +106,17 @@ class CommandLoop:
                 if not rows:
                     return False
                 self._failing = [row.id for row in rows]
-                writes = Writes()
+                work = BatchWork(connection)
                 with blaming_what_is_held():
-                    outcomes = await self._handle(connection, rows, writes, held)
-                    await commands.record(connection, outcomes, self._life.me.epoch, slot)
-                    await writes.flush(connection, self._life.me.epoch)
+                    await self._handle(rows, work)
+                    await commands.record(connection, work.outcomes, self._life.me.epoch, slot)
+                    await work.writes.flush(connection, self._life.me.epoch)
         except BaseException:
-            self._driver.forget(runnable.instance.id for runnable in held)
+            if work is not None:
+                self._driver.forget(runnable.instance.id for runnable in work.held)
             raise
-        self._driver.written(writes)
-        self._tell(outcomes, slot, boottime_s() - began_s)
+        self._driver.written(work.writes)
+        self._tell(work.outcomes, slot, boottime_s() - began_s)
         self._batch.took(len(rows), boottime_s() - began_s)
         return len(rows) == limit
 
@@ -128,96 +128,36 @@ class CommandLoop:
             rows += aged
         return rows
 
-    async def _handle(
-        self, connection: AsyncConnection, rows: Sequence[CommandRow], writes: Writes, held: list[WorkflowRunnable]
-    ) -> list[Outcome]:
-        """Do what each command asks for; `held` gets what the driver holds from now on."""
+    async def _handle(self, rows: Sequence[CommandRow], work: BatchWork) -> None:
+        """Do what each command asks for: kind by kind, since a kind is handled as a set."""
         starts: list[tuple[CommandRow, Start]] = []
         recovers: list[tuple[CommandRow, RecoverToleranceFault]] = []
-        outcomes: list[Outcome] = []
+        lines: list[tuple[CommandRow, RecoverSerialWait]] = []
+        moves: list[tuple[CommandRow, Move]] = []
         for row in rows:
             try:
                 command = read_command(row)
             except Refused as error:
-                outcomes.append(Outcome(row, None, str(error)))
+                work.refuse(row, str(error))
+                await tell_parent(work.connection, row)
                 continue
-            if isinstance(command, Start):
-                starts.append((row, command))
-            elif isinstance(command, RecoverToleranceFault):
-                recovers.append((row, command))
-        if starts:
-            outcomes += await self._start(connection, starts, writes, held)
+            match command:
+                case Start():
+                    starts.append((row, command))
+                case RecoverToleranceFault():
+                    recovers.append((row, command))
+                case RecoverSerialWait():
+                    lines.append((row, command))
+                case Move():
+                    moves.append((row, command))
         if recovers:
-            outcomes += await self._take_over(connection, recovers, writes, held)
-        return outcomes
-
-    async def _start(
-        self,
-        connection: AsyncConnection,
-        starts: Sequence[tuple[CommandRow, Start]],
-        writes: Writes,
-        held: list[WorkflowRunnable],
-    ) -> list[Outcome]:
-        heads = await definitions.heads(connection, {command.workflow_code for _, command in starts})
-        versions = {
-            (head.code, command.workflow_version or head.version)
-            for _, command in starts
-            if (head := heads.get(command.workflow_code))
-        }
-        plans = await self._driver.plans.load(connection, versions)
-        accepted: list[tuple[CommandRow, NewInstance, Plan]] = []
-        outcomes: list[Outcome] = []
-        for row, command in starts:
-            try:
-                head = heads.get(command.workflow_code)
-                if head is None:
-                    raise NotFound(f"there is no workflow with code {command.workflow_code}")
-                if head.release_state is not ReleaseState.ONLINE:
-                    raise Refused(f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it')
-                plan = plans[head.code, command.workflow_version or head.version]
-                if isinstance(plan, Refused):
-                    raise plan
-            except Refused as error:
-                outcomes.append(Outcome(row, None, str(error)))
-            else:
-                accepted.append((row, _new_instance(command, plan), plan))
-        if accepted:
-            epoch = self._life.me.epoch
-            ids = await workflow_instances.insert(connection, [new for _, new, _ in accepted], epoch)
-            for row, new, plan in accepted:
-                runnable = WorkflowRunnable(_instance(ids[row.id], new), plan)
-                writes.add(runnable, runnable.handle(Started()))
-                held.append(runnable)
-                outcomes.append(Outcome(row, runnable.instance.id))
-            self._driver.hold(held)
-        return outcomes
-
-    async def _take_over(
-        self,
-        connection: AsyncConnection,
-        recovers: Sequence[tuple[CommandRow, RecoverToleranceFault]],
-        writes: Writes,
-        held: list[WorkflowRunnable],
-    ) -> list[Outcome]:
-        ids = [command.workflow_instance_id for _, command in recovers]
-        taken = await workflow_instances.take_over(connection, ids, self._life.me.epoch)
-        # What happened before is in the rows, which are read next; what comes later is read as an event.
-        await task_events.forget(connection, list(taken))
-        sound = [instance for instance, takeovers in taken.values() if takeovers < TAKEOVERS_MAX]
-        held += await self._driver.adopt(connection, sound, writes)
-        self._driver.mind_takeovers(instance.id for instance, takeovers in taken.values() if takeovers)
-        outcomes = []
-        for row, command in recovers:
-            id_ = command.workflow_instance_id
-            if id_ not in taken:
-                outcomes.append(Outcome(row, id_, await workflow_instances.why_not_recovered(connection, id_)))
-                continue
-            if taken[id_][1] >= TAKEOVERS_MAX:
-                reason = f"its masters died {TAKEOVERS_MAX} times while driving it; it may be what kills them"
-                writes.give_up(id_, reason)
-            outcomes.append(Outcome(row, id_))
-        log.info("took_over", workflow_instances=len(taken))
-        return outcomes
+            await take_over(recovers, work, self._life.me.epoch, self._driver)
+        if starts:
+            await self._starter.handle(starts, work)
+        if moves:
+            await self._mover.handle(moves, work)
+        if lines:
+            await self._mover.next_in_line(lines, work)
 
     async def _refuse(self, id_: CommandId, error: str) -> None:
         """A command that fails alone, in a way that no check foresaw, goes to the error table as it is."""
@@ -227,6 +167,7 @@ class CommandLoop:
             if rows:
                 outcomes = [Outcome(row, None, f"it could not be handled: {error}") for row in rows]
                 await commands.record(connection, outcomes, self._life.me.epoch, self._membership.slot)
+                await tell_parent(connection, rows[0])
 
     def _tell(self, outcomes: Sequence[Outcome], slot: Slot | None, took_s: float) -> None:
         step = self._settings.id_step
@@ -239,22 +180,3 @@ class CommandLoop:
                 "commands_taken_by_age", count=stolen, ever=self.stolen,
                 so="they waited too long in slots of others; if this goes on, see docs/slots.md",
             )  # fmt: skip
-
-
-def _new_instance(command: Start, plan: Plan) -> NewInstance:
-    spec = plan.spec
-    return NewInstance(
-        command.id,
-        plan.workflow_code,
-        plan.version,
-        command.failure_strategy or spec.failure_strategy,
-        command.priority or spec.priority,
-        command.worker_group or spec.worker_group,
-        json.dumps({**spec.params, **command.params}, ensure_ascii=False),
-    )
-
-
-def _instance(id_: WorkflowInstanceId, new: NewInstance) -> WorkflowInstance:
-    return WorkflowInstance(
-        id_, new.workflow_code, new.workflow_version, new.failure_strategy, new.priority, new.worker_group, new.params
-    )

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from dao import children, definitions, ends, workflow_instances
 from dao.children import Above
 from dao.database import database_time
@@ -27,7 +29,7 @@ from master.plans import PlanKey
 from master.runnable import WorkflowRunnable
 from master.serial import line_up
 from model.choices import ExecutionType, ReleaseState
-from model.commands import CommandRow, Start
+from model.commands import CommandRow, Start, read_parent
 from model.errors import NotFound, Refused
 from model.ids import Epoch, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
@@ -76,7 +78,7 @@ class Starter:
                     continue
                 head, plan = _startable(command, heads, plans)
                 if command.backfill is not None:
-                    command = await first_date(connection, command, plan)  # noqa: PLW2901 - the same, with its date
+                    command = await first_date(connection, command, plan)
                 new = _new_instance(command, head, plan, above, now)
                 accepted.append(_Accepted(row, new, plan))
             except Refused as error:
@@ -121,6 +123,16 @@ class Starter:
         else:
             when = each.new.schedule_time
             work.refuse(each.row, f"schedule {each.new.schedule_id} has already started a run for {when}")
+
+
+async def tell_parent(connection: AsyncConnection, row: CommandRow) -> None:
+    """Nothing comes of this command; the instance that waits for its child must not wait for ever."""
+    try:
+        parent = read_parent(row.parent)
+    except Refused:
+        return
+    if parent is not None and await children.above(connection, [parent.instance]):
+        await children.tell(connection, [(parent, W.FAILURE)])
 
 
 def _startable(

@@ -18,10 +18,10 @@ from typing import TypeVar
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import STARTING, CommandType
 from model.errors import Refused
+from model.fields import GROUP_NAME, NAME_LENGTH_MAX
 from model.ids import CommandId, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
 from model.parameters import parse_parameters
-from model.workflow import GROUP_NAME, NAME_LENGTH_MAX
 from model.zones import zone
 
 START_TASKS_BYTES_MAX = 1_048_576
@@ -143,7 +143,7 @@ def read_command(row: CommandRow) -> Command:
         instance,
         _choice(TaskDependType, row.task_depend_type, "task_depend_type") or TaskDependType.TASK_ONLY,
         _start_tasks(row.start_tasks),
-        _parent(row.parent),
+        read_parent(row.parent),
     )
     if type_ is CommandType.EXECUTE_TASK and not move.start_tasks:
         raise Refused("EXECUTE_TASK needs start_tasks; name the tasks to run again")
@@ -178,7 +178,7 @@ def _start(row: CommandRow, type_: CommandType) -> Start:
         _moment(row.schedule_time, "schedule_time"),
         zone(row.time_zone).key if row.time_zone else None,
         None if row.schedule_id is None else ScheduleId(_number(row.schedule_id, "schedule_id")),
-        _parent(row.parent),
+        read_parent(row.parent),
         backfill,
     )
     if type_ is CommandType.START_CURRENT_TASK_PROCESS and not start.start_tasks:
@@ -243,7 +243,8 @@ def _start_tasks(value: str | None) -> tuple[str, ...]:
     return tuple(str(each) for each in given)
 
 
-def _parent(value: str | None) -> Parent | None:
+def read_parent(value: str | None) -> Parent | None:
+    """The place of a child under another instance, from the text of its command. Raises `Refused`."""
     if value is None:
         return None
     parts = value.split("/")

@@ -16,25 +16,18 @@ from pydantic_core import PydanticCustomError
 
 from model.choices import ExecutionType, FailureStrategy, Flag, OnWorkerLoss, Priority, TimeoutStrategy
 from model.errors import Refused
+from model.fields import DEFAULT_WORKER_GROUP, NAME_LENGTH_MAX, GroupName, Minutes, Name, TenantName
 from model.graph import Graph, find_cycle
 from model.ids import TaskCode
 from model.local_params import LocalParams, misfit
+from model.logic.catalog import LOGIC_TYPES, check_logic
 from model.parameter_text import ParameterValue, plain_data
 from model.zones import zone
 
-MINUTES_MAX = 366 * 24 * 60
 RETRIES_MAX = 1_000
 TASKS_MAX = 10_000
-NAME_LENGTH_MAX = 200
 TASK_CODE_MAX = 2**31 - 1
-DEFAULT_WORKER_GROUP = "default"
-GROUP_NAME = r"[\w.-]{1,100}"
 _MISFIT = "misfit"
-
-
-Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
-GroupName = Annotated[str, Field(pattern=f"^{GROUP_NAME}$")]
-TenantName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]{0,31}$")]
 
 
 def _flag(value: Any) -> Any:
@@ -47,10 +40,6 @@ def _zone_name(name: str) -> str:
         return zone(name).key
     except Refused as error:
         raise ValueError(str(error)) from None
-
-
-Minutes = Annotated[float, Field(ge=0, le=MINUTES_MAX, allow_inf_nan=False)]
-"""A time span in minutes, fractions allowed, as in DolphinScheduler; 0 = none."""
 
 
 class TaskSpec(BaseModel):
@@ -141,6 +130,23 @@ class WorkflowSpec(BaseModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _logic_tasks_fit_in(self) -> Self:
+        logic = {place: task for place, task in enumerate(self.tasks) if task.type in LOGIC_TYPES}
+        after: dict[str, list[str]] = {task.name: [] for task in logic.values()}
+        for task in self.tasks if logic else ():
+            for before in task.after:
+                if before in after:
+                    after[before].append(task.name)
+        for place, task in logic.items():
+            for field in _ON_WORKERS:
+                if field in task.model_fields_set and getattr(task, field) and not _is_dependent_timeout(task, field):
+                    sentence = f"a {task.type} task runs in the master and has no {field}; remove it"
+                    raise _misfit(place, f'task "{task.name}": {sentence}')
+            for sentence in check_logic(task.type, task.params, after[task.name], task.after):
+                raise _misfit(place, f'task "{task.name}": {sentence}')
+        return self
+
     @classmethod
     def parse(cls, content: Mapping[str, Any]) -> WorkflowSpec:
         """Check and build. Raises `InvalidWorkflow` with one sentence for each thing that is wrong."""
@@ -185,6 +191,13 @@ class InvalidWorkflow(Refused):
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
         super().__init__("; ".join(problem.sentence for problem in problems[:20]))
+
+
+_ON_WORKERS = ("retry_times", "delay_time", "timeout", "cache", "tenant")
+
+
+def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:
+    return task.type == "DEPENDENT" and field == "timeout"
 
 
 def _misfit(task: int, sentence: str) -> PydanticCustomError:

@@ -7,7 +7,9 @@ from contextlib import suppress
 from importlib.resources import files
 
 from dao import commands, definitions
+from dao.commands import NewCommand
 from dao.database import Database
+from model.command_moves import CommandType
 from model.ids import WorkflowCode
 from shoal.waiting import RunEnd, follow_command
 from shoal.workflow_file import parse_workflows
@@ -30,7 +32,9 @@ async def run_once(database: Database) -> RunEnd | None:
         head, _ = await definitions.save(
             connection, sample.project, sample.name, sample.release_state, sample.spec, new_code=CODE
         )
-        command = await commands.insert(connection, head.code, created_by="shoal up")
+        command = await commands.insert(
+            connection, NewCommand(CommandType.START_PROCESS, head.code, created_by="shoal up")
+        )
     with suppress(TimeoutError):
         async with asyncio.timeout(WITHIN_S):
             return await follow_command(database, command)

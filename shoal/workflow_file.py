@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
-from model.workflow import InvalidWorkflow, Name, Problem, WorkflowSpec
+from model.fields import Name
+from model.workflow import InvalidWorkflow, Problem, WorkflowSpec
 from shoal.yaml_lines import BYTES_MAX, BadYaml, Document, Number, read_documents
 from worker.tasks.catalog import TaskCatalog
 

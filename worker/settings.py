@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 from pydantic_settings import NoDecode
 
+from model.fields import DEFAULT_WORKER_GROUP, GroupName
 from model.timing import Duration
-from model.workflow import DEFAULT_WORKER_GROUP, GroupName
 
 
 def _split(given: Any) -> Any:

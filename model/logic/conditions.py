@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from model.fields import Name
 from model.logic.fields import Branch, LogicParams, Part, Relation
-from model.workflow import Name
 
 ITEMS_MAX = 1_000
 GROUPS_MAX = 100

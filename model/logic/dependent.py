@@ -17,9 +17,9 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from model.fields import Minutes, Name
 from model.logic.date_cycles import DateCycle
 from model.logic.fields import LogicParams, Part, Relation, Workflow
-from model.workflow import Minutes, Name
 
 GROUPS_MAX = 50
 ITEMS_MAX = 100

@@ -18,10 +18,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from model.errors import Refused
+from model.fields import Name
 from model.logic.fields import LogicParams, Part, Workflow
 from model.parameter_text import ParameterValue
 from model.parameters import replace_references
-from model.workflow import Name
 
 LISTS_MAX = 20
 INSTANCES_MAX = 10_000

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainValidator, ValidationError
 
 from model.errors import Refused
+from model.fields import NAME_LENGTH_MAX, Name
 from model.parameters import is_storable
-from model.workflow import NAME_LENGTH_MAX, Name
 
 CODE_MAX = 2**63 - 1
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from model.fields import Name
 from model.logic.fields import LogicParams, Workflow
 from model.parameter_text import ParameterValue
-from model.workflow import Name
 
 PARAMS_MAX = 1_000
 

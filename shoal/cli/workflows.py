@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.choices import FailureStrategy, Priority
+from model.choices import FailureStrategy, Priority, TaskDependType
 from shoal.cli.call import Call
 from shoal.cli.verbs import verb
 
@@ -135,13 +135,24 @@ async def run(
     ] = None,
     worker_group: Annotated[str | None, typer.Option(help="Instead of the definition's.")] = None,
     version: Annotated[int | None, typer.Option(min=1, help="Another version than the current one.")] = None,
+    task: Annotated[
+        list[str] | None, typer.Option("--task", "-t", help="Begin with this task only; may be repeated.")
+    ] = None,
+    depend: Annotated[
+        TaskDependType | None,
+        typer.Option(case_sensitive=False, help="With --task: alone, with all before it, or with all after it."),
+    ] = None,
+    environment: Annotated[str | None, typer.Option(help="Name of an environment, instead of the tasks' own.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Everything happens but the tasks' own work.")] = False,
     project: Project = "default",
 ) -> None:
     """Start a workflow: one row in `command`, which the master of its slot takes."""
     import json
 
     from dao import commands, definitions
+    from dao.commands import NewCommand
     from model.choices import ReleaseState
+    from model.command_moves import CommandType
     from model.errors import Refused
     from shoal.cli.answer import hint, json_fields, print_json, say
     from shoal.waiting import follow_command
@@ -155,12 +166,19 @@ async def run(
         async with ask.database.writing() as connection:
             command = await commands.insert(
                 connection,
-                head.code,
-                version=version,
-                params=json.dumps(values),
-                priority=priority,
-                failure_strategy=failure_strategy,
-                worker_group=worker_group,
+                NewCommand(
+                    CommandType.START_CURRENT_TASK_PROCESS if task else CommandType.START_PROCESS,
+                    head.code,
+                    workflow_version=version,
+                    params=json.dumps(values),
+                    priority=priority,
+                    failure_strategy=failure_strategy,
+                    worker_group=worker_group,
+                    environment=environment,
+                    dry_run=dry_run,
+                    start_tasks=json.dumps(task) if task else None,
+                    task_depend_type=depend,
+                ),
             )
         if not wait:
             if call.as_json:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from master.events import Adopted, Effect, Finish, KillTasks, QueueTask, Started, TaskFinished, Wait
 from master.plan import Plan
-from master.runnable import Adopted, Effect, Finish, KillTasks, QueueTask, Started, TaskFinished, Wait
 from master.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.ids import TaskCode
@@ -298,4 +298,4 @@ def test_a_plan_has_every_edge_once_and_every_task(plan: Plan) -> None:
     codes = {task.name: TaskCode(task.code or 0) for task in plan.spec.tasks}
     edges = {(codes[before], codes[task.name]) for task in plan.spec.tasks for before in task.after}
     assert {(code, after) for code, afters in plan.graph.successors.items() for after in afters} == edges
-    assert set(plan.tasks) == set(plan.graph.successors) == set(plan.graph.predecessor_count) == set(codes.values())
+    assert set(plan.tasks) == set(plan.graph.successors) == set(plan.predecessor_count) == set(codes.values())

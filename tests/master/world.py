@@ -12,8 +12,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from master.events import Adopted, Effect, Event, Finish, KillTasks, QueueTask, Started, TaskFinished, Wait
 from master.plan import Plan
-from master.runnable import Adopted, Effect, Event, Finish, KillTasks, QueueTask, Started, TaskFinished, Wait
 from master.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy, OnWorkerLoss, Priority
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId

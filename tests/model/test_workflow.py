@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from model.choices import Priority
 from model.errors import Refused
-from model.workflow import NESTING_MAX, TASK_CODE_MAX, TASKS_MAX, InvalidWorkflow, WorkflowSpec
+from model.parameter_text import NESTING_MAX
+from model.workflow import TASK_CODE_MAX, TASKS_MAX, InvalidWorkflow, WorkflowSpec
 
 TASK = {"name": "a", "type": "SHELL"}
 

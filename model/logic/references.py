@@ -1,0 +1,41 @@
+"""Which other workflows a workflow names: those that it runs, and those that it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from model.errors import Refused
+from model.logic.dependent import DependentParams
+from model.logic.dynamic import DynamicParams
+from model.logic.sub_process import SubProcessParams
+from model.workflow import TaskSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A workflow named by a task: by its name, in `project` if that is given, or by its code. `runs` is False for one
+    that is only depended on."""
+
+    task: str
+    workflow: str | int
+    project: str | None
+    runs: bool
+
+
+def references(tasks: Iterable[TaskSpec]) -> Iterator[Reference]:
+    """Those of these tasks; parameters that cannot be read name none, they are refused elsewhere."""
+    for task in tasks:
+        try:
+            match task.type:
+                case "SUB_PROCESS":
+                    child = SubProcessParams.read(task.params)
+                    yield Reference(task.name, child.workflow, child.project, True)
+                case "DYNAMIC":
+                    children = DynamicParams.read(task.params)
+                    yield Reference(task.name, children.workflow, children.project, True)
+                case "DEPENDENT":
+                    for item in DependentParams.read(task.params).items():
+                        yield Reference(task.name, item.workflow, item.project, False)
+        except Refused:
+            continue
