@@ -30,7 +30,8 @@ _LOCK = text("""
 """)
 _UNFINISHED = text("""
     SELECT id, workflow_code, coalesce(requested_state, state) AS state FROM workflow_instance
-    WHERE workflow_code = ANY(CAST(:codes AS bigint[])) AND ended_at IS NULL       -- index: workflow_instance_in_line
+    WHERE workflow_code = ANY(CAST(:codes AS bigint[]))
+      AND state NOT IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')                     -- index: workflow_instance_in_line
     ORDER BY id
 """)
 # Level-triggered, by any master: a line in which nobody runs and whom nobody has called.
@@ -45,7 +46,8 @@ _CALL_FORGOTTEN = text("""
         INSERT INTO command (type, workflow_code, workflow_instance_id, created_by)
         SELECT 'RECOVER_SERIAL_WAIT', w.workflow_code, NULL::bigint, 'serial' FROM waiting w
         WHERE NOT EXISTS (SELECT FROM workflow_instance i
-                          WHERE i.workflow_code = w.workflow_code AND i.ended_at IS NULL AND i.state <> 'SERIAL_WAIT')
+                          WHERE i.workflow_code = w.workflow_code
+                            AND i.state NOT IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT'))
           AND NOT EXISTS (SELECT FROM command c
                           WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code)
         UNION ALL

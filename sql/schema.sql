@@ -311,8 +311,10 @@ COMMENT ON COLUMN workflow_instance.depth IS 'How many workflows stand above thi
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How often its owner was fenced; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 -- Statements: what a master owns; what a dead master left.
 CREATE INDEX workflow_instance_unfinished ON workflow_instance (master_id, id) WHERE ended_at IS NULL;
--- Statement: what of a workflow has not ended, for serial execution.
-CREATE INDEX workflow_instance_in_line ON workflow_instance (workflow_code, id) WHERE ended_at IS NULL;
+-- Statement: what of a workflow has not ended, for serial execution. By state, and not by ended_at: of two indexes that
+-- say the same the planner may take the wrong one for what a master owns.
+CREATE INDEX workflow_instance_in_line ON workflow_instance (workflow_code, id)
+    WHERE state NOT IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP');
 -- Statement: what waits for its turn or for room.
 CREATE INDEX workflow_instance_waiting ON workflow_instance (workflow_code) WHERE state IN ('SERIAL_WAIT', 'WAIT_TO_RUN');
 -- Statement: what DEPENDENT waits for.

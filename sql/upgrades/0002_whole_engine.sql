@@ -223,7 +223,8 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('KILL', 'FORCED_SUCCESS'),
         ('NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')))
     EXECUTE FUNCTION refuse_transition();
-CREATE INDEX workflow_instance_in_line ON workflow_instance (workflow_code, id) WHERE ended_at IS NULL;
+CREATE INDEX workflow_instance_in_line ON workflow_instance (workflow_code, id)
+    WHERE state NOT IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP');
 CREATE INDEX workflow_instance_waiting ON workflow_instance (workflow_code) WHERE state IN ('SERIAL_WAIT', 'WAIT_TO_RUN');
 CREATE INDEX workflow_instance_time ON workflow_instance (workflow_code, schedule_time);
 CREATE UNIQUE INDEX workflow_instance_child ON workflow_instance (parent_instance_id, parent_task_code, parent_attempt, child_index)
