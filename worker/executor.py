@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import shutil
@@ -57,8 +58,10 @@ class Executor:
         except Fenced as error:
             # It ran past the horizon: others may have given it up already. If not, it has to run again.
             result = TaskResult(TaskState.NEED_FAULT_TOLERANCE, str(error))
-        except (ShoalError, OSError) as error:
+        except ShoalError as error:
             result = TaskResult.failure(str(error))
+        except OSError as error:
+            result = TaskResult.failure(_fault(error))
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
             log.warning("task_raised", task_instance=task.id, type=task.type, error=repr(error))
             result = TaskResult.failure(f"{type(error).__name__}: {error}")
@@ -188,6 +191,12 @@ def report(
         exit_code,
         _storable(json.dumps(outputs, ensure_ascii=False)) if outputs else None,
     )
+
+
+def _fault(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk of its worker is full ({error.strerror}); make room in the worker's folder"
+    return str(error)
 
 
 class _Folder:

@@ -1,7 +1,8 @@
 """Tenants: the users of the operating system as whom tasks may run, if the operator of the worker allows it.
 
-Only a worker that runs as root can do it. One that does not could start a process of another user by `sudo`, but its
-keepers could not signal it: a task that cannot be killed breaks the promise that nothing outlives its attempt.
+Only a worker that runs as root can do it. One that does not could start a process of another user by `sudo`, but not
+signal it, nor give it a private folder, nor remove what it leaves there: a task that cannot be killed breaks the
+promise that nothing outlives its attempt.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -80,6 +81,19 @@ async def test_a_claimed_task_brings_all_that_its_run_needs(scene: Scene) -> Non
     assert (task.schedule_time, task.time_zone) == (schedule_time, time_zone)
     assert task.schedule_time.tzinfo is not None
     assert (task.dry_run, task.tenant, task.parameter_types) == (False, None, None)
+
+
+async def test_a_claim_brings_how_the_task_is_to_run(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    await scene.queue(await scene.instance(master), 7, master=master)
+    types = '{"n": "INTEGER"}'
+    await scene.sql(
+        "UPDATE task_instance SET dry_run = true, tenant = 'etl', parameter_types = :types, timeout_s = 3", types=types
+    )
+    await scene.sql("UPDATE workflow_instance SET schedule_time = '2026-03-29 01:00+00', time_zone = 'Europe/Berlin'")
+    [task] = await scene.claim(worker)
+    assert (task.dry_run, task.tenant, task.parameter_types, task.timeout_s) == (True, "etl", types, 3)
+    assert (task.schedule_time, task.time_zone) == (datetime(2026, 3, 29, 1, tzinfo=UTC), "Europe/Berlin")
 
 
 async def test_a_claim_is_the_record_unless_the_task_must_not_run_twice(scene: Scene) -> None:
