@@ -14,7 +14,21 @@ from typing import Annotated
 import typer
 
 from model.errors import NotFound, Refused, ShoalError, Unavailable
-from shoal.cli import cluster, config, database, errors, queue, roles, runs, why, workflows
+from shoal.cli import (
+    again,
+    backfill,
+    cluster,
+    config,
+    database,
+    errors,
+    halting,
+    projects,
+    queue,
+    roles,
+    runs,
+    why,
+    workflows,
+)
 from shoal.version import shoal_version
 
 EXIT_FAILED = 1
@@ -29,7 +43,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Shoal: a workflow scheduler without a leader. `shoal up` starts everything on this machine.",
 )
-for module in (roles, workflows, runs, why, queue, cluster, errors, database, config):
+for module in (
+    *(roles, workflows, runs, halting, again, backfill, why),
+    *(queue, cluster, errors, projects, database, config),
+):
     module.add_to(app)
 
 
