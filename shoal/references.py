@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import lists, questions
+from dao import definitions, lists, questions
 from dao.lists import Run, TaskRun
-from model.errors import NotFound
+from master.plan import Plan
+from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.states import WorkflowState
 
@@ -46,6 +47,16 @@ async def find_task(connection: AsyncConnection, named: str) -> tuple[Run, TaskR
         known = ", ".join(dict.fromkeys(task.name for task in tasks)) or "none"
         raise NotFound(f'no task "{name}" has begun in run {run.id}; begun are: {known}')
     return run, attempts[-1]
+
+
+async def find_plan(connection: AsyncConnection, run: Run) -> Plan | None:
+    """The definition of a run; None when it is gone or cannot be read."""
+    key = (run.workflow_code, run.version)
+    spec = (await definitions.specs(connection, [key])).get(key)
+    try:
+        return None if spec is None or isinstance(spec, Refused) else Plan.of(*key, spec, name=run.workflow or "")
+    except Refused:
+        return None
 
 
 def as_id(named: str) -> int | None:
