@@ -151,8 +151,10 @@ async def test_without_a_slot_nothing_fires_and_a_new_slot_is_picked_up(life: Li
     ids = [insert(sql) for _ in range(4)]
     place = Place(None)
     fired = "SELECT DISTINCT schedule_id FROM command ORDER BY 1"
-    async with firing(life, place):
-        await asyncio.sleep(3 * QUICK.look_every.total_seconds())  # that nothing happens cannot be waited for
+    async with firing(life, place) as loop:
+        for _ in range(2):  # the second time it has looked at least once since the first
+            loop.wake.set()
+            await eventually(lambda: not loop.wake.is_set())
         assert sql("SELECT count(*) FROM schedule WHERE next_fire_at IS NOT NULL") == [0]
         place.slot = Slot(0, 2)
         await eventually(lambda: sql(fired), until=[id_ for id_ in ids if id_ % 2 == 0], within_s=10)
