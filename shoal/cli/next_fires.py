@@ -117,9 +117,10 @@ def _print(times: list[_Next]) -> None:
 
     columns = [Column("SCHEDULE", right=True, keep=1), Column("IN ITS ZONE"), Column("UTC", keep=2)]
     cells = [
-        (each.row.id if each.row else "-", f"{each.local:%a %Y-%m-%d %H:%M:%S %Z}", exact(each.time)) for each in times
+        (each.row.id if each.row else "", f"{each.local:%a %Y-%m-%d %H:%M:%S %Z}", exact(each.time)) for each in times
     ]
-    table(columns, cells)
+    saved = 0 if any(each.row for each in times) else 1
+    table(columns[saved:], [row[saved:] for row in cells])
 
 
 def _fields(each: _Next) -> dict[str, object]:
