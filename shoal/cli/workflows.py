@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ import typer
 
 from model.choices import FailureStrategy, Priority, TaskDependType
 from shoal.cli.call import Call
+from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ async def run(
     from shoal.waiting import follow_command
     from shoal.words import counted, duration, plain
 
-    values = _values(param or [])
+    values = read_values(param or [])
     async with call.asking() as ask:
         head = await definitions.find(ask.connection, name, project)
         if head.release_state is not ReleaseState.ONLINE:
@@ -203,19 +203,6 @@ async def run(
         hint(f"See its tasks: shoal show {end.run}")
     if not end.succeeded:
         raise typer.Exit(RUN_FAILED)
-
-
-def _values(given: Sequence[str]) -> dict[str, str]:
-    """The parameters of a start. Raises `Refused`."""
-    from model.errors import Refused
-
-    values: dict[str, str] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals or not name:
-            raise Refused(f'--param "{each}" has no value; write it as name=value')
-        values[name] = value
-    return values
 
 
 def _fields(head: Definition) -> dict[str, object]:
