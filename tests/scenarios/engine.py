@@ -120,3 +120,7 @@ class Engine:
         """The runs under this one, in order."""
         query = "SELECT id FROM workflow_instance WHERE parent_instance_id = %s ORDER BY child_index, id"
         return [id_ for (id_,) in self.cluster.rows(query, run)]
+
+
+def _written(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict | list) else value

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
+from tests.eventually import eventually
 from tests.scenarios.engine import UNTIL_STOPPED, Engine
 
 A_B_C = ({"name": "a"}, {"name": "b", "after": ["a"]}, {"name": "c", "after": ["b"]})
-
-
-def a_b_c_failing_at_b(journal_free_attempts: int = 1) -> tuple[dict[str, object], ...]:
-    return (
-        {"name": "a"},
-        {"name": "b", "after": ["a"], "params": {"fail_attempts": journal_free_attempts}},
-        {"name": "c", "after": ["b"]},
-    )
 
 
 async def test_start_process_runs_everything_from_the_beginning(engine: Engine) -> None:
@@ -86,7 +79,9 @@ async def test_recover_suspended_process_runs_what_was_killed_by_a_stop(engine: 
 
 
 async def test_start_failure_task_process_runs_the_failed_and_all_after_them(engine: Engine) -> None:
-    code = engine.define(*a_b_c_failing_at_b())
+    code = engine.define(
+        {"name": "a"}, {"name": "b", "after": ["a"], "params": {"fail_attempts": 1}}, {"name": "c", "after": ["b"]}
+    )
     run = await engine.run(code)
     assert engine.state(run) == "FAILURE"
     await engine.change("START_FAILURE_TASK_PROCESS", run)
@@ -189,7 +184,7 @@ async def test_complement_data_descending_begins_with_the_last_date(engine: Engi
 async def test_complement_data_takes_the_times_of_the_workflows_schedule(engine: Engine) -> None:
     code = engine.define({"name": "a"})
     engine.cluster.rows(
-        "INSERT INTO schedule (workflow_code, crontab, time_zone, state) VALUES (%s, '0 0 5,17 * * ?', 'UTC', 'OFFLINE')",
+        "INSERT INTO schedule (workflow_code, crontab, state) VALUES (%s, '0 0 5,17 * * ?', 'OFFLINE')",
         code,
     )
     await engine.begin(code, "COMPLEMENT_DATA", params={"backfill": {"from": "2026-01-01", "to": "2026-01-02"}})
@@ -257,8 +252,6 @@ async def test_a_command_that_does_not_fit_the_state_is_refused_and_touches_noth
 
 async def _runs(engine: Engine, code: int, count: int) -> list[int]:
     """The ids of the runs of a workflow, once there are so many and all have ended."""
-    from tests.eventually import eventually
-
     query = "SELECT id, ended_at IS NOT NULL FROM workflow_instance WHERE workflow_code = %s ORDER BY id"
 
     def ended() -> list[int] | None:
