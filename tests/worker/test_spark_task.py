@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import stat
+import subprocess
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import pytest
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.states import TaskState
-from tests.worker.scene import Scene
+from tests.worker.scene import MemoryLog, Scene
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import TaskContext, TaskResult
 
@@ -143,8 +146,9 @@ async def test_a_failure_tells_the_error_and_not_what_spark_says_after_it(stand:
 
 async def test_a_driver_that_failed_on_kubernetes_is_a_failure_though_spark_submit_ends_well(stand: Stand) -> None:
     stand.then("echo '  exit code: 1'; echo '  termination reason: Error'")
-    params = {"application": "local:///a.py", "master": "k8s://https://h"}
-    assert (await stand.run(**params, deploy_mode="cluster")).exit_code == 1
+    params: dict[str, Any] = {"application": "local:///a.py", "master": "k8s://https://h"}
+    failed = await stand.run(**params, deploy_mode="cluster")
+    assert (failed.state, failed.exit_code) == (TaskState.FAILURE, 1)
     assert (await stand.run(**params)).state is TaskState.SUCCESS
 
 
@@ -158,15 +162,31 @@ async def kill_when(stand: Stand, is_time: Callable[[], bool], **params: Any) ->
             await task
 
 
-async def test_a_kill_ends_the_driver_on_a_standalone_cluster(stand: Stand) -> None:
-    stand.then('if [[ "$*" != *--kill* ]]; then echo driver-20260131120000-0007; sleep 1000; fi')
-    printed = lambda: "driver-2026" in stand.scene.log.text  # noqa: E731
-    await kill_when(stand, printed, master="spark://h:7077", deploy_mode="cluster")
+@pytest.mark.parametrize(
+    ("master", "conf", "printed", "expected"),
+    [
+        (
+            "spark://h:7077",
+            {"spark.master.rest.enabled": True},
+            "driver-20260131120000-0007",
+            ["--master", "spark://h:7077", "--properties-file", "FILE", "--kill", "driver-20260131120000-0007"],
+        ),
+        (
+            "k8s://https://h",
+            {},
+            "submission ID jobs:sum-1-driver",
+            ["--master", "k8s://https://h", "--properties-file", "FILE", "--kill", "jobs:sum-1-driver"],
+        ),
+    ],
+)
+async def test_a_kill_asks_spark_to_end_the_driver_on_the_cluster(
+    stand: Stand, master: str, conf: dict[str, bool], printed: str, expected: list[str]
+) -> None:
+    stand.then(f'if [[ "$*" != *--kill* ]]; then echo "{printed}"; sleep 1000; fi')
+    await kill_when(stand, lambda: printed in stand.scene.log.text, master=master, deploy_mode="cluster", conf=conf)
     settings = str(stand.scene.cwd / "shoal-spark.conf")
-    assert stand.arguments[3:] == [
-        *("--master", "spark://h:7077", "--properties-file", settings, "--kill", "driver-20260131120000-0007")
-    ]
-    assert "driver-20260131120000-0007: it was told to end" in stand.scene.log.text
+    assert stand.arguments[3:] == [settings if each == "FILE" else each for each in expected]
+    assert f"{expected[-1]}: it was told to end" in stand.scene.log.text
 
 
 async def test_a_kill_on_yarn_uses_yarn_or_says_what_to_do(stand: Stand) -> None:
@@ -286,3 +306,52 @@ async def test_real_spark_that_fails_says_why(scene: Scene) -> None:
     params = {"script": "raise ValueError('no such day')", "master": "local[1]"}
     result = await TaskCatalog().make("SPARK", json.dumps(params), {}).run(context(scene))
     assert (result.reason, result.exit_code) == ("exit code 1: ValueError: no such day", 1)
+
+
+SLEEPER = "public class Sleeper { public static void main(String[] a) throws Exception { Thread.sleep(1000000); } }"
+
+
+@pytest.mark.slow
+async def test_a_kill_ends_the_driver_on_a_real_standalone_cluster(scene: Scene, tmp_path: Path) -> None:
+    """Goal: `deploy_mode: cluster` leaves nothing behind. Method: Spark's own master and worker; its log judges."""
+    (tmp_path / "Sleeper.java").write_text(SLEEPER)
+    subprocess.run(["javac", "Sleeper.java"], cwd=tmp_path, check=True, timeout=60)
+    subprocess.run(["jar", "cf", "sleeper.jar", "Sleeper.class"], cwd=tmp_path, check=True, timeout=60)
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    home = Path(spec.origin).parent
+    log = MemoryLog()
+    env = {**scene.env, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(tmp_path)}
+
+    def start(name: str, *arguments: str) -> asyncio.Future[int]:
+        argv = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--webui-port", "0", *arguments]
+        return asyncio.ensure_future(scene.launcher.run(argv, env=env, cwd=tmp_path, log=log))
+
+    running = [start("master.Master", "--host", "127.0.0.1", "--port", "0")]
+    try:
+        async with asyncio.timeout(120):
+            while not (found := re.search(r"Starting Spark master at (spark://\S+)", log.text)):
+                await asyncio.sleep(0.05)
+            running.append(start("worker.Worker", "--host", "127.0.0.1", "-c", "1", "-m", "1g", found[1]))
+            params = {
+                "application": str(tmp_path / "sleeper.jar"),
+                "main_class": "Sleeper",
+                "master": found[1],
+                "deploy_mode": "cluster",
+                "driver_memory": "512m",
+            }
+            task = asyncio.ensure_future(TaskCatalog().make("SPARK", json.dumps(params), {}).run(context(scene, env)))
+            while "Launching driver" not in log.text or "successfully submitted as" not in scene.log.text:
+                assert not task.done(), scene.log.text[-3000:]
+                await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert "it was told to end" in scene.log.text, scene.log.text[-3000:]
+            while not re.search(r"Removing driver: driver-\S+ \(KILLED", log.text):
+                await asyncio.sleep(0.05)
+    finally:
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

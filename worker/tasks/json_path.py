@@ -56,11 +56,13 @@ def parse_json(text: str) -> Any:
 def value_at(given: Any, path: JsonPath) -> str:
     """What stands at the path: a text as it is, null as an empty text, anything else as JSON. Raises `Missing`."""
     for step in path:
+        kind = dict if isinstance(step, str) else list
+        if not isinstance(given, kind):  # a text, too, has places: its characters
+            raise Missing
+        within: Any = given
         try:
-            if isinstance(step, str) != isinstance(given, dict):
-                raise Missing
-            given = given[step]
-        except (KeyError, IndexError, TypeError):
+            given = within[step]
+        except LookupError:
             raise Missing from None
     if isinstance(given, str):
         return given

@@ -56,6 +56,7 @@ class MapReduceTask(Task):
         except asyncio.CancelledError:
             await end_on_yarn(context, scan.found, environment)
             raise
+        scan.finish()
         if code != 0:
             return TaskResult.failure(scan.reason(code), code)
         return TaskResult.success({"application_id": scan.found[-1]} if scan.found else {}, code)

@@ -46,15 +46,20 @@ class OutputScan:
         """The last line of the log, secrets masked."""
         return self._log.last_line()
 
+    def finish(self) -> None:
+        """Look at a last line without an end. Not before the output has ended: half an id may be another's."""
+        self._look_at(self._line)
+        self._line = b""
+
     def reason(self, code: int) -> str:
         """Why the command failed: its exit code and its last error, or else its last line; secrets masked.
 
         Java programs and Spark print much after the error that ended them.
         """
-        self._look_at(self._line)
-        self._line = b""
+        newline = "\n" if self._line else ""
+        self.finish()
         if self._error:
-            self._log.write(f"[shoal] the error was: {self._error}\n")  # only the log knows what to mask
+            self._log.write(f"{newline}[shoal] the error was: {self._error}\n")  # only the log knows what to mask
         last = self._log.last_line().removeprefix("[shoal] the error was: ")
         return f"exit code {code}" + (f": {last}" if last else "")
 

@@ -37,6 +37,9 @@ _IDS = {
 _EXIT_CODE = re.compile(r"\bexit code: ([0-9]+)")
 """What spark-submit says of the driver's container on Kubernetes; its own exit code is 0 all the same."""
 
+_BY_REST = re.compile(r"(?m)^\s*spark\.master\.rest\.enabled\s*[=:\s]\s*true")
+SETTINGS_FILE = "shoal-spark.conf"
+
 _CLASS = re.compile(r"[\w.$]+")
 
 _PROPERTY = {
@@ -120,6 +123,7 @@ class SparkTask(Task):
             if is_remote:
                 await _end_on_cluster(context, installed, master, scan.found)
             raise
+        scan.finish()
         driver_code = next((int(each) for each in codes.found if each != "0"), 0)
         if code != 0 or driver_code != 0:
             return TaskResult.failure(scan.reason(code or driver_code), code or driver_code)
@@ -127,7 +131,7 @@ class SparkTask(Task):
 
     def _submit(self, installed: _Installed, context: TaskContext) -> list[str]:
         """The command up to the application; writes the file of settings, which replaces Spark's own defaults file."""
-        path = context.folder / "shoal-spark.conf"
+        path = context.folder / SETTINGS_FILE
         path.touch(mode=0o600)
         own = {_PROPERTY[field]: value for field, value in self._fields(context).items()}
         path.write_text(
@@ -225,9 +229,15 @@ def _joined(field: str, given: list[str]) -> str:
 async def _end_on_cluster(context: TaskContext, installed: _Installed, master: str, ids: list[str]) -> None:
     if not ids:
         context.log.write("[shoal] killed before the cluster named the application; look there whether it runs\n")
-    elif master.startswith("yarn"):
+        return
+    if master.startswith("yarn"):
         await end_on_yarn(context, ids[:1], installed.environment)
+        return
+    path = context.folder / SETTINGS_FILE
+    if master.startswith("spark://") and not _BY_REST.search(path.read_text("utf-8")):
+        # `spark-submit --kill` only speaks REST, which a master does not listen to unless it is told to.
+        spark_class = str(Path(installed.submit).with_name("spark-class"))
+        argv = [spark_class, "org.apache.spark.deploy.Client", "kill", master, ids[0]]
     else:
-        settings_file = str(context.folder / "shoal-spark.conf")
-        argv = [installed.submit, "--master", master, "--properties-file", settings_file, "--kill", ids[0]]
-        await end_remotely(context, ids[0], argv, installed.environment)
+        argv = [installed.submit, "--master", master, "--properties-file", str(path), "--kill", ids[0]]
+    await end_remotely(context, ids[0], argv, installed.environment)
