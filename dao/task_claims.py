@@ -38,6 +38,7 @@ class ClaimedTask:
     day: str
     timeout_s: float | None = None
     timeout_strategy: str | None = None
+    environment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Report:
 
 _COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
               t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'), t.timeout_s,
-              t.timeout_strategy"""
+              t.timeout_strategy, t.environment"""
 # Per group, so that each walks its own stretch of the index in order of priority; the outer LIMIT gives back the rest.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -17,6 +18,7 @@ from model.ids import Epoch
 from model.parameters import parse_parameters
 from model.states import TaskState
 from worker.environment import task_environment
+from worker.named_secrets import NamedSecrets
 from worker.settings import WorkerSettings
 from worker.task_log import LogFile, LogName
 from worker.tasks.catalog import TaskCatalog
@@ -30,9 +32,7 @@ REASON_LENGTH_MAX = 2_000
 class Executor:
     """What all attempts of one worker share: the task types, the launcher, the folders."""
 
-    def __init__(
-        self, settings: WorkerSettings, processes: ProcessRunner, epoch: Epoch, secrets: tuple[str, ...]
-    ) -> None:
+    def __init__(self, settings: WorkerSettings, processes: ProcessRunner, epoch: Epoch, secrets: NamedSecrets) -> None:
         self._catalog = TaskCatalog()
         self._processes = processes
         self._epoch = epoch
@@ -46,7 +46,7 @@ class Executor:
         """Run it to its end. Never raises but for cancellation, which kills what it started."""
         name = LogName(task.day, task.workflow_code, task.workflow_instance_id, task.id)
         folder = _Folder(self._folders / str(task.id))
-        file = LogFile(self._logs, name, bytes_max=self._log_bytes_max, secrets=self._secrets)
+        file = LogFile(self._logs, name, bytes_max=self._log_bytes_max)
         try:
             result = await self._in_time(task, file, folder)
         except Fenced as error:
@@ -55,13 +55,13 @@ class Executor:
         except (ShoalError, OSError) as error:
             result = TaskResult.failure(str(error))
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
-            log.warning("task_raised", task_instance=task.id, type=task.type, error=repr(error))
+            log.warning("task_raised", task_instance=task.id, type=task.type, error=file.masked(repr(error)))
             result = TaskResult.failure(f"{type(error).__name__}: {error}")
         finally:
             file.close()
             if folder.is_made:
                 await asyncio.to_thread(shutil.rmtree, folder.path, ignore_errors=True)
-        return report(task, result.state, result.reason, result.exit_code, result.outputs)
+        return report(task, result.state, file.masked(result.reason), result.exit_code, result.outputs)
 
     async def _in_time(self, task: ClaimedTask, file: LogFile, folder: _Folder) -> TaskResult:
         """The attempt, and what its timeout strategy says when it takes too long.
@@ -111,6 +111,8 @@ class Executor:
                 fence=self._epoch,
                 extra={},
             ),
+            data_source=partial(self._secrets.data_source, hide=file.hide),
+            exports=partial(self._secrets.exports, task.environment) if task.environment else None,
         )
         try:
             return await self._catalog.make(task.type, task.params, values).run(context)

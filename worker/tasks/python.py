@@ -35,6 +35,8 @@ class PythonTask(Task):
         """Run the script, its output unbuffered so that the log shows it as it comes."""
         wanted = self.params.interpreter
         interpreter = shutil.which(wanted, path=context.environment.get("PATH"))
+        if context.exports is not None:
+            interpreter = wanted  # the environment may bring a PATH of its own: bash looks then
         if interpreter is None:
             return TaskResult.failure(f'this worker has no Python interpreter "{wanted}"; give a path or another name')
         return await run_script([interpreter, "-u"], "script.py", self.params.script, context)

@@ -1,9 +1,16 @@
-"""What SHELL and PYTHON share: a script in a file of the task's folder, run by an interpreter to its exit code."""
+"""What SHELL and PYTHON share: a script in a file of the task's folder, run by an interpreter to its exit code.
+
+The task's environment, if it asks for one, is sourced by bash first, from a file of its own that is gone before the
+interpreter starts. What the environment's script prints is dropped: it may hold secrets (a `set -x`, a complaint of
+bash about the line of a password).
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+from pathlib import Path
 
 from model.errors import Refused
 from worker.tasks.plugin import TaskContext, TaskResult
@@ -31,6 +38,12 @@ def parameter_variable(name: str) -> str:
     return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
+EXPORTS_FILE = "environment.sh"
+
+_SOURCE_FIRST = 'source "$0" > /dev/null 2>&1 < /dev/null || exit; rm -- "$0" || exit; exec "$@"'
+"""Run by `bash -c`. Only paths are arguments. The file stays when the environment fails, or ends bash: so we know."""
+
+
 async def run_script(interpreter: list[str], file_name: str, script: str, context: TaskContext) -> TaskResult:
     """Write the script into the task's private folder and run it there.
 
@@ -44,17 +57,35 @@ async def run_script(interpreter: list[str], file_name: str, script: str, contex
     path = context.folder / file_name
     path.touch(mode=0o700)
     path.write_text(script, encoding="utf-8")
+    exports = context.folder / EXPORTS_FILE
+    command = [*interpreter, str(path)]
+    if context.exports is not None:
+        _write_private(exports, await context.exports())
+        command = ["bash", "-c", _SOURCE_FIRST, str(exports), *command]
     variables = {
         parameter_variable(name): value
         for name, value in context.values.items()
         if len(value.encode()) <= VARIABLE_BYTES_MAX
     }
     code = await context.processes.run(
-        [*interpreter, str(path)], env={**context.environment, **variables}, cwd=context.folder, log=context.log
+        command, env={**context.environment, **variables}, cwd=context.folder, log=context.log
     )
+    if context.exports is not None and exports.exists():
+        return TaskResult.failure(
+            f"the task's environment failed with exit code {code}, so the task itself did not begin; what the "
+            f"environment's script prints is not logged, since it may hold secrets: run it by hand",
+            code or None,
+        )
     if code == 0:
         return TaskResult.success(exit_code=0)
     return TaskResult.failure(_reason(code, context.log.last_line()), code)
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that only we may read, and that was not there."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _reason(code: int, last_line: str) -> str:
