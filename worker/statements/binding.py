@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from model.choices import ParameterType
 from model.errors import Refused
@@ -117,7 +117,9 @@ class Binder:
 
     def _bound(self, pieces: Sequence[Piece]) -> Iterator[str | Bind]:
         text = ""  # before the next value
-        for piece in pieces:
+        for place, piece in enumerate(pieces):
+            if not place:
+                piece = replace(piece, text=piece.text.lstrip())
             if _MARK not in piece.text or piece.kind is Kind.COMMENT:
                 text += _REFERENCE.sub(r"${\1}", piece.text)
                 continue

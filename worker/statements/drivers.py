@@ -57,7 +57,18 @@ class PostgresDriver(Driver):
                 if error.sqlstate is not None or cursor.description:
                     raise
                 return Result()  # WITH ... INSERT, SELECT ... INTO: it has run, and gives no rows
+            if not rows:
+                return Result(self._columns(raw, statement))
             return Result(tuple(column.name for column in cursor.description or ()), rows, dropped)
+
+    @staticmethod
+    def _columns(raw: Any, statement: Statement) -> tuple[str, ...]:
+        """The columns of a query that gave no rows, which `stream` does not tell: asked of the server, not run."""
+        text, _ = rendered(statement, "numeric_dollar")
+        raw.pgconn.prepare(b"", text.encode(raw.info.encoding))
+        described = raw.pgconn.describe_prepared(b"")
+        names = (described.fname(place) or b"" for place in range(described.nfields))
+        return tuple(name.decode(raw.info.encoding) for name in names)
 
 
 class MysqlDriver(Driver):

@@ -66,7 +66,7 @@ class Grammar:
                 yield Piece(Kind.CODE, text[begun:position])
             yield Piece(kind, text[position:end])
             begun = position = end
-        if begun < position:
+        if begun < len(text):
             yield Piece(Kind.CODE, text[begun:])
 
     def _special_at(self, text: str, at: int) -> tuple[Kind, int] | None:

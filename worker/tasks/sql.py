@@ -72,14 +72,16 @@ class SqlTask(Task):
         """All statements, in the session's thread; what they give to later tasks."""
         params = self.params
         binder = Binder(session.driver.grammar, context.values, context.types, session.driver.date_time)
-        parts = [
-            (each, binder.statements(getattr(params, each))) for each in ("pre_statements", "sql", "post_statements")
-        ]
-        if not dict(parts)["sql"]:
+        parts = {
+            "pre_statements": binder.statements(params.pre_statements),
+            "sql": binder.statements(params.sql),
+            "post_statements": binder.statements(params.post_statements),
+        }
+        if not parts["sql"]:
             raise Refused("SQL parameters: sql: there is no statement in it")
         result: Result | None = None
         outputs: dict[str, str] = {}
-        for field, statements in parts:
+        for field, statements in parts.items():
             for number, statement in enumerate(statements, 1):
                 where = f"{field}, statement {number} of {len(statements)}"
                 found = self._one(session, context, where, statement)
