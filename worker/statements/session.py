@@ -48,6 +48,11 @@ class Session:
         except Exception as error:  # noqa: BLE001 - what drivers raise has no common base, not even within one of them
             raise Refused(self._sentence(error)) from None
 
+    def ask_for_one(self) -> str:
+        """A question that nearly all databases answer; what kind of database answered. Raises as `run`."""
+        self.run(Statement(("SELECT 1",)), 1)
+        return self.driver.url.get_backend_name()
+
     def _check(self) -> None:
         if self._stopped.is_set():
             raise Refused("it was stopped")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pymysql
 import psycopg
 from sqlalchemy import make_url
 

@@ -167,7 +167,9 @@ async def test_a_huge_result_is_refused_before_it_is_committed(each: Target) -> 
 
 async def test_a_raw_name_is_put_in_only_if_it_is_plain(each: Target) -> None:
     shop(each)
-    assert (await Attempt(each.url, values={"t": "sold"}).run(sql="SELECT id FROM !{t} ORDER BY 1")).outputs["id"] == "1"
+    assert (await Attempt(each.url, values={"t": "sold"}).run(sql="SELECT id FROM !{t} ORDER BY 1")).outputs[
+        "id"
+    ] == "1"
     for value in ("sold; DROP TABLE sold", "sold--", "", 'sold"', "só"):
         with pytest.raises(Refused, match=r"^!\{t\} puts its value into the SQL text"):
             await Attempt(each.url, values={"t": value}).run(sql="SELECT id FROM !{t}")
