@@ -13,7 +13,7 @@ from dao.data_source_url import parse_data_source_url, shown_url
 from dao.sealed_rows import check_name, reseal
 from dao.tables import data_source
 from dao.vault import Sealed, Vault
-from model.errors import NotFound
+from model.errors import NotFound, Refused
 
 PURPOSE = "data source"
 
@@ -53,6 +53,10 @@ async def all_data_sources(connection: AsyncConnection) -> list[DataSource]:
 
 async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
     """The whole URL, password included. Raises `NotFound`, or `Refused` when it cannot be decrypted."""
+    if "://" in name:  # it may hold a password, so no sentence repeats it
+        raise Refused(
+            "a URL is no name of a data source: definitions are not secret; save it by `shoal datasource set NAME`"
+        )
     c = data_source.c
     row = (await connection.execute(select(c.url, c.key_id).where(c.name == name))).first()
     if row is None:

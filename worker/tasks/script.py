@@ -40,7 +40,11 @@ def parameter_variable(name: str) -> str:
 
 EXPORTS_FILE = "environment.sh"
 
-_SOURCE_FIRST = 'source "$0" > /dev/null 2>&1 < /dev/null || exit; rm -- "$0" || exit; exec "$@"'
+_SOURCE_FIRST = """
+source "$0" > /dev/null 2>&1 < /dev/null || exit
+{ set +x; } 2> /dev/null
+rm -- "$0" && exec "$@"
+"""
 """Run by `bash -c`. Only paths are arguments. The file stays when the environment fails, or ends bash: so we know."""
 
 
