@@ -155,6 +155,8 @@ class DuckdbDriver(Driver):
     """DuckDB, inside the worker's process."""
 
     grammar = grammar.DUCKDB
+    # Else a name in a statement could be one of a variable of ours.
+    connect_args = {"config": {"python_enable_replacements": False}}  # noqa: RUF012
     extra = "duckdb"
 
     def without_transaction(self, connection: Connection) -> Connection:

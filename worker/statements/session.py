@@ -19,7 +19,7 @@ from worker.statements.thread import run_in_thread
 
 T = TypeVar("T")
 
-PATIENCE_S = 10.0
+PATIENCE_S = 5.0
 """How long a cancelled statement may take to end before its thread is left to itself."""
 
 SENTENCE_LENGTH_MAX = 1_000

@@ -19,6 +19,8 @@ from worker.statements.table import as_list, as_text, table
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 
 STATEMENT_SHOWN_MAX = 2_000
+FIELDS = ("pre_statements", "sql", "post_statements")
+"""The order in which they run."""
 
 
 class SqlType(StrEnum):
@@ -72,11 +74,7 @@ class SqlTask(Task):
         """All statements, in the session's thread; what they give to later tasks."""
         params = self.params
         binder = Binder(session.driver.grammar, context.values, context.types, session.driver.date_time)
-        parts = {
-            "pre_statements": binder.statements(params.pre_statements),
-            "sql": binder.statements(params.sql),
-            "post_statements": binder.statements(params.post_statements),
-        }
+        parts = {field: _statements(binder, field, getattr(params, field)) for field in FIELDS}
         if not parts["sql"]:
             raise Refused("SQL parameters: sql: there is no statement in it")
         result: Result | None = None
@@ -125,3 +123,10 @@ class SqlTask(Task):
                 f"select less, or write type: NON_QUERY"
             )
         return outputs
+
+
+def _statements(binder: Binder, field: str, given: str | list[str]) -> list[Statement]:
+    try:
+        return binder.statements(given)
+    except Refused as error:
+        raise Refused(f"{field}: {error}") from None

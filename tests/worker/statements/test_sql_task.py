@@ -171,7 +171,7 @@ async def test_a_raw_name_is_put_in_only_if_it_is_plain(each: Target) -> None:
         "id"
     ] == "1"
     for value in ("sold; DROP TABLE sold", "sold--", "", 'sold"', "só"):
-        with pytest.raises(Refused, match=r"^!\{t\} puts its value into the SQL text"):
+        with pytest.raises(Refused, match=r"^sql: !\{t\} puts its value into the SQL text"):
             await Attempt(each.url, values={"t": value}).run(sql="SELECT id FROM !{t}")
 
 
@@ -243,3 +243,8 @@ async def test_several_tasks_may_write_one_sqlite_file(tmp_path: Path) -> None:
     await Attempt(url).run(sql="CREATE TABLE t (i integer)")
     await asyncio.gather(*(Attempt(url).run(sql=f"INSERT INTO t VALUES ({i})") for i in range(8)))
     assert (await Attempt(url).run(sql="SELECT count(*) AS n FROM t")).outputs == {"n": "8"}
+
+
+async def test_duckdb_sees_no_variable_of_the_worker(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="Table with name params does not exist"):
+        await Attempt(f"duckdb:///{tmp_path}/x.db").run(sql="SELECT * FROM params")
