@@ -70,7 +70,9 @@ _WORK_WAITS = text("""
             WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master) IS NOT NULL
            AS events,
            (SELECT extract(epoch FROM min(due_at) - clock_timestamp())::float8 FROM task_instance
-            WHERE state = 'DELAY_EXECUTION') AS due_in_s
+            WHERE state = 'DELAY_EXECUTION') AS due_in_s,
+           (SELECT min(workflow_instance_id) FROM task_instance
+            WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents
 """)
 
 _RECORD = text("""
@@ -156,12 +158,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class WaitingWork:
-    """What a look at the tables found for one master; `due_in_s` seconds pass until a waiting attempt is due."""
+    """What a look at the tables found for one master; `due_in_s` seconds pass until a waiting attempt is due.
+
+    `dependents` says whether any DEPENDENT task waits, whosever it is.
+    """
 
     mine: bool
     aged: bool
     events: bool
     due_in_s: float | None = None
+    dependents: bool = False
 
 
 async def insert(connection: AsyncConnection, new: NewCommand) -> CommandId:
@@ -203,7 +209,7 @@ async def work_waits(
         "master": master,
     }
     row = (await connection.execute(_WORK_WAITS, values)).one()
-    return WaitingWork(row.mine, row.aged, row.events, row.due_in_s)
+    return WaitingWork(row.mine, row.aged, row.events, row.due_in_s, row.dependents)
 
 
 async def record(connection: AsyncConnection, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:

@@ -18,6 +18,9 @@ KILL = "shoal_kill"
 SCHEDULE = "shoal_schedule"
 """Schedules were made or changed."""
 
+DEPENDENCY = "shoal_dependency"
+"""Something ended, and DEPENDENT tasks wait."""
+
 _NOTIFY = text("SELECT pg_notify(:channel, :payload)")
 _PAYLOAD_BYTES_MAX = 7_000
 """PostgreSQL takes just under 8,000."""

@@ -36,7 +36,8 @@ _DUE = text(f"""
     LIMIT :limit
 """)  # noqa: S608 - both parts are constants of this module
 _NEXT_DUE = text(f"""
-    SELECT CASE WHEN isfinite(due.at) THEN extract(epoch FROM due.at - now())::float8 END AS due_in_s
+    SELECT CASE WHEN isfinite(due.at) THEN extract(epoch FROM due.at - now())::float8
+                WHEN due.at < now() THEN 0 END AS due_in_s
     FROM (
         SELECT coalesce(s.next_fire_at, 'epoch') AS at
         FROM schedule s                            -- index: schedule_due

@@ -67,8 +67,11 @@ async def lock(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> 
     return [InLine(WorkflowInstanceId(id_), WorkflowCode(code), WorkflowState(state)) for id_, code, state in rows]
 
 
+async def anyone_waits(connection: AsyncConnection) -> bool:
+    """Whether any run waits for its turn or for room."""
+    return bool((await connection.execute(_ANY_WAITS)).scalar_one())
+
+
 async def call_forgotten(connection: AsyncConnection) -> int:
     """Ask for whatever waits although nothing is before it. How many commands that took."""
-    if not (await connection.execute(_ANY_WAITS)).scalar_one():
-        return 0
     return int((await connection.execute(_CALL_FORGOTTEN)).scalar_one())

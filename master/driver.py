@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import children, nodes, task_events, task_instances, workflow_instances
+from dao import children, dependencies, nodes, task_events, task_instances, workflow_instances
 from dao.database import Database
 from dao.errors import BadData
 from dao.nodes import Me
@@ -51,6 +51,10 @@ class Driver:
         self._runnables: dict[WorkflowInstanceId, WorkflowRunnable] = {}
         self.ended: Callable[[], None] = lambda: None
         """Called when instances have ended, so that there is room for others."""
+        self.dependents_wait = False
+        """Whether anybody is to be told of ends, since DEPENDENT tasks wait for some."""
+        self.dependent_began: Callable[[], None] = lambda: None
+        """Called when a DEPENDENT task has begun to wait."""
         self._reload = False
         self._hopeless: tuple[Collection[WorkflowInstanceId], str] | None = None
 
@@ -84,6 +88,9 @@ class Driver:
             self._look.set()
         if writes.known:
             self.wake.set()
+        if writes.has_dependents:
+            self.dependents_wait = True
+            self.dependent_began()
 
     def reload(self) -> None:
         """Read again, soon, whatever is ours by the rows and not in memory."""
@@ -138,6 +145,8 @@ class Driver:
                     for event in events:
                         self._feed(event, writes)
                     await writes.flush(connection, self._me.epoch)
+                    if self.dependents_wait:
+                        await dependencies.wake(connection)
                 settled = touched & self._taken_over
                 if settled:
                     await workflow_instances.settle(connection, list(settled), self._me.epoch)

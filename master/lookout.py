@@ -12,6 +12,7 @@ import structlog
 from dao import commands, nodes, task_instances
 from dao.notify import TASK, notify
 from master.command_loop import CommandLoop
+from master.dependents import Dependents
 from master.driver import Driver
 from master.membership import Membership
 from master.settings import MasterSettings
@@ -35,6 +36,7 @@ class Lookout:
         membership: Membership,
         driver: Driver,
         loop: CommandLoop,
+        dependents: Dependents,
         settings: MasterSettings,
         look: asyncio.Event,
     ) -> None:
@@ -42,6 +44,7 @@ class Lookout:
         self._membership = membership
         self._driver = driver
         self._loop = loop
+        self._dependents = dependents
         self._settings = settings
         self._look = look
 
@@ -70,6 +73,9 @@ class Lookout:
                 self._life.me.epoch,
             )
         self._loop.aged = self._loop.aged or waiting.aged
+        self._driver.dependents_wait = waiting.dependents
+        if waiting.dependents:
+            self._dependents.wake.set()
         if waiting.mine or waiting.aged:
             self._loop.wake.set()
         if waiting.events:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import structlog
 
-from dao import nodes, task_events, task_instances, workflow_instances
+from dao import nodes, serial_line, task_events, task_instances, workflow_instances
 from dao.errors import BadData
 from dao.nodes import NodeRow
 from dao.notify import EVENT, TASK, notify
@@ -168,8 +168,15 @@ class Membership:
     async def _hand_on_all(self) -> None:
         # Almost always there is nothing: one look instead of a transaction, which would also wake all masters.
         async with self._life.database.reading() as connection:
-            if not await nodes.anything_left(connection):
-                return
+            left = await nodes.anything_left(connection)
+            waits = await serial_line.anyone_waits(connection)
+        if waits:
+            async with self._life.database.writing() as connection:
+                await nodes.hold_alive(connection, self._life.me)
+                if called := await serial_line.call_forgotten(connection):
+                    log.warning("waiting_runs_called", commands=called, so="they go on, though nobody had told them to")
+        if not left:
+            return
         handed = lost = 0
         while True:
             async with self._life.database.writing() as connection:

@@ -11,9 +11,10 @@ import structlog
 from dao import commands, nodes, workflow_instances
 from dao.database import Database
 from dao.listen import Listener
-from dao.notify import COMMAND, EVENT, SCHEDULE, concerns
+from dao.notify import COMMAND, DEPENDENCY, EVENT, SCHEDULE, concerns
 from dao.readiness import wait_until_ready
 from master.command_loop import CommandLoop
+from master.dependents import Dependents
 from master.driver import Driver
 from master.lookout import Lookout
 from master.membership import HAND_ON_BATCH, Membership
@@ -93,9 +94,10 @@ class Master:
         log.info("joined", slot=str(membership.slot), registry=registry.url)
         self._joined(str(membership.slot))
         loop = CommandLoop(life, membership, driver, self._settings)
-        lookout = Lookout(life, membership, driver, loop, self._settings, look)
+        dependents = Dependents(life, driver)
+        lookout = Lookout(life, membership, driver, loop, dependents, self._settings, look)
         schedules = Schedules(life, membership, self._settings)
-        await self._work(stop, life, registry, membership, driver, loop, lookout, schedules)
+        await self._work(stop, life, registry, membership, driver, loop, lookout, schedules, dependents)
 
     async def _work(
         self,
@@ -107,18 +109,27 @@ class Master:
         loop: CommandLoop,
         lookout: Lookout,
         schedules: Schedules,
+        dependents: Dependents,
     ) -> None:
         ears = Listener(
             self._database_url,
             nodes.application_name(NodeKind.MASTER, life.me.epoch),
             {
                 COMMAND: lambda _: loop.wake.set(),
+                DEPENDENCY: lambda _: dependents.wake.set(),
                 SCHEDULE: lambda _: schedules.wake.set(),
                 EVENT: lambda payload: driver.wake.set() if concerns(payload, [life.me.epoch]) else None,
             },
         )
         async with asyncio.TaskGroup() as tasks:
-            parts = [membership.beat(), membership.watch(), membership.sweep(), driver.run(), ears.run()]
+            parts = [
+                membership.beat(),
+                membership.watch(),
+                membership.sweep(),
+                driver.run(),
+                dependents.run(),
+                ears.run(),
+            ]
             running = [tasks.create_task(part) for part in parts]
             claiming = [tasks.create_task(part) for part in (loop.run(), lookout.run(), schedules.run())]
             await self._check_id_step(life.database)

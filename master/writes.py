@@ -44,6 +44,8 @@ class Writes:
         self.ends: list[InstanceEnd] = []
         self.has_waits = False
         """Whether an attempt among them is queued later, when its time has come. Known after `flush`."""
+        self.has_dependents = False
+        """Whether a DEPENDENT task among them begins to wait."""
         self.known = 0
         """How many tasks were over at once, so that there are events of them. Known after `flush`."""
         self._tasks: list[NewTask] = []
@@ -63,6 +65,7 @@ class Writes:
                     self._entered[id_] = state
                 case QueueTask() | RecordTask():
                     self._tasks.append(_new_task(runnable, effect))
+                    self.has_dependents = self.has_dependents or self._tasks[-1].type == "DEPENDENT"
                 case EndTask(code, attempt, state, reason, outputs):
                     self._task_ends.append(MasterTaskEnd(id_, code, attempt, state, reason, outputs))
                 case StartChild():

@@ -78,6 +78,17 @@ class WarningType(StrEnum):
     ALL = "ALL"
 
 
+class Misfire(StrEnum):
+    """What becomes of the fire times of a schedule that are missed: later than its grace."""
+
+    FIRE_ALL = "FIRE_ALL"
+    """A command for each."""
+    FIRE_ONCE = "FIRE_ONCE"
+    """One command, for the latest of them."""
+    SKIP = "SKIP"
+    """None."""
+
+
 class TaskDependType(StrEnum):
     """Which tasks run beside those that are named."""
 

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
 
-from model.choices import FailureStrategy, Priority, WarningType
+from model.choices import FailureStrategy, Misfire, Priority, WarningType
 from model.cron import Cron
 from model.errors import Refused
 from model.ids import ScheduleId
@@ -29,17 +28,6 @@ FIRES_MAX = 100
 
 GRACE_S_MAX = 366 * 86_400.0
 _SECOND = timedelta(seconds=1)
-
-
-class Misfire(StrEnum):
-    """What becomes of fire times that are missed: later than the grace."""
-
-    FIRE_ALL = "FIRE_ALL"
-    """A command for each."""
-    FIRE_ONCE = "FIRE_ONCE"
-    """One command, for the latest of them."""
-    SKIP = "SKIP"
-    """None."""
 
 
 @dataclass(frozen=True, slots=True)

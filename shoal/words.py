@@ -79,6 +79,11 @@ def ago(seconds: float | None) -> str:
     return f"{max(seconds, 0):.0f} s ago"
 
 
+def ahead(seconds: float) -> str:
+    """Such as `in 12 s`; `now` for what is due."""
+    return f"in {ago(seconds).removesuffix(' ago')}" if seconds >= 1 else "now"
+
+
 def exact(time: datetime) -> str:
     """RFC 3339 in UTC to the millisecond, as in JSON."""
     return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -59,7 +59,9 @@ CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "ti
 """Time that decides is the database's. A machine's clock jumps and differs from the next one's: a lease, a time-out or
 a fire time reckoned from it ends early on one machine and late on another. Measure spans by `registry/life.py`."""
 
-CLOCK_READERS: dict[str, str] = {}
+CLOCK_READERS: dict[str, str] = {
+    "shoal/cli/next_fires.py": "shows a person the fire times of a cron text that is not saved; no database is asked",
+}
 """Module -> why it may read the machine's wall clock: only what a person reads may depend on it."""
 
 modules = sorted(path for package in BELOW for path in (ROOT / package).rglob("*.py"))

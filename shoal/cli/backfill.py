@@ -12,6 +12,7 @@ import typer
 from model.command_moves import CommandType
 from model.errors import Refused
 from shoal.cli.call import Asking, Call
+from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
 from shoal.cli.workflows import Project
 
@@ -72,17 +73,18 @@ async def backfill(
     """
     import json
 
-    from dao import commands, definitions
+    from dao import commands
     from dao.commands import NewCommand
-    from shoal.cli import answer, given
+    from shoal.cli import answer
+    from shoal.references import find_startable
     from shoal.waiting import until_taken
 
-    values = given.values(param or [])
+    values = read_values(param or [])
     if NAME in values:
         raise Refused(f'a parameter of a backfill cannot be called "{NAME}"; give it another name')
     asked = _asked(begin, end, date or [], parallel, desc=desc, dependents=dependents)
     async with call.asking() as ask:
-        head = given.startable(await definitions.find(ask.connection, name, project))
+        head = await find_startable(ask.connection, name, project)
         found = await _dates(ask, head, asked)
         if dry_run:
             _print_dates(call, head, found)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli.call import Call
+from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
 
 Project = Annotated[str, typer.Option(help="Which project.")]
@@ -36,9 +37,8 @@ async def set_(
 ) -> None:
     """Set parameters of a project, for all runs that begin from now on."""
     from dao import projects
-    from shoal.cli import given
 
-    values = given.values(param, "the parameter")
+    values = read_values(param, "the parameter")
     async with call.asking() as ask, ask.database.writing() as connection:
         found = await projects.change(connection, project, values)
     _print(call, project, found)

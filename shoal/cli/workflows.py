@@ -10,6 +10,7 @@ import typer
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.states import WorkflowState
 from shoal.cli.call import Call
+from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -161,18 +162,19 @@ async def run(
     """Start a workflow: one row in `command`, which the master of its slot takes."""
     import json
 
-    from dao import commands, definitions
+    from dao import commands
     from dao.commands import NewCommand
     from model.command_moves import CommandType
     from model.errors import Refused
-    from shoal.cli import following, given
+    from shoal.cli import following
     from shoal.cli.answer import hint, json_fields, print_json, say
+    from shoal.references import find_startable
 
-    values = given.values(param or [])
+    values = read_values(param or [])
     if depend and not task:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
     async with call.asking() as ask:
-        head = given.startable(await definitions.find(ask.connection, name, project))
+        head = await find_startable(ask.connection, name, project)
         async with ask.database.writing() as connection:
             command = await commands.insert(
                 connection,

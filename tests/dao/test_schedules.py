@@ -9,11 +9,11 @@ import pytest
 
 from dao import schedules
 from dao.schedules import Fire
-from model.choices import FailureStrategy, Priority, WarningType
+from model.choices import FailureStrategy, Misfire, Priority, WarningType
 from model.errors import NotFound
 from model.ids import ScheduleId, WorkflowCode
 from model.nodes import Slot
-from model.schedules import Misfire, ScheduleRow, ScheduleSpec
+from model.schedules import ScheduleRow, ScheduleSpec
 from tests.dao.scene import Scene
 
 ALONE = Slot(0, 1)

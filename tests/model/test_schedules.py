@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.choices import Misfire
 from model.cron import Cron
 from model.errors import Refused
 from model.ids import ScheduleId
 from model.schedules import (
     FIRES_MAX,
-    Misfire,
     Reckoned,
     ScheduleRow,
     ScheduleSpec,

@@ -1,0 +1,32 @@
+"""One cluster for all scenarios: they differ in workflows, not in processes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.cluster.cluster import Cluster
+from tests.conftest import TEMPLATE
+from tests.scenarios.engine import Engine
+from tests.servers.postgres import PostgresServer
+
+
+@pytest.fixture(scope="package")
+def _shared_cluster(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    url = postgres_server.create_database("scenarios", template=TEMPLATE)
+    folder: Path = tmp_path_factory.mktemp("scenarios")
+    with Cluster(url, url, folder) as cluster:
+        yield cluster
+    postgres_server.drop_database("scenarios")
+
+
+@pytest_asyncio.fixture
+async def engine(_shared_cluster: Cluster) -> AsyncIterator[Engine]:
+    """Two masters and a worker that run already, or are started for the first test."""
+    made = Engine(_shared_cluster)
+    if not _shared_cluster.nodes:
+        await made.start()
+    yield made

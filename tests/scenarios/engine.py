@@ -1,0 +1,126 @@
+"""A running cluster that many scenarios share, each with workflows of its own; what it does is read from the tables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.cluster.cluster import Cluster
+from tests.eventually import eventually
+
+WITHIN_S = 20.0
+UNTIL_STOPPED = {"type": "FAKE", "params": {"sleep_s": 300}}
+"""A task that runs until somebody kills it."""
+
+
+class Engine:
+    """Two masters and a worker."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    async def start(self) -> None:
+        """Start the processes."""
+        for _ in range(2):
+            await self.cluster.master()
+        await self.cluster.worker()
+        await self.cluster.slots_become(2)
+
+    def define(self, *tasks: dict[str, Any], name: str | None = None, **fields: Any) -> int:
+        """Save a workflow by plain SQL; its code. A task without a type is FAKE."""
+        code = int(self.cluster.one("SELECT coalesce(max(code), 1000) + 1 FROM workflow_definition"))
+        spec = {"tasks": [{"type": "FAKE", **task} for task in tasks], **fields}
+        self.cluster.define(code, name or f"workflow {code}", **spec)
+        return code
+
+    def ask(self, type_: str, workflow: int | None = None, run: int | None = None, **columns: Any) -> int:
+        """Insert a command by plain SQL; its id."""
+        values: dict[str, Any] = {"type": type_, "workflow_code": workflow, "workflow_instance_id": run, **columns}
+        values = {
+            name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in values.items()
+        }
+        names = ", ".join(values)
+        places = ", ".join(["%s"] * len(values))
+        return int(self.cluster.one(f"INSERT INTO command ({names}) VALUES ({places}) RETURNING id", *values.values()))
+
+    async def done(self, command: int) -> int | None:
+        """The instance that a command made or moved, once it has been handled; it must not have been refused."""
+        query = "SELECT outcome, workflow_instance_id FROM command_history WHERE command_id = %s"
+        ((outcome, run),) = await eventually(lambda: self.cluster.rows(query, command), within_s=WITHIN_S)
+        assert outcome == "DONE", self.refusal(command)
+        return None if run is None else int(run)
+
+    async def refused(self, command: int) -> str:
+        """The sentence why a command was refused, once it has been."""
+        query = "SELECT outcome FROM command_history WHERE command_id = %s"
+        ((outcome,),) = await eventually(lambda: self.cluster.rows(query, command), within_s=WITHIN_S)
+        assert outcome == "ERROR"
+        return self.refusal(command)
+
+    def refusal(self, command: int) -> str:
+        """The sentence in the error table."""
+        return str(self.cluster.one("SELECT reason FROM error_command WHERE command_id = %s", command))
+
+    async def begin(self, workflow: int, type_: str = "START_PROCESS", **columns: Any) -> int:
+        """Start a run and give its id, whatever its state."""
+        run = await self.done(self.ask(type_, workflow, **columns))
+        assert run is not None
+        return run
+
+    async def change(self, type_: str, run: int, **columns: Any) -> None:
+        """Ask for a change of a run, which must be accepted."""
+        await self.done(self.ask(type_, run=run, **columns))
+
+    async def run(self, workflow: int, type_: str = "START_PROCESS", **columns: Any) -> int:
+        """Start a run and wait for its end."""
+        run = await self.begin(workflow, type_, **columns)
+        await self.end(run)
+        return run
+
+    async def end(self, run: int) -> str:
+        """The final state of a run, once it has one."""
+        query = "SELECT state FROM workflow_instance WHERE id = %s AND ended_at IS NOT NULL"
+        ((state,),) = await eventually(lambda: self.cluster.rows(query, run), within_s=WITHIN_S)
+        return str(state)
+
+    async def becomes(self, run: int, state: str) -> None:
+        """Wait until a run is in that state."""
+        await eventually(lambda: self.state(run), until=state, within_s=WITHIN_S)
+
+    async def task_becomes(self, run: int, task: str, state: str) -> None:
+        """Wait until the latest attempt of a task is in that state."""
+        await eventually(lambda: self.tasks(run).get(task), until=state, within_s=WITHIN_S)
+
+    def state(self, run: int) -> str:
+        """The state of a run."""
+        return str(self.cluster.one("SELECT state FROM workflow_instance WHERE id = %s", run))
+
+    def reason(self, run: int) -> str | None:
+        """Why it ended so."""
+        return self.cluster.one("SELECT reason FROM workflow_instance WHERE id = %s", run)  # type: ignore[no-any-return]
+
+    def tasks(self, run: int) -> dict[str, str]:
+        """The state of the latest attempt of each task, by name."""
+        query = "SELECT task_name, state FROM task_instance WHERE workflow_instance_id = %s ORDER BY attempt"
+        return dict(self.cluster.rows(query, run))
+
+    def attempts(self, run: int, task: str) -> list[tuple[str, str]]:
+        """State and flag of each attempt of a task, in order."""
+        query = """SELECT state, flag FROM task_instance WHERE workflow_instance_id = %s AND task_name = %s
+                   ORDER BY attempt"""
+        return list(self.cluster.rows(query, run, task))
+
+    def values(self, run: int, task: str) -> dict[str, str]:
+        """What `${name}` stands for in the latest attempt of a task."""
+        query = """SELECT parameter_values FROM task_instance WHERE workflow_instance_id = %s AND task_name = %s
+                   ORDER BY attempt DESC LIMIT 1"""
+        return dict(json.loads(self.cluster.one(query, run, task)))
+
+    def children(self, run: int) -> list[int]:
+        """The runs under this one, in order."""
+        query = "SELECT id FROM workflow_instance WHERE parent_instance_id = %s ORDER BY child_index, id"
+        return [id_ for (id_,) in self.cluster.rows(query, run)]
+
+
+def _written(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict | list) else value
