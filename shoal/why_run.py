@@ -75,12 +75,12 @@ def why_run(run: RunFacts) -> Why:
 
 def _suspended(run: RunFacts, name: str) -> Why:
     """How to go on with a run that rests."""
-    was = "was paused" if run.state is WorkflowState.PAUSE else "was stopped"
     open_tasks = [task.name for task in run.tasks if _is_open(task)]
     left = f"; {names_of(open_tasks)} would run then" if open_tasks else ""
-    because = f" ({run.reason})" if run.reason else ""
+    because = run.reason or "no reason was stored"
     return Why(
-        f"{name} {was}{because}; it goes on when somebody lets it{left}.", f"Let it go on: shoal resume {run.id}"
+        f"{name} has ended as {run.state}: {because}; it goes on when somebody lets it{left}.",
+        f"Let it go on: shoal resume {run.id}",
     )
 
 

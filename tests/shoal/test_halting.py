@@ -32,8 +32,7 @@ tasks:
   - {name: below, type: SUB_PROCESS, params: {workflow: stuck}}
 ---
 name: stuck
-worker_group: nobody
-tasks: [{name: only, type: FAKE}]
+tasks: [{name: only, type: FAKE, worker_group: nobody}]
 ---
 name: needs
 tasks:
@@ -44,7 +43,7 @@ tasks:
 name: chooses
 params: {size: "1"}
 tasks:
-  - {name: ask, type: SWITCH, params: {branches: [{when: "${size} > 5", to: [big]}], default: [small]}}
+  - {name: ask, type: SWITCH, params: {cases: [{when: "${size} > 5", then: [big]}], default: [small]}}
   - {name: big, type: FAKE, after: [ask]}
   - {name: after_big, type: FAKE, after: [big]}
   - {name: small, type: FAKE, after: [ask]}
@@ -54,7 +53,9 @@ tasks:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shoal(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CommandLine]:
+async def shoal(
+    postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[CommandLine]:
     """The command line at a cluster."""
     async with live_cluster(postgres_server, tmp_path_factory.mktemp("halting"), WORKFLOWS) as made:
         yield made
@@ -96,7 +97,7 @@ async def test_a_paused_run_lets_what_runs_finish_and_goes_on_when_it_is_resumed
     gate.touch()
     await eventually(lambda: _is(shoal, run, "PAUSE"), within_s=10)
     why, shown, stopped = await shoal.each(f"why {run}", f"show {run}", f"stop {run}")
-    assert "was paused; it goes on when somebody lets it; second would run then." in why.out
+    assert "has ended as PAUSE: it was paused; it goes on when somebody lets it; second would run then." in why.out
     assert f"→ Let it go on: shoal resume {run}" in why.out
     assert "‖ PAUSE" in shown.out
     assert f"Let it go on: shoal resume {run}" in shown.out
@@ -112,7 +113,9 @@ async def test_a_stopped_run_kills_what_runs_and_goes_on_when_it_is_resumed(shoa
     stopped = await shoal("stop", run, "--wait", "--json")
     assert (stopped.code, stopped.json["state"], stopped.json["run_id"]) == (0, "STOP", run)
     why, shown, task = await shoal.each(f"why {run}", f"show {run}", f"why {run}/first")
-    assert "was stopped; it goes on when somebody lets it; second, first would run then." in why.out
+    assert (
+        "has ended as STOP: it was stopped; it goes on when somebody lets it; first, second would run then." in why.out
+    )
     assert "■ KILL" in shown.out
     assert "first has ended as KILL" in task.out
     gate.touch()
