@@ -87,7 +87,7 @@ def _suspended(run: RunFacts, name: str) -> Why:
 def _is_open(task: TaskFacts) -> bool:
     """Whether a task would run if its run, which rests, went on."""
     if task.state is None:
-        return task.standing in (None, Unbegun.NOT_BEGUN)
+        return task.standing is Unbegun.NOT_BEGUN
     return task.state in (TaskState.PAUSE, TaskState.KILL, TaskState.NEED_FAULT_TOLERANCE)
 
 
