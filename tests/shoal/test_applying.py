@@ -30,8 +30,6 @@ ITSELF = """\
 name: loop
 tasks: [{name: again, type: DYNAMIC, params: {workflow: loop, lists: [{name: n, value: "1"}]}}]
 """
-    "name: loop\ntasks: [{name: again, type: DYNAMIC, params: {workflow: loop, parameters: [{name: n, value: '1'}]}}]\n"
-)
 
 
 @pytest.fixture
