@@ -8,20 +8,34 @@ import sys
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
+from shutil import copyfile, copytree
 
 import pytest
 
 from dao import schema
 from dao.database import SESSION_SETTINGS, Database
 from dao.errors import BadData
-from model.choices import FailureStrategy, Priority, ReleaseState
+from model.choices import (
+    ExecutionType,
+    FailureStrategy,
+    Flag,
+    Misfire,
+    Priority,
+    ReleaseState,
+    TimeoutStrategy,
+    WarningType,
+)
 from model.errors import Refused, Unavailable
 from model.nodes import NodeKind, NodeState
-from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
+from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 from model.transition_sql import transition_trigger
 from tests.dao.scene import Scene
 
 SQL = Path(schema.__file__).parent.parent / "sql"
+
+NOW = schema.read_scripts().version
+NEXT = NOW + 1
+"""The number of an upgrade that there is not yet."""
 
 State = WorkflowState | TaskState
 
@@ -29,8 +43,8 @@ State = WorkflowState | TaskState
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Our scripts, to which a test may add upgrades."""
-    (tmp_path / "upgrades").mkdir()
-    (tmp_path / "schema.sql").write_text((SQL / "schema.sql").read_text())
+    copytree(SQL / "upgrades", tmp_path / "upgrades")
+    copyfile(SQL / "schema.sql", tmp_path / "schema.sql")
     return tmp_path
 
 
@@ -91,31 +105,31 @@ def test_the_number_in_the_whole_schema_is_that_of_the_last_upgrade() -> None:
 
 async def test_upgrades_run_in_order_and_once(empty_database: Database, folder: Path) -> None:
     await schema.init(empty_database, folder)
-    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a int); INSERT INTO note VALUES (1);")
-    an_upgrade(folder, 3, "add_more", "INSERT INTO note SELECT 2 WHERE EXISTS (SELECT FROM note WHERE a = 1);")
+    an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a int); INSERT INTO note VALUES (1);")
+    an_upgrade(folder, NEXT + 1, "add_more", "INSERT INTO note SELECT 2 WHERE EXISTS (SELECT FROM note WHERE a = 1);")
     first = await schema.upgrade(empty_database, folder)
     second = await schema.upgrade(empty_database, folder)
-    assert (first.version, first.ran, second.ran) == (3, ("add_note", "add_more"), ())
+    assert (first.version, first.ran, second.ran) == (NEXT + 1, ("add_note", "add_more"), ())
     assert await Scene(empty_database).sql("SELECT a FROM note ORDER BY a") == [1, 2]
     await schema.check(empty_database, folder)
 
 
 async def test_a_script_that_fails_leaves_nothing_of_itself(empty_database: Database, folder: Path) -> None:
     await schema.init(empty_database, folder)
-    an_upgrade(folder, 2, "good", "CREATE TABLE good (a int);")
-    an_upgrade(folder, 3, "broken", "CREATE TABLE half (a int); SELECT 1 / 0;")
+    an_upgrade(folder, NEXT, "good", "CREATE TABLE good (a int);")
+    an_upgrade(folder, NEXT + 1, "broken", "CREATE TABLE half (a int); SELECT 1 / 0;")
     with pytest.raises(Refused, match=r"does not take broken\.sql, which was undone: division by zero"):
         await schema.upgrade(empty_database, folder)
     scene = Scene(empty_database)
     assert await scene.sql("SELECT to_regclass('good') IS NOT NULL, to_regclass('half') IS NOT NULL") == [(True, False)]
-    assert await scene.sql("SELECT max(version) FROM schema_version") == [2]
+    assert await scene.sql("SELECT max(version) FROM schema_version") == [NEXT]
 
 
 async def test_a_script_may_take_longer_than_our_statements(
     empty_database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await schema.init(empty_database, folder)
-    an_upgrade(folder, 2, "slow", "SELECT pg_sleep(0.5);")
+    an_upgrade(folder, NEXT, "slow", "SELECT pg_sleep(0.5);")
     monkeypatch.setattr("dao.database.SESSION_SETTINGS", {**SESSION_SETTINGS, "statement_timeout": "100ms"})
     hasty = Database(empty_database.url, application_name="hasty")
     try:
@@ -128,15 +142,15 @@ async def test_a_script_may_take_longer_than_our_statements(
 
 async def test_a_script_that_was_changed_after_it_ran_is_said(empty_database: Database, folder: Path) -> None:
     await schema.init(empty_database, folder)
-    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a int);")
+    an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a int);")
     await schema.upgrade(empty_database, folder)
-    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a bigint);")
+    an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a bigint);")
     assert (await schema.upgrade(empty_database, folder)).changed == ("add_note",)
 
 
 def test_a_gap_in_the_numbers_of_the_upgrades_is_refused(folder: Path) -> None:
-    an_upgrade(folder, 3, "too_far", "")
-    with pytest.raises(ValueError, match="must be named 0002_what_it_does"):
+    an_upgrade(folder, NEXT + 1, "too_far", "")
+    with pytest.raises(ValueError, match=f"must be named {NEXT:04}_what_it_does"):
         schema.read_scripts(folder)
 
 
@@ -151,8 +165,8 @@ async def test_a_missing_schema_is_told_with_its_cure(empty_database: Database) 
 
 
 async def test_an_older_schema_is_told_with_its_cure(database: Database, folder: Path) -> None:
-    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a int);")
-    with pytest.raises(Refused, match="has schema version 1, this program needs 2; run `shoal db upgrade`"):
+    an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a int);")
+    with pytest.raises(Refused, match=f"has schema version {NOW}, this program needs {NEXT}; run `shoal db upgrade`"):
         await schema.check(database, folder)
 
 
@@ -162,7 +176,7 @@ async def test_an_older_schema_is_told_with_its_cure(database: Database, folder:
 async def test_a_newer_schema_is_told_with_its_cure(database: Database, program: str, cure: str) -> None:
     await Scene(database).sql(f"INSERT INTO schema_version (version, name, program) VALUES (99, 'future', {program})")
     for ask in (schema.check, schema.upgrade):
-        with pytest.raises(Refused, match=f"has schema version 99, this program knows only 1; {cure}"):
+        with pytest.raises(Refused, match=f"has schema version 99, this program knows only {NOW}; {cure}"):
             await ask(database)
 
 
@@ -174,7 +188,13 @@ async def test_a_newer_schema_is_told_with_its_cure(database: Database, program:
     [
         ("workflow_instance", "state", WorkflowState),
         ("workflow_instance", "failure_strategy", FailureStrategy),
+        ("workflow_instance", "execution_type", ExecutionType),
+        ("workflow_instance", "warning_type", WarningType),
         ("task_instance", "state", TaskState),
+        ("task_instance", "flag", Flag),
+        ("task_instance", "wait_reason", WaitReason),
+        ("task_instance", "timeout_strategy", TimeoutStrategy),
+        ("schedule", "misfire", Misfire),
         ("node", "state", NodeState),
         ("node", "kind", NodeKind),
         ("workflow_definition", "release_state", ReleaseState),

@@ -16,9 +16,21 @@ from model.states import TaskState
 from tests.dao.scene import Scene, new_task
 
 
-async def kill(scene: Scene, *instances: WorkflowInstanceId, master: Me) -> list[TaskEnd]:
+async def halt(
+    scene: Scene, *instances: WorkflowInstanceId, master: Me, state: TaskState = TaskState.KILL
+) -> list[TaskEnd]:
     async with scene.writing() as connection:
-        return await task_instances.kill(connection, instances, master.epoch)
+        halts = dict.fromkeys(instances, (state, "so it was asked"))
+        return await task_instances.halt(connection, halts, master.epoch)
+
+
+async def kill(scene: Scene, *instances: WorkflowInstanceId, master: Me) -> list[TaskEnd]:
+    """As a master kills: what waits ends, what runs is asked for."""
+    async with scene.writing() as connection:
+        halts = dict.fromkeys(instances, (TaskState.KILL, "so it was asked"))
+        ends = await task_instances.halt(connection, halts, master.epoch)
+        await task_instances.ask_kill(connection, instances, master.epoch)
+    return ends
 
 
 async def mark_lost(scene: Scene, limit: int = 100) -> int:
