@@ -29,8 +29,10 @@ from model.errors import Refused, Unavailable
 from model.nodes import NodeKind, NodeState
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 from model.transition_sql import transition_trigger
+from tests.dao.catalog import catalog
 from tests.dao.scene import Scene
 
+OLDEST = Path(__file__).parent / "schema_1.sql"
 SQL = Path(schema.__file__).parent.parent / "sql"
 
 NOW = schema.read_scripts().version
@@ -45,6 +47,14 @@ def folder(tmp_path: Path) -> Path:
     """Our scripts, to which a test may add upgrades."""
     copytree(SQL / "upgrades", tmp_path / "upgrades")
     copyfile(SQL / "schema.sql", tmp_path / "schema.sql")
+    return tmp_path
+
+
+@pytest.fixture
+def oldest(tmp_path: Path) -> Path:
+    """The scripts as they were first released: `schema_1.sql` is the whole schema of then."""
+    (tmp_path / "upgrades").mkdir()
+    copyfile(OLDEST, tmp_path / "schema.sql")
     return tmp_path
 
 
@@ -101,6 +111,40 @@ def test_the_number_in_the_whole_schema_is_that_of_the_last_upgrade() -> None:
 
 
 # ------------------------------------------------------------------------------------------- brought up to date
+
+
+async def test_an_old_database_brought_up_to_date_is_the_same_as_a_new_one(
+    empty_database: Database, database: Database, oldest: Path
+) -> None:
+    old, new = Scene(empty_database), Scene(database)
+    await schema.init(empty_database, oldest)
+    assert not await old.sql("SELECT FROM pg_tables WHERE tablename = 'task_cache'"), "it is an old one"
+    assert (await schema.upgrade(empty_database)).version == NOW
+    upgraded, made = await catalog(old), await catalog(new)
+    for part, wanted in made.items():
+        assert upgraded[part] == wanted, part
+
+
+async def test_an_upgrade_keeps_what_stands_in_an_old_database(empty_database: Database, oldest: Path) -> None:
+    old = Scene(empty_database)
+    await schema.init(empty_database, oldest)
+    await old.sql("INSERT INTO command (type, workflow_code, priority) VALUES ('START_PROCESS', 1001, 'low')")
+    await old.sql(
+        "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
+        "failure_strategy, priority, worker_group) VALUES (1, 1, 1, 'RUNNING_EXECUTION', 1, 'END', 'LOW', 'g')"
+    )
+    await old.sql(
+        "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
+        "workflow_priority, task_priority) VALUES (1, 1, 'a', 'FAKE', 'QUEUED', 'g', 'LOW', 'LOW')"
+    )
+    await schema.upgrade(empty_database)
+    assert await old.sql("SELECT type, workflow_code, priority_rank, dry_run FROM command") == [
+        ("START_PROCESS", 1001, 3, False)
+    ]
+    assert await old.sql("SELECT state, execution_type, run_times, time_zone FROM workflow_instance") == [
+        ("RUNNING_EXECUTION", "PARALLEL", 1, "UTC")
+    ]
+    assert await old.sql("SELECT state, flag, dry_run FROM task_instance") == [("QUEUED", "YES", False)]
 
 
 async def test_upgrades_run_in_order_and_once(empty_database: Database, folder: Path) -> None:
