@@ -30,7 +30,7 @@ $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
 	$(PIP) install --quiet --require-hashes -r requirements-dev.lock
 	@touch $@
 
-servers: ## Install ZooKeeper and PostgreSQL for the tests, if they are missing and apt-get may.
+servers: ## Install ZooKeeper, PostgreSQL and MariaDB for the tests, if they are missing and apt-get may.
 	@tests/servers/install
 
 demo: setup ## Three masters, two workers, one killed half way: nothing lost, nothing twice.

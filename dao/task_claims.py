@@ -45,6 +45,7 @@ class ClaimedTask:
     dry_run: bool = False
     tenant: str | None = None
     parameter_types: str | None = None
+    environment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ class Report:
 
 _COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
               t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'),
-              i.schedule_time, i.time_zone, t.timeout_s, t.timeout_strategy, t.dry_run, t.tenant, t.parameter_types"""
+              i.schedule_time, i.time_zone, t.timeout_s, t.timeout_strategy, t.dry_run, t.tenant, t.parameter_types,
+              t.environment"""
 # Per group, so that each walks its own stretch of the index in order of priority; the outer LIMIT gives back the rest.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import text
@@ -115,15 +115,16 @@ _QUEUE = text("""
 """)
 # Two statements, in this order: a row that a worker is just claiming is skipped by the first, which waits for that
 # claim, and then seen as running by the second, whose snapshot is younger. DEPENDENT waits in the master, and ends as
-# soon as somebody asks.
+# soon as somebody asks; what stands for children ends with them, unless nobody drives its instance any more.
 _HALT = text("""
     UPDATE task_instance t
     SET state = h.state, ended_at = clock_timestamp(), reason = h.reason
-    FROM unnest(CAST(:instances AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]))
-         AS h (instance_id, state, reason)
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
+                CAST(:given_up AS boolean[])) AS h (instance_id, state, reason, given_up)
     JOIN workflow_instance i ON i.id = h.instance_id AND i.master_id = :master
     WHERE t.workflow_instance_id = h.instance_id
-      AND (t.state IN ('QUEUED', 'DELAY_EXECUTION') OR (t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT'))
+      AND (t.state IN ('QUEUED', 'DELAY_EXECUTION')
+           OR (t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL AND (t.task_type = 'DEPENDENT' OR h.given_up)))
     RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
 """)
 _ASK_KILL = text("""
@@ -235,13 +236,20 @@ async def queue(connection: AsyncConnection, tasks: Sequence[NewTask], master: E
 
 
 async def halt(
-    connection: AsyncConnection, halts: Mapping[WorkflowInstanceId, tuple[TaskState, str]], master: Epoch
+    connection: AsyncConnection,
+    halts: Mapping[WorkflowInstanceId, tuple[TaskState, str]],
+    given_up: Collection[WorkflowInstanceId],
+    master: Epoch,
 ) -> list[TaskEnd]:
-    """End what waits or is queued of own instances as PAUSE or KILL, with the reason; those ends."""
+    """End what waits or is queued of own instances as PAUSE or KILL, with the reason; those ends.
+
+    Of those that are `given_up` also whatever lives in the master: nobody will end that.
+    """
     values = {
         "instances": list(halts),
         "states": [state for state, _ in halts.values()],
         "reasons": [reason for _, reason in halts.values()],
+        "given_up": [id_ in given_up for id_ in halts],
         "master": master,
     }
     return [

@@ -18,7 +18,7 @@ from model.choices import ExecutionType
 from model.command_moves import COMMAND_MOVES, CommandType, why_not
 from model.commands import CommandRow, Move, RecoverSerialWait
 from model.errors import NotFound, Refused
-from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import TaskAttempt
 from model.states import TaskState, WorkflowState
 
@@ -75,17 +75,29 @@ class Mover:
     async def next_in_line(self, rows: Sequence[tuple[CommandRow, RecoverSerialWait]], work: BatchWork) -> None:
         """Let the oldest waiting run of each workflow go on, if none is before it."""
         line = await serial_line.lock(work.connection, {command.workflow_code for _, command in rows})
-        gone_on: set[WorkflowInstanceId] = set()
+        called: set[WorkflowCode] = set()
         for row, command in rows:
             own = [each for each in line if each.workflow_code == command.workflow_code]
             waiting = [each.id for each in own if each.state is W.SERIAL_WAIT]
-            if not waiting or len(waiting) < len(own) or waiting[0] in gone_on:
-                work.done(row)
-                continue
-            gone_on.add(waiting[0])
-            locked = await instance_moves.lock(work.connection, waiting[:1])
-            await self._go_on(locked[waiting[0]], Move(row.id, C.RECOVER_SERIAL_WAIT, waiting[0]), work)
-            work.done(row, waiting[0])
+            next_one = None
+            if waiting and len(waiting) == len(own) and command.workflow_code not in called:
+                called.add(command.workflow_code)
+                next_one = await self._first_that_waits(waiting, work)
+            if next_one is not None:
+                try:
+                    await self._go_on(next_one, Move(row.id, C.RECOVER_SERIAL_WAIT, next_one.id), work)
+                except Refused as error:
+                    work.refuse(row, str(error), next_one.id)
+                    continue
+            work.done(row, next_one.id if next_one else None)
+
+    async def _first_that_waits(self, waiting: Sequence[WorkflowInstanceId], work: BatchWork) -> Locked | None:
+        """The oldest that still does, now that its row is held: a pause or stop may have come in between."""
+        for id_ in waiting:
+            locked = (await instance_moves.lock(work.connection, [id_]))[id_]
+            if locked.state is W.SERIAL_WAIT:
+                return locked
+        return None
 
     async def _go_on(self, instance: Locked, move: Move, work: BatchWork) -> None:
         """Make an instance run, as our own. Raises `Refused`, having changed nothing."""

@@ -127,7 +127,8 @@ class Writes:
     ) -> bool:
         """End what waits, ask for the end of what runs; the runnables hear at once what is over. Whether workers
         are asked."""
-        for end in await task_instances.halt(connection, halts, master):
+        given_up = {id_ for id_ in halts if self._halting[id_] is None}
+        for end in await task_instances.halt(connection, halts, given_up, master):
             runnable = self._halting[end.workflow_instance_id]
             if runnable is not None:
                 self.add(runnable, runnable.handle(TaskFinished(end.code, end.attempt, end.state)))

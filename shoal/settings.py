@@ -24,6 +24,7 @@ from master.settings import MasterSettings
 from model.errors import Refused
 from model.timing import Timing
 from shoal.embedded.server import default_folder
+from shoal.keys import SecretSettings
 from worker.settings import WorkerSettings
 
 
@@ -55,6 +56,7 @@ class Settings(BaseSettings):
     timing: Timing = Timing()
     master: MasterSettings = MasterSettings()
     worker: WorkerSettings = WorkerSettings()
+    secrets: SecretSettings = SecretSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -50,6 +50,6 @@ def _text(value: Any) -> str:
         case SecretStr():
             return "***"
         case tuple():
-            return ", ".join(map(str, value))
+            return ", ".join(map(_text, value)) or "-"
         case _:
             return str(value)

@@ -21,6 +21,7 @@ from model.nodes import NodeKind
 from shoal import sample
 from shoal.embedded.place import private_folder
 from shoal.embedded.server import EmbeddedPostgres
+from shoal.keys import own_key_file
 from shoal.local_cluster import Child, LocalCluster
 from shoal.settings import Settings
 from shoal.whereabouts import remove_whereabouts, write_whereabouts
@@ -62,6 +63,7 @@ class Up:
         worker = settings.worker
         drain_s = worker.drain.total_seconds() if "drain" in worker.model_fields_set else WORKER_DRAIN_S
         self._for_children = {"SHOAL_WORKER__DRAIN": str(drain_s)}
+        self._key_file = settings.secrets.key_file
         leave_s = max(settings.master.drain.total_seconds(), drain_s + settings.timing.kill_grace.total_seconds())
         self._patience_s = leave_s + STOP_MARGIN_S
 
@@ -81,7 +83,10 @@ class Up:
             database = Database(url, application_name="shoal-up", connections_max=2)
             running.push_async_callback(database.close)
             await schema.upgrade(database)
-            cluster = LocalCluster(url, private_folder(self._folder / "cluster"), settings=self._for_children)
+            keys = {"SHOAL_SECRETS__KEY_FILE": str((self._key_file or own_key_file(self._folder)).absolute())}
+            cluster = LocalCluster(
+                url, private_folder(self._folder / "cluster"), settings={**self._for_children, **keys}
+            )
             running.push_async_callback(self._stop, cluster)
             await self._start(cluster)
             write_whereabouts(self._folder, url)

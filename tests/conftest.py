@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.zookeeper import ZooKeeperServer
 
@@ -30,6 +31,13 @@ def postgres_server() -> Iterator[PostgresServer]:
         server.create_database(TEMPLATE)
         with server.connect(TEMPLATE) as connection:
             connection.execute(SCHEMA.read_bytes())
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[MariadbServer]:
+    """One MariaDB for the whole run, without databases of ours."""
+    with MariadbServer() as server:
         yield server
 
 

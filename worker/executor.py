@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -23,6 +24,7 @@ from model.states import TaskState
 from model.time_expressions import replace_time_expressions
 from model.zones import zone
 from worker.environment import task_environment
+from worker.named_secrets import NamedSecrets
 from worker.settings import WorkerSettings
 from worker.task_log import LogFile, LogName
 from worker.tasks.catalog import TaskCatalog
@@ -37,7 +39,7 @@ REASON_LENGTH_MAX = 2_000
 class Executor:
     """What all attempts of one worker share: the task types, the launcher, the folders."""
 
-    def __init__(self, settings: WorkerSettings, processes: Launching, epoch: Epoch, secrets: tuple[str, ...]) -> None:
+    def __init__(self, settings: WorkerSettings, processes: Launching, epoch: Epoch, secrets: NamedSecrets) -> None:
         self._catalog = TaskCatalog()
         self._processes = processes
         self._epoch = epoch
@@ -52,7 +54,7 @@ class Executor:
         """Run it to its end. Never raises but for cancellation, which kills what it started."""
         name = LogName(task.day, task.workflow_code, task.workflow_instance_id, task.id)
         folder = _Folder(self._folders / str(task.id))
-        file = LogFile(self._logs, name, bytes_max=self._log_bytes_max, secrets=self._secrets)
+        file = LogFile(self._logs, name, bytes_max=self._log_bytes_max)
         try:
             result = await self._in_time(task, file, folder)
         except Fenced as error:
@@ -63,7 +65,7 @@ class Executor:
         except OSError as error:
             result = TaskResult.failure(_fault(error))
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
-            log.warning("task_raised", task_instance=task.id, type=task.type, error=repr(error))
+            log.warning("task_raised", task_instance=task.id, type=task.type, error=file.masked(repr(error)))
             result = TaskResult.failure(f"{type(error).__name__}: {error}")
         finally:
             try:
@@ -72,7 +74,7 @@ class Executor:
                 log.warning("log_without_its_end", task_instance=task.id, error=str(error))
             if folder.is_made:
                 await asyncio.to_thread(shutil.rmtree, folder.path, ignore_errors=True)
-        return report(task, result.state, result.reason, result.exit_code, result.outputs)
+        return report(task, result.state, file.masked(result.reason), result.exit_code, result.outputs)
 
     async def _in_time(self, task: ClaimedTask, file: LogFile, folder: _Folder) -> TaskResult:
         """The attempt, and what its timeout strategy says when it takes too long.
@@ -145,6 +147,8 @@ class Executor:
                 extra={},
             ),
             types=_types(task),
+            data_source=partial(self._secrets.data_source, hide=file.hide),
+            exports=partial(self._secrets.exports, task.environment) if task.environment else None,
         )
 
 

@@ -12,6 +12,7 @@ from dao import nodes, task_claims
 from dao.listen import Listener
 from dao.notify import EVENT, KILL, TASK, concerns, notify
 from dao.readiness import wait_until_ready
+from dao.vault import Vault
 from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.states import TaskState
@@ -25,6 +26,7 @@ from worker.folder import WorkerFolder
 from worker.launcher.client import Launcher
 from worker.launcher.prctl import hide_from_own_user
 from worker.log_service import LogService
+from worker.named_secrets import NamedSecrets
 from worker.pulse import Pulse
 from worker.settings import WorkerSettings
 
@@ -37,6 +39,7 @@ class Worker:
     Args:
         database_url: PostgreSQL with the schema of this program's version.
         registry_url: ZooKeeper, or PostgreSQL.
+        vault: opens the data sources and environments that its tasks name.
         connect_timeout_s: how long to try for servers that are away at start.
         joined: called with its address once it takes tasks.
     """
@@ -47,6 +50,7 @@ class Worker:
         registry_url: str,
         timing: Timing,
         settings: WorkerSettings,
+        vault: Vault,
         *,
         connect_timeout_s: float,
         joined: Callable[[str], None] = lambda _address: None,
@@ -55,6 +59,7 @@ class Worker:
         self._registry_url = registry_url
         self._timing = timing
         self._settings = settings
+        self._vault = vault
         self._connect_timeout_s = connect_timeout_s
         self._joined = joined
 
@@ -94,7 +99,7 @@ class Worker:
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
         launcher = Launcher(grace_s=self._timing.kill_grace.total_seconds())
-        executor = Executor(self._settings, launcher, life.me.epoch, secrets=())
+        executor = Executor(self._settings, launcher, life.me.epoch, NamedSecrets(life.database, self._vault))
         exchange = Exchange(life, executor, self._settings)
         pulse = Pulse(life, registry, launcher, self._timing, self._settings, exchange)
         try:

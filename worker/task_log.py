@@ -70,6 +70,7 @@ class LogFile:
         self._root = root
         self._name = name
         self._bytes_max = bytes_max
+        self._secrets = tuple(secrets)
         self._masking = Masking(secrets)
         self._fd: int | None = None
         self._size = 0
@@ -85,6 +86,18 @@ class LogFile:
             OSError: the log cannot be written (disk full, a link in its path).
         """
         self._append(self._masking.feed(text.encode() if isinstance(text, str) else text))
+
+    def hide(self, secret: str) -> None:
+        """From here on this is a secret too. What the masking held back until now is written first."""
+        self._append(self._masking.finish())
+        self._secrets = (*self._secrets, secret)
+        self._masking = Masking(self._secrets)
+
+    def masked(self, text: str) -> str:
+        """`text` as the log would show it: for what is said of the task elsewhere."""
+        masking = Masking(self._secrets)
+        shown = masking.feed(text.encode(errors="replace")) + masking.finish()
+        return shown.decode(errors="replace")
 
     def last_line(self) -> str:
         """The last line that is not blank; empty if there is none or it has more than 200 bytes."""

@@ -14,7 +14,22 @@ from typing import Annotated
 import typer
 
 from model.errors import NotFound, Refused, ShoalError, Unavailable
-from shoal.cli import cluster, config, database, errors, next_fires, queue, roles, runs, schedules, why, workflows
+from shoal.cli import (
+    cluster,
+    config,
+    data_sources,
+    database,
+    environments,
+    errors,
+    next_fires,
+    queue,
+    roles,
+    runs,
+    schedules,
+    secrets,
+    why,
+    workflows,
+)
 from shoal.version import shoal_version
 
 EXIT_FAILED = 1
@@ -29,7 +44,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Shoal: a workflow scheduler without a leader. `shoal up` starts everything on this machine.",
 )
-for module in (roles, workflows, runs, why, schedules, next_fires, queue, cluster, errors, database, config):
+for module in (
+    roles,
+    workflows,
+    runs,
+    why,
+    schedules,
+    next_fires,
+    queue,
+    cluster,
+    errors,
+    data_sources,
+    environments,
+    secrets,
+    database,
+    config,
+):
     module.add_to(app)
 
 

@@ -43,12 +43,19 @@ class Call:
         return self.settings_with({})
 
     def settings_with(self, flags: dict[str, Any]) -> Settings:
-        """The settings with `flags` on top, and below them the database of a running `shoal up`. Raises `Refused`."""
+        """The settings with `flags` on top, and below them the database and keys of a running `shoal up`.
+
+        Raises `Refused`.
+        """
+        from shoal.keys import FILE_NAME
         from shoal.whereabouts import read_whereabouts
 
         settings = self.own_settings(flags)
         if settings.database_url is None and (running := read_whereabouts(settings.data_folder)) is not None:
-            settings = self.own_settings({**flags, "database_url": running.database_url})
+            of_up: dict[str, Any] = {"database_url": running.database_url}
+            if settings.secrets.key_file is None:
+                of_up["secrets"] = {"key_file": settings.data_folder / FILE_NAME}
+            settings = self.own_settings({**flags, **of_up})
         return settings
 
     def own_settings(self, flags: dict[str, Any]) -> Settings:

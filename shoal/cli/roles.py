@@ -104,6 +104,7 @@ async def worker(
     folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders lie.")] = None,
 ) -> None:
     """Run one worker. SIGTERM lets its tasks end first, for a while; a second one ends it at once."""
+    from shoal.keys import open_vault
     from shoal.logging import configure_logging
     from shoal.process import until_stopped
     from worker.server import Worker
@@ -117,6 +118,7 @@ async def worker(
         settings.registry(),
         settings.timing,
         settings.worker,
+        open_vault(settings.secrets),
         connect_timeout_s=settings.connect_timeout_s,
         joined=lambda _address: started.set(),
     )

@@ -13,10 +13,11 @@ from tests.servers.postgres import PostgresServer
 
 _STARTER = """
 import os, sys
+from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.zookeeper import ZooKeeperServer
-postgres, zookeeper = PostgresServer(), ZooKeeperServer()
-print(postgres._child.pid, zookeeper._child.pid, postgres._folder.path, zookeeper._folder.path, flush=True)
+servers = PostgresServer(), ZooKeeperServer(), MariadbServer()
+print(*(server._child.pid for server in servers), *(server._folder.path for server in servers), flush=True)
 sys.stdin.read()
 """
 
@@ -33,10 +34,10 @@ async def test_servers_and_folders_go_when_their_process_is_killed() -> None:
         [sys.executable, "-c", _STARTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert starter.stdout is not None
-    postgres, zookeeper, *folders = starter.stdout.readline().split()
+    postgres, zookeeper, mariadb, *folders = starter.stdout.readline().split()
     backends = psutil.Process(int(postgres)).children(recursive=True)
     assert len(backends) > 3
-    pids = [int(postgres), int(zookeeper), *(backend.pid for backend in backends)]
+    pids = [int(postgres), int(zookeeper), int(mariadb), *(backend.pid for backend in backends)]
     starter.kill()
     starter.communicate()
     await eventually(lambda: all(map(_ended, pids)), within_s=5)

@@ -50,13 +50,15 @@ class CommandLine:
         own = {"SHOAL_FOLDER": str(NOTHING), **({"SHOAL_DATABASE_URL": database_url} if database_url else {})}
         return cls({**clean, "COLUMNS": "200", **own, **more})
 
-    async def start(self, *arguments: str, cwd: Path | None = None) -> asyncio.subprocess.Process:
+    async def start(
+        self, *arguments: str, cwd: Path | None = None, stdin: int = asyncio.subprocess.DEVNULL
+    ) -> asyncio.subprocess.Process:
         """Start a verb."""
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "shoal", *arguments),
             env=dict(self.environment),
             cwd=cwd,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=stdin,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )

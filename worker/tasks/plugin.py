@@ -69,6 +69,7 @@ class TaskContext:
 
     `attempt` counts from 1. `values` is what each `${name}` stands for; they are already put into the parameters.
     `types` says which of them are no VARCHAR. `data_source` gives the URL of a named data source, with its password.
+    `exports` gives the bash script of the environment that the task asks for; None if it asks for none.
     """
 
     workflow_instance_id: WorkflowInstanceId
@@ -82,6 +83,7 @@ class TaskContext:
     make_environment: Callable[[], Mapping[str, str]]
     types: Mapping[str, ParameterType] = field(default_factory=dict)
     data_source: Callable[[str], Awaitable[str]] | None = None
+    exports: Callable[[], Awaitable[str]] | None = None
 
     @cached_property
     def folder(self) -> Path:

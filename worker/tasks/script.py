@@ -1,4 +1,9 @@
-"""What SHELL and PYTHON share: a script in a file of the task's folder, run by an interpreter to its exit code."""
+"""What SHELL and PYTHON share: a script in a file of the task's folder, run by an interpreter to its exit code.
+
+The task's environment, if it asks for one, is sourced by bash first, from a file of its own that is gone before the
+interpreter starts. What the environment's script prints is dropped: it may hold secrets (a `set -x`, a complaint of
+bash about the line of a password).
+"""
 
 from __future__ import annotations
 
@@ -32,6 +37,16 @@ def parameter_variable(name: str) -> str:
     return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
+EXPORTS_FILE = "environment.sh"
+
+_SOURCE_FIRST = """
+source "$0" > /dev/null 2>&1 < /dev/null || exit
+{ set +x; } 2> /dev/null
+rm -- "$0" && exec "$@"
+"""
+"""Run by `bash -c`. Only paths are arguments. The file stays when the environment fails, or ends bash: so we know."""
+
+
 async def run_script(interpreter: list[str], file_name: str, script: str, context: TaskContext) -> TaskResult:
     """Write the script into the task's private folder and run it there.
 
@@ -43,20 +58,32 @@ async def run_script(interpreter: list[str], file_name: str, script: str, contex
         CannotStart: there is no such interpreter.
         Refused: it printed values that exceed the limits (`worker/tasks/printed_values.py`).
     """
-    path = _write_script(context.folder, file_name, script)
+    path = _write_script(context.folder, file_name, script, 0o700)
+    exports = context.folder / EXPORTS_FILE
+    command = [*interpreter, str(path)]
+    if context.exports is not None:
+        _write_script(context.folder, EXPORTS_FILE, await context.exports(), 0o600)
+        command = ["bash", "-c", _SOURCE_FIRST, str(exports), *command]
     variables = {
         parameter_variable(name): value
         for name, value in context.values.items()
         if len(value.encode()) <= VARIABLE_BYTES_MAX
     }
-    return await run_process([*interpreter, str(path)], context, variables)
+    result = await run_process(command, context, variables)
+    if context.exports is not None and exports.exists():
+        return TaskResult.failure(
+            f"the task's environment failed with exit code {result.exit_code}, so the task itself did not begin; what "
+            f"the environment's script prints is not logged, since it may hold secrets: run it by hand",
+            result.exit_code or None,
+        )
+    return result
 
 
-def _write_script(folder: Path, name: str, script: str) -> Path:
+def _write_script(folder: Path, name: str, script: str, mode: int) -> Path:
     path = folder / name
     path.unlink(missing_ok=True)
     # Never through a link: a worker that runs as root would follow one that the task's tenant had put there.
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o700)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with os.fdopen(fd, "w", encoding="utf-8") as file:
         file.write(script)
     return path

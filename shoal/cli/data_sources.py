@@ -1,0 +1,105 @@
+"""`shoal datasources`, `shoal datasource set/test/remove`: databases for SQL and PROCEDURE tasks."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from shoal.cli.call import Call
+from shoal.cli.verbs import verb
+
+Name = Annotated[str, typer.Argument(help="The data source's name.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `datasource`, and `datasources`."""
+    group = typer.Typer(no_args_is_help=True, help="Databases for SQL and PROCEDURE tasks.")
+    verb(group, "shoal datasource set shop < url.txt", "shoal datasource set files duckdb:////srv/shop.db", name="set")(
+        put
+    )
+    verb(group, "shoal datasource test shop")(test)
+    verb(group, "shoal datasource remove shop")(remove)
+    app.add_typer(group, name="datasource")
+    verb(app, "shoal datasources")(datasources)
+
+
+async def put(
+    call: Call,
+    name: Name,
+    url: Annotated[
+        str, typer.Argument(help="Such as postgresql://ada:secret@db/shop; - or none: from standard input.")
+    ] = "-",
+) -> None:
+    """Save or replace a data source. A URL with a password comes from standard input, or is asked for."""
+    from dao import data_sources
+    from dao.data_source_url import parse_data_source_url, secrets_of
+    from model.errors import Refused
+    from shoal.cli.answer import hint, print_json, say
+    from shoal.cli.secrets import read_secret
+    from shoal.keys import open_vault
+
+    if url != "-" and secrets_of(parse_data_source_url(url)):
+        raise Refused(
+            "the URL holds a password, and everybody on this machine can read the arguments of a command: "
+            f"say `shoal datasource set {name}` and give it on standard input"
+        )
+    given = read_secret("URL") if url == "-" else url
+    async with call.asking() as ask, ask.database.writing() as connection:
+        shown = await data_sources.put(connection, name, given.strip(), open_vault(call.settings.secrets))
+    if call.as_json:
+        print_json({"name": name, "url": shown})
+        return
+    say(f'Data source "{name}" is saved: {shown}')
+    hint(f"Try it: shoal datasource test {name}")
+
+
+async def test(call: Call, name: Name) -> None:
+    """Connect to a data source from here, and ask for the number 1. A worker may stand elsewhere in the network."""
+    from dao import data_sources
+    from shoal.cli.answer import print_json, say
+    from shoal.keys import open_vault
+    from worker.statements.session import in_session
+
+    async with call.asking() as ask:
+        url = await data_sources.url_of(ask.connection, name, open_vault(call.settings.secrets))
+    kind = await in_session(name, url, lambda session: session.ask_for_one())
+    if call.as_json:
+        print_json({"name": name, "answers": True})
+        return
+    say(f'Data source "{name}" answers ({kind}).')
+
+
+async def remove(call: Call, name: Name) -> None:
+    """Forget a data source. Tasks that name it fail from then on."""
+    from dao import data_sources
+    from shoal.cli.answer import print_json, say
+
+    async with call.asking() as ask, ask.database.writing() as connection:
+        await data_sources.remove(connection, name)
+    if call.as_json:
+        print_json({"name": name})
+        return
+    say(f'Data source "{name}" is removed.')
+
+
+async def datasources(call: Call) -> None:
+    """List the data sources, without their passwords, each with the key that encrypts it."""
+    from dao import data_sources
+    from shoal.cli.answer import Column, hint, json_fields, print_json, say, table
+    from shoal.words import when
+
+    async with call.asking() as ask:
+        found = await data_sources.all_data_sources(ask.connection)
+    if call.as_json:
+        print_json([json_fields(asdict(each)) for each in found])
+        return
+    if not found:
+        say("There is no data source yet.")
+        hint("Save one: shoal datasource set NAME")
+        return
+    columns = [Column("DATA SOURCE"), Column("URL"), Column("KEY", keep=0), Column("CHANGED", keep=1, right=True)]
+    rows = [(each.name, each.url, each.key_id, when(each.updated_at, ask.now, utc=call.utc)) for each in found]
+    table(columns, rows)
+    hint(f"Try one: shoal datasource test {found[0].name}")

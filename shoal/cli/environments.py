@@ -1,0 +1,84 @@
+"""`shoal environments`, `shoal environment set/remove`: scripts of exports for SHELL and PYTHON tasks.
+
+There is no verb that shows a script: it may hold secrets. Keep its source where you keep other secrets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.call import Call
+from shoal.cli.verbs import verb
+
+Name = Annotated[str, typer.Argument(help="The environment's name.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `environment`, and `environments`."""
+    group = typer.Typer(no_args_is_help=True, help="Scripts of exports, run before SHELL and PYTHON tasks.")
+    verb(group, "shoal environment set spark spark.sh", "shoal environment set spark < spark.sh", name="set")(put)
+    verb(group, "shoal environment remove spark")(remove)
+    app.add_typer(group, name="environment")
+    verb(app, "shoal environments")(environments)
+
+
+async def put(
+    call: Call,
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="A bash script; - or none: from standard input.")] = Path("-"),
+) -> None:
+    """Save or replace an environment: a bash script of exports."""
+    from dao import environments as rows
+    from model.errors import Refused
+    from shoal.cli.answer import hint, print_json, say
+    from shoal.cli.secrets import read_secret
+    from shoal.keys import open_vault
+
+    try:
+        script = read_secret("script") if str(file) == "-" else file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"the script {file} cannot be read as UTF-8 text ({error.__class__.__name__})") from None
+    async with call.asking() as ask, ask.database.writing() as connection:
+        await rows.put(connection, name, script, open_vault(call.settings.secrets))
+    if call.as_json:
+        print_json({"name": name})
+        return
+    say(f'Environment "{name}" is saved.')
+    hint(f"Use it in a task: environment: {name}")
+
+
+async def remove(call: Call, name: Name) -> None:
+    """Forget an environment. Tasks that name it fail from then on."""
+    from dao import environments as rows
+    from shoal.cli.answer import print_json, say
+
+    async with call.asking() as ask, ask.database.writing() as connection:
+        await rows.remove(connection, name)
+    if call.as_json:
+        print_json({"name": name})
+        return
+    say(f'Environment "{name}" is removed.')
+
+
+async def environments(call: Call) -> None:
+    """List the environments, each with the key that encrypts it; their scripts are never shown."""
+    from dao import environments as rows
+    from shoal.cli.answer import Column, hint, json_fields, print_json, say, table
+    from shoal.words import when
+
+    async with call.asking() as ask:
+        found = await rows.all_environments(ask.connection)
+    if call.as_json:
+        print_json([json_fields(asdict(each)) for each in found])
+        return
+    if not found:
+        say("There is no environment yet.")
+        hint("Save one: shoal environment set NAME FILE")
+        return
+    columns = [Column("ENVIRONMENT"), Column("KEY", keep=0), Column("CHANGED", keep=1, right=True)]
+    table(columns, [(each.name, each.key_id, when(each.updated_at, ask.now, utc=call.utc)) for each in found])
+    hint("Use one in a task: environment: NAME")

@@ -1,0 +1,78 @@
+"""`shoal secrets add-key/rotate`: the keys of stored secrets; and how a verb is given a secret."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.call import Call
+from shoal.cli.verbs import verb
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `secrets`."""
+    group = typer.Typer(no_args_is_help=True, help="The keys that encrypt data sources and environments.")
+    verb(group, "shoal secrets add-key /etc/shoal/keys", "shoal secrets add-key")(add_key)
+    verb(group, "shoal secrets rotate")(rotate)
+    app.add_typer(group, name="secrets")
+
+
+def read_secret(what: str) -> str:
+    """A secret from standard input, to its end; from a terminal one line, not shown. Raises `Refused`."""
+    from model.errors import Refused
+
+    if sys.stdin.isatty():
+        return str(typer.prompt(what, hide_input=True))
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise Refused(f"the {what} on standard input is no UTF-8 text") from None
+
+
+async def add_key(
+    call: Call,
+    file: Annotated[Path | None, typer.Argument(help="The key file; none: secrets.key_file of the settings.")] = None,
+) -> None:
+    """Make a new key and put it before the others in a key file, which is made if it is not there. It is never shown.
+
+    From then on it encrypts. Give the file to all workers and restart them, then `shoal secrets rotate`.
+    """
+    from model.errors import Refused
+    from shoal.cli.answer import hint, print_json, say
+    from shoal.keys import add_key as add
+
+    path = file or call.settings.secrets.key_file
+    if path is None:
+        raise Refused("no key file is named; say `shoal secrets add-key FILE`, or set secrets.key_file")
+    key_id = add(path)
+    if call.as_json:
+        print_json({"key_id": key_id, "file": str(path)})
+        return
+    say(f"Key {key_id} is the first in {path} now.")
+    hint("Restart the workers with it, then: shoal secrets rotate")
+
+
+async def rotate(call: Call) -> None:
+    """Encrypt all data sources and environments with the first key; all or none. Then older keys are not needed."""
+    from dao import data_sources, environments
+    from model.errors import Refused
+    from shoal.cli.answer import print_json, say
+    from shoal.keys import open_vault
+    from shoal.words import counted
+
+    vault = open_vault(call.settings.secrets)
+    if not vault.key_ids:
+        raise Refused("there is no key; set secrets.keys or secrets.key_file, see docs/data-sources.md")
+    async with call.asking() as ask, ask.database.writing() as connection:
+        sources = await data_sources.rotate(connection, vault)
+        scripts = await environments.rotate(connection, vault)
+    if call.as_json:
+        print_json({"key_id": vault.key_ids[0], "data_sources": sources, "environments": scripts})
+        return
+    say(
+        f"{counted(sources, 'data source')} and {counted(scripts, 'environment')} encrypted anew; "
+        f"all are under key {vault.key_ids[0]}."
+    )

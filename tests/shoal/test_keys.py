@@ -1,0 +1,66 @@
+"""The key file: closed to others, made by itself for `shoal up`, replaced in one step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from dao.vault import key_id_of, new_key
+from model.errors import Refused
+from shoal.keys import SecretSettings, add_key, open_vault, own_key_file, read_key_file
+from shoal.settings import load_settings
+
+
+def test_a_new_key_goes_before_the_others_in_a_file_that_is_ours_alone(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    old = add_key(file)
+    new = add_key(file)
+    assert [key_id_of(key) for key in read_key_file(file)] == [new, old]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [file]
+    assert open_vault(SecretSettings(key_file=file)).key_ids == (new, old)
+
+
+def test_blank_lines_and_comments_are_passed_over(tmp_path: Path) -> None:
+    file = own_key_file(tmp_path)
+    key = file.read_text().strip()
+    file.write_text(f"# made in spring\n\n  {key}  \n")
+    assert read_key_file(file) == [key]
+    assert own_key_file(tmp_path).read_text() == file.read_text()
+
+
+def test_keys_of_the_settings_come_before_those_of_the_file(tmp_path: Path) -> None:
+    first = new_key()
+    settings = SecretSettings(keys=(SecretStr(first),), key_file=own_key_file(tmp_path))
+    assert open_vault(settings).key_ids[0] == key_id_of(first)
+    assert len(open_vault(settings).key_ids) == 2
+    assert open_vault(SecretSettings()).key_ids == ()
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
+def test_a_file_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> None:
+    file = own_key_file(tmp_path)
+    file.chmod(mode)
+    with pytest.raises(Refused, match="can be read by others than its owner; close it with chmod 600"):
+        read_key_file(file)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=r"the key file .*/nix cannot be read \(No such file or directory\)"):
+        read_key_file(tmp_path / "nix")
+    with pytest.raises(Refused, match="cannot be written"):
+        add_key(tmp_path / "nix" / "keys")
+
+
+def test_keys_in_a_variable_are_separated_by_commas_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [new_key(), new_key()]
+    monkeypatch.setenv("SHOAL_SECRETS__KEYS", ", ".join(keys))
+    settings = load_settings()
+    assert open_vault(settings.secrets).key_ids == tuple(map(key_id_of, keys))
+    assert keys[0] not in repr(settings)
+    monkeypatch.setenv("SHOAL_SECRETS__KEYS", "wrong-key")
+    with pytest.raises(Refused) as refused:
+        open_vault(load_settings().secrets)
+    assert "wrong-key" not in str(refused.value)

@@ -1,0 +1,93 @@
+"""Data sources, environments and keys by the command line: nothing secret is ever an argument, or an output."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from tests.shoal.command_line import Answer, CommandLine
+
+PASSWORD = "hunter22"
+
+
+async def _given(shoal: CommandLine, text: str, *arguments: str) -> Answer:
+    """Run a verb with `text` on its standard input."""
+    process = await shoal.start(*arguments, stdin=asyncio.subprocess.PIPE)
+    out, err = await process.communicate(text.encode())
+    return Answer(process.returncode or 0, out.decode(), err.decode())
+
+
+async def test_a_data_source_is_set_listed_tried_and_removed(database_url: str, tmp_path: Path) -> None:
+    shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(tmp_path / "keys"))
+    made = await shoal("secrets", "add-key", "--json")
+    assert made.json["file"] == str(tmp_path / "keys")
+    url = database_url.replace("+psycopg", "")
+    refused = await shoal("datasource", "set", "shop", url)
+    assert (refused.code, "everybody on this machine can read the arguments" in refused.sentence) == (2, True)
+    saved = await _given(shoal, url + "\n", "datasource", "set", "shop")
+    assert saved.out.startswith('Data source "shop" is saved: postgresql+psycopg://shoal:***@127.0.0.1:'), saved.err
+    file, listed, tried, missing = await shoal.each(
+        f"datasource set files duckdb:///{tmp_path}/x.db",
+        "datasources --json",
+        "datasource test shop",
+        "datasource test nix",
+    )
+    assert file.code == 0
+    assert [(each["name"], each["key_id"]) for each in listed.json] == [
+        ("files", made.json["key_id"]),
+        ("shop", made.json["key_id"]),
+    ]
+    assert tried.out == 'Data source "shop" answers (postgresql).\n'
+    assert (missing.code, missing.sentence) == (
+        5,
+        'there is no data source "nix"; `shoal datasources` lists those there are',
+    )
+    table, removed, again = await shoal.each("datasources", "datasource remove shop", "datasource remove shop")
+    assert "DATA SOURCE" in table.out
+    assert (removed.code, again.code) == (0, 5)
+    password = url.partition("shoal:")[2].partition("@")[0]
+    for answer in (refused, saved, file, listed, tried, table):
+        assert password not in answer.out + answer.err
+
+
+async def test_an_environment_is_set_from_a_file_or_standard_input(database_url: str, tmp_path: Path) -> None:
+    shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(tmp_path / "keys"))
+    (tmp_path / "spark.sh").write_text(f"export TOKEN={PASSWORD}\n")
+    none, key, saved, listed, missing = await shoal.each(
+        f"environment set spark {tmp_path}/spark.sh",
+        "secrets add-key",
+        f"environment set spark {tmp_path}/spark.sh",
+        "environments",
+        "environment set x /nonexistent",
+    )
+    assert (none.code, "cannot be read (No such file or directory)" in none.sentence) == (2, True)
+    assert (key.code, saved.code, missing.code) == (0, 0, 2)
+    assert "spark" in listed.out
+    assert (await _given(shoal, "export A=1\n", "environment", "set", "other")).code == 0
+    names, removed, empty = await shoal.each(
+        "environments --json", "environment remove other", "environment remove other"
+    )
+    assert [each["name"] for each in names.json] == ["other", "spark"]
+    assert (removed.code, empty.code) == (0, 5)
+    assert not any(PASSWORD in each.out + each.err for each in (none, key, saved, listed, missing, names))
+
+
+async def test_keys_are_rotated_and_the_old_one_may_go(database_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(file))
+    no_key, *_, new, rotated = await shoal.each(
+        "secrets rotate",
+        "secrets add-key",
+        "datasource set files sqlite:////tmp/x.db",
+        "secrets add-key --json",
+        "secrets rotate",
+    )
+    assert no_key.code == 2
+    assert rotated.out == f"1 data source and 0 environments encrypted anew; all are under key {new.json['key_id']}.\n"
+    first, old = file.read_text().splitlines()
+    file.write_text(f"{old}\n")
+    without_new = await shoal("datasource", "test", "files")
+    assert f"is encrypted with key {new.json['key_id']}, which this process lacks" in without_new.sentence
+    file.write_text(f"{first}\n")
+    assert (await shoal("datasource", "test", "files")).code == 0
+    assert (await CommandLine.at(database_url)("secrets", "rotate")).sentence.startswith("there is no key; set")

@@ -1,0 +1,130 @@
+"""A value never becomes SQL: not in the text that we send, and not in any database."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from model.choices import ParameterType
+from model.errors import Refused
+from model.parameters import replace_references
+from tests.worker.statements.targets import Attempt, Target
+from tests.worker.statements.test_grammar import GRAMMARS, SQLISH
+from worker.statements.binding import Binder, Statement
+from worker.tasks.sql import SqlTask
+
+VALUES = st.one_of(
+    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=50),
+    st.text(st.sampled_from("'\"`\\;-%$?:{}()\n\r\x1a#*/ \u2019\u02bcEe0é\U0001f41f"), max_size=20),
+)
+HOSTILE = (
+    "",
+    " ",
+    "'; DROP TABLE kept; --",
+    "\\'; DROP TABLE kept; #",
+    "\\",
+    "%s%(p)s%%?:1$1@x",
+    "${other}!{other}$${other}",
+    "\x1a\r\n\t",
+    "a\u2028b\ufeff",
+    "bf\u5c27 OR 1=1",
+)
+
+
+def bound(name: str, text: str, values: dict[str, str], **types: ParameterType) -> list[Statement]:
+    return Binder(GRAMMARS[name], values, types).statements(replace_references(text, values, SqlTask.insert))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=VALUES)
+def test_any_text_comes_back_unchanged_from_every_place_and_touches_no_other_row(each: Target, value: str) -> None:
+    _comes_back(each, value)
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_hostile_text_comes_back_unchanged_from_every_place(each: Target, value: str) -> None:
+    _comes_back(each, value)
+
+
+def _comes_back(each: Target, value: str) -> None:
+    each.rows("CREATE TABLE IF NOT EXISTS kept (i integer, x varchar(1000))")
+    each.rows("DELETE FROM kept")
+    each.rows("INSERT INTO kept VALUES (0, 'as it was')")
+    places = {
+        "${v}": value,
+        "'${v}'": value,
+        "'a''${v};--${v}'": f"a'{value};--{value}",
+        "/* ${v} */ ${v}": value,
+        "'$${v}'": "${v}",
+        "CAST(${v} AS char(500))" if each.kind == "mysql" else "CAST('${v}' AS varchar(500))": value,
+        "(SELECT ${v})": value,
+    }
+    if each.kind == "mysql":
+        places['"${v}"'] = value
+    inserts = [f"INSERT INTO kept VALUES ({number}, {place})" for number, place in enumerate(places, 1)]
+    sql = ["UPDATE kept SET x = ${v} WHERE x = '${v}' AND i < 0", *inserts, "SELECT ${v} AS x, '${v}' AS y"]
+    values = {"v": value, "other": "no"}
+    result = asyncio.run(Attempt(each.url, values=values).run(sql=sql))
+    assert result.outputs == {"x": value, "y": value}
+    rows = dict(each.rows("SELECT i, x FROM kept ORDER BY i"))
+    assert rows == {0: "as it was", **dict(enumerate(places.values(), 1))}
+    asyncio.run(Attempt(each.url, values=values).run(sql="DELETE FROM kept WHERE i IN (1, 2) AND x = '${v}'"))
+    assert len(each.rows("SELECT i FROM kept")) == len(places) - 1
+
+
+@pytest.mark.parametrize("mode", ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES", "PIPES_AS_CONCAT,ANSI"])
+@pytest.mark.parametrize("value", HOSTILE)
+async def test_mysql_takes_a_value_as_data_in_every_mode_of_quoting(mysql: Target, mode: str, value: str) -> None:
+    mysql.rows("CREATE TABLE kept (x varchar(1000))")
+    mode_of_session = f"SET SESSION sql_mode = '{mode}'"
+    attempt = Attempt(mysql.url, values={"v": value})
+    await attempt.run(pre_statements=mode_of_session, sql="INSERT INTO kept VALUES (${v}), ('<${v}>')")
+    assert mysql.rows("SELECT x FROM kept") == [(value,), (f"<{value}>",)]
+
+
+@given(
+    text=st.lists(st.sampled_from(["${v}", "$${v}", "'", '"', "`", "$$", "--", "\n", "/*", "*/", ";", "x", "E", " "]))
+)
+@example(["$$", "${v}", "$$"])
+def test_no_value_is_ever_in_the_text_however_broken_that_is(text: list[str]) -> None:
+    value = "'canary'\"`$$*/--\n;"
+    for name in GRAMMARS:
+        try:
+            statements = bound(name, "".join(text), {"v": value})
+        except Refused as error:
+            assert "canary" not in str(error)
+            continue
+        assert not [part for each in statements for part in each.parts if isinstance(part, str) and "canary" in part]
+
+
+@given(text=SQLISH, name=st.sampled_from(sorted(GRAMMARS)))
+def test_a_text_without_references_reaches_the_database_as_it_is(text: str, name: str) -> None:
+    if "!{" in text or "${" in text:
+        return
+    statements = Binder(GRAMMARS[name], {}, {}).statements([text])
+    assert [each.parts for each in statements] in ([], [(text.lstrip(),)])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("postgresql", 'SELECT "${v}"', 'stands inside a quoted name ("${v}"); a name is no value, write !{v}'),
+        ("sqlite", "SELECT [${v}]", "stands inside a quoted name"),
+        ("mysql", "SELECT `${v}`", "stands inside a quoted name"),
+        ("postgresql", "SELECT E'${v}'", "stands inside E'...'; write it in an ordinary literal"),
+        ("postgresql", "SELECT U&'${v}'", "stands inside U&'...'"),
+        ("mysql", "SELECT _latin1'${v}'", "stands inside _latin1'...'"),
+        ("postgresql", "DO $$ BEGIN ${v} END $$", "stands inside $$...$$, where a value could become code"),
+        ("duckdb", "SELECT $x$ ${v} $x$", "stands inside $$...$$"),
+        ("mysql", r"SELECT 'a\n${v}'", "stands in a literal with a backslash"),
+        ("any", "SELECT ${n}", 'parameter "n" is INTEGER and must be a whole number'),
+        ("any", "SELECT 1 WHERE 1 IN (${l})", 'the list "l" is empty'),
+    ],
+)
+def test_a_place_where_nothing_can_be_bound_is_refused_with_the_cure(name: str, text: str, sentence: str) -> None:
+    with pytest.raises(Refused) as refused:
+        bound(name, text, {"v": "x", "n": "x", "l": "[]"}, n=ParameterType.INTEGER, l=ParameterType.LIST)
+    assert sentence in str(refused.value)

@@ -1,0 +1,221 @@
+"""`${name}` in SQL text becomes a bound value: the database gets text and values apart, and never one in the other.
+
+Where it stands decides what is bound:
+
+    WHERE id = ${id}          the value, of its parameter's type
+    WHERE id IN (${ids})      a LIST: one value for each of its items
+    WHERE day = '${day}'      the whole literal is one text value: '%${a}%' works too
+    DATE '${day}'             the same, as CAST(value AS DATE)
+    -- ${day}                 a comment stays as it is
+
+Inside a quoted name, `E'...'` or `$$...$$` no value can be bound: refused. A name of a table or column is no value;
+`!{name}` puts it into the text, if it is nothing but letters, digits and `_`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from model.choices import ParameterType
+from model.errors import Refused
+from model.local_params import typed
+from worker.statements.grammar import Grammar, Kind, Piece
+
+_MARK = "\0"
+_REFERENCE = re.compile(f"{_MARK}([A-Za-z_][A-Za-z0-9_.]*){_MARK}")
+_RAW_REFERENCE = re.compile(r"!\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+_RAW_VALUE = re.compile(r"[A-Za-z0-9_]+")
+_PREFIX = re.compile(r"\b(?:[ebxn]|u&|_\w+)$", re.IGNORECASE)
+_TYPE_BEFORE = re.compile(r"\b(date|timestamp|timestamptz|time|interval)(\s*)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A value that goes to the database beside the text."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement: pieces of text, and between them values."""
+
+    parts: tuple[str | Bind, ...]
+
+    @property
+    def shown(self) -> str:
+        """Its text for people, with `?` for each value."""
+        return "".join(part if isinstance(part, str) else "?" for part in self.parts).strip()
+
+    @property
+    def first_word(self) -> str:
+        """What it begins with after comments, in capitals, such as SELECT."""
+        text = self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
+        found = re.match(r"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*([A-Za-z]+)", text, re.DOTALL)
+        return found[1].upper() if found else ""
+
+
+def reference(name: str) -> str:
+    """What stands for a known `${name}` until the statement is taken apart: no text of a definition looks like it."""
+    return f"{_MARK}{name}{_MARK}"
+
+
+def resolved(text: str, values: Mapping[str, str]) -> str:
+    """A text that is no SQL, with its references replaced by the values themselves."""
+    return _REFERENCE.sub(lambda found: values[found[1]], text)
+
+
+class Binder:
+    """Makes statements of the texts of one task.
+
+    Args:
+        grammar: of the database that they are for.
+        values: what each name stands for.
+        types: of those that are no VARCHAR.
+        date_time: what the database calls a time stamp in a CAST.
+    """
+
+    def __init__(
+        self,
+        grammar: Grammar,
+        values: Mapping[str, str],
+        types: Mapping[str, ParameterType],
+        date_time: str = "TIMESTAMP",
+    ) -> None:
+        self._grammar = grammar
+        self._values = values
+        self._types = types
+        self._date_time = date_time
+
+    def statements(self, given: str | Sequence[str]) -> list[Statement]:
+        """The statements of a text, divided at its semicolons; those of a list each as it is. Empty ones are left out.
+
+        Raises:
+            Refused: a reference where no value can be bound, or a value that is not of its type.
+        """
+        found: list[Statement] = []
+        for text in (given,) if isinstance(given, str) else given:
+            pieces = list(self._grammar.pieces(_RAW_REFERENCE.sub(self._raw, text)))
+            groups = _divided(pieces) if isinstance(given, str) else [pieces]
+            found += (Statement(tuple(self._bound(group))) for group in groups if _says_something(group))
+        return found
+
+    def _raw(self, found: re.Match[str]) -> str:
+        name = found[1]
+        if name not in self._values:
+            return found[0]
+        value = self._values[name]
+        if _RAW_VALUE.fullmatch(value) is None:
+            raise Refused(
+                f"!{{{name}}} puts its value into the SQL text, so that must be letters, digits and _ only; "
+                f"for any other value write ${{{name}}}, which binds it"
+            )
+        return value
+
+    def _bound(self, pieces: Sequence[Piece]) -> Iterator[str | Bind]:
+        text = ""  # before the next value
+        for place, piece in enumerate(pieces):
+            if not place:
+                piece = replace(piece, text=piece.text.lstrip())
+            if _MARK not in piece.text or piece.kind is Kind.COMMENT:
+                text += _REFERENCE.sub(r"${\1}", piece.text)
+                continue
+            for part in self._parts(piece, text):
+                if isinstance(part, _Instead):
+                    text = part.text
+                elif isinstance(part, str):
+                    text += part
+                else:
+                    yield text
+                    yield part
+                    text = ""
+        yield text
+
+    def _parts(self, piece: Piece, before: str) -> Iterator[str | Bind | _Instead]:
+        """The text and values that a piece with references becomes; `before` is the text in front of it."""
+        if piece.kind is Kind.CODE:
+            for place, part in enumerate(_REFERENCE.split(piece.text)):
+                if place % 2:
+                    yield from self._values_of(part)
+                else:
+                    yield part
+            return
+        first = next(_REFERENCE.finditer(piece.text))[1]
+        if piece.kind is Kind.NAME:
+            raise Refused(
+                f"${{{first}}} stands inside a quoted name ({_around(piece)}); a name is no value, write !{{{first}}}"
+            )
+        if piece.kind is Kind.DOLLAR:
+            raise Refused(
+                f"${{{first}}} stands inside $$...$$, where a value could become code; pass it as an argument"
+            )
+        type_ = _TYPE_BEFORE.search(before)
+        prefix = _PREFIX.search(before)
+        if type_ is None and prefix is not None:
+            raise Refused(f"${{{first}}} stands inside {prefix[0]}'...'; write it in an ordinary literal '...'")
+        literal = Bind(self._literal(piece, first))
+        # An INTERVAL of MySQL takes any expression; the unit follows.
+        if type_ is None or (self._grammar.backslash and type_[1].upper() == "INTERVAL"):
+            yield from (" ", literal, " ")
+            return
+        name = self._date_time if type_[1].upper() == "TIMESTAMP" else type_[1]
+        yield _Instead(before[: type_.start()])
+        yield from ("CAST( ", literal, f" AS {name})")
+
+    def _values_of(self, name: str) -> Iterator[str | Bind]:
+        value = typed(self._types.get(name, ParameterType.VARCHAR), name, self._values[name])
+        items = [_item(each) for each in value] if isinstance(value, list) else [value]
+        if not items:
+            raise Refused(
+                f'the list "{name}" is empty, and SQL has no empty list; let the task begin only if it has items'
+            )
+        yield " "
+        for place, item in enumerate(items):
+            if place:
+                yield ", "
+            yield Bind(item)
+        yield " "
+
+    def _literal(self, piece: Piece, first: str) -> str:
+        """The text that a literal with references stands for."""
+        quote = piece.text[0]
+        inner = piece.text[1:].removesuffix(quote)
+        if self._grammar.backslash and "\\" in inner:
+            raise Refused(
+                f"${{{first}}} stands in a literal with a backslash; bind it apart: CONCAT('...', ${{{first}}})"
+            )
+        return resolved(inner.replace(quote * 2, quote), self._values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Instead:
+    """What the text in front becomes."""
+
+    text: str
+
+
+def _divided(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+    group: list[Piece] = []
+    for piece in pieces:
+        if piece.kind is Kind.END:
+            yield group
+            group = []
+        else:
+            group.append(piece)
+    yield group
+
+
+def _says_something(pieces: Sequence[Piece]) -> bool:
+    return any(piece.kind not in (Kind.COMMENT, Kind.END) and piece.text.strip() for piece in pieces)
+
+
+def _item(value: object) -> object:
+    """An item of a LIST as a value of SQL; what is no single value goes as JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+
+
+def _around(piece: Piece) -> str:
+    return _REFERENCE.sub(r"${\1}", piece.text)[:60]

@@ -1,0 +1,124 @@
+"""How one kind of database is connected to, asked and interrupted: what all have in common.
+
+Values are bound by the driver's own style of placeholders. Rows past the limit are read and dropped: the statement has
+run to its end, and the worker's memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine
+from sqlalchemy.exc import NoSuchModuleError
+from sqlalchemy.pool import NullPool
+
+from model.errors import Refused
+from worker.statements.binding import Bind, Statement
+from worker.statements.grammar import STANDARD, Grammar
+
+CONNECT_TIMEOUT_S = 10
+DROPPED_AT_ONCE = 1_000
+
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a statement gave. `dropped` rows came after the limit; `changed` rows is None when that is not known."""
+
+    columns: tuple[str, ...] = ()
+    rows: list[Row] = field(default_factory=list)
+    dropped: int = 0
+    changed: int | None = None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it gives rows at all, even if there are none."""
+        return bool(self.columns)
+
+
+class Driver:
+    """Any SQLAlchemy dialect. Subclasses know theirs better.
+
+    The methods run in the statement's thread, `interrupt` in another one.
+    """
+
+    grammar: ClassVar[Grammar] = STANDARD
+    date_time: ClassVar[str] = "TIMESTAMP"
+    connect_args: ClassVar[Mapping[str, Any]] = {}
+    extra: ClassVar[str | None] = None
+    """The extra of the package that brings the driver."""
+
+    def __init__(self, url: URL) -> None:
+        self.url = url
+
+    def engine(self) -> Engine:
+        """An engine that keeps no connection. Raises `Refused` when the driver is not installed."""
+        try:
+            return create_engine(self.url, poolclass=NullPool, connect_args=dict(self.connect_args))
+        except NoSuchModuleError:
+            name = self.url.drivername
+            cure = f"pip install 'shoal[{self.extra}]'" if self.extra else "install its SQLAlchemy dialect"
+            raise Refused(f'this worker has no driver for "{name}"; {cure} there, or mend the URL') from None
+        except ModuleNotFoundError as error:
+            package = f"'shoal[{self.extra}]'" if self.extra else str(error.name)
+            raise Refused(
+                f"this worker lacks the driver of {self.url.drivername}; pip install {package} there"
+            ) from None
+
+    def without_transaction(self, connection: Connection) -> Connection:
+        """The same connection, each of its statements committed by itself."""
+        return connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    def interrupt(self, raw: Any) -> None:
+        """Make the running statement of a connection end, on the server too."""
+        for name in ("cancel", "interrupt", "close"):
+            if hasattr(raw, name):
+                getattr(raw, name)()
+                return
+
+    def run(self, raw: Any, statement: Statement, limit: int) -> Result:
+        """Run one statement on a connection of the driver; at most `limit` rows of its result are kept."""
+        cursor = raw.cursor()
+        try:
+            text, values = rendered(statement, self.style)
+            cursor.execute(text, values) if values else cursor.execute(text)
+            return fetched(cursor, limit)
+        finally:
+            cursor.close()
+
+    @property
+    def style(self) -> str:
+        """Its placeholders, as PEP 249 calls them."""
+        return str(self.url.get_dialect().import_dbapi().paramstyle)
+
+
+def rendered(statement: Statement, style: str) -> tuple[str, Any]:
+    """Text with placeholders, and the values. Without values the text is as it was written."""
+    values = [part.value for part in statement.parts if isinstance(part, Bind)]
+    escaped = style in ("format", "pyformat") and values
+    text, number = "", 0
+    for part in statement.parts:
+        if isinstance(part, Bind):
+            number += 1
+            text += {"qmark": "?", "numeric": f":{number}", "numeric_dollar": f"${number}", "named": f":p{number}"}.get(
+                style, "%s"
+            )
+        else:
+            text += part.replace("%", "%%") if escaped else part
+    if style == "named" and values:
+        return text, {f"p{place}": value for place, value in enumerate(values, 1)}
+    return text, values
+
+
+def fetched(cursor: Any, limit: int) -> Result:
+    """The first rows of what a cursor has, the rest counted."""
+    if not cursor.description:
+        return Result(changed=cursor.rowcount if cursor.rowcount >= 0 else None)
+    rows = list(cursor.fetchmany(limit))
+    dropped = 0
+    while len(rows) == limit and (more := cursor.fetchmany(DROPPED_AT_ONCE)):
+        dropped += len(more)
+    return Result(tuple(column[0] for column in cursor.description), rows, dropped)

@@ -1,0 +1,71 @@
+"""One blocking piece of work in a thread of its own, which a cancellation interrupts for real.
+
+Not `asyncio.to_thread`: its few threads are shared by the whole worker, and a statement may run for hours. The thread
+is a daemon: one that hangs in a driver does not keep the worker from ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+import structlog
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+INTERRUPT_EVERY_S = 0.3
+"""It may have come between two statements, or before the server had the one it was meant for."""
+
+
+async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], patience_s: float) -> T:
+    """Run `work` and give its result.
+
+    Args:
+        work: blocks; gets told of a cancellation only by what `interrupt` does.
+        interrupt: makes `work` end soon. Called from another thread, again and again until it has; may block or raise.
+        patience_s: how long to wait for that after a cancellation, before the thread is left to itself.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to ask for it
+    ended = threading.Event()
+
+    def settle(result: Callable[[], None]) -> None:
+        ended.set()
+        with suppress(RuntimeError):  # the loop was closed: nobody waits
+            loop.call_soon_threadsafe(result)
+
+    def body() -> None:
+        try:
+            value = work()
+        except Exception as error:  # noqa: BLE001 - it is the awaiting task's
+            failure = error
+            settle(lambda: future.set_exception(failure))
+        else:
+            settle(lambda: future.set_result(value))
+
+    def keep_interrupting() -> None:
+        times = max(1, round(patience_s / INTERRUPT_EVERY_S))
+        for _ in range(times):
+            try:
+                interrupt()
+            except Exception as error:  # noqa: BLE001 - drivers raise anything; the next time may do it
+                log.warning("interrupt_failed", error=type(error).__name__)
+            if ended.wait(INTERRUPT_EVERY_S):
+                return
+
+    threading.Thread(target=body, name="shoal-statement", daemon=True).start()
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        if not ended.is_set():
+            threading.Thread(target=keep_interrupting, name="shoal-interrupt", daemon=True).start()
+            await asyncio.wait({future}, timeout=patience_s)
+            if not ended.is_set():
+                log.warning("statement_left_behind", waited_s=patience_s, so="it may go on, on its own server")
+        raise

@@ -1,0 +1,268 @@
+"""HTTP: one request; its status and body decide, and parts of the answer become values for later tasks.
+
+The connection is direct: no proxy, no `.netrc` and no certificate settings of the worker's own environment are used.
+Nothing of a header or a query is ever written to the log or into a reason; an address is shown as its definer wrote it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Self
+
+import httpx
+from pydantic import Field, field_validator, model_validator
+
+from model.errors import Refused
+from worker.masking import Masking
+from worker.tasks.http_request import basic_authorization, request_body, request_headers, request_url, shown_url
+from worker.tasks.inserted import mark, plain
+from worker.tasks.json_path import Missing, parse_json, parse_path, value_at
+from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
+
+REDIRECTS_MAX = 10
+OUTPUT_CHARACTERS_MAX = 65_536
+"""The most that one value from the answer may have."""
+
+LOGGED_CHARACTERS_MAX = 2_000
+"""How much of an answer that was not expected is shown in the log."""
+
+_STATUS = re.compile(r"([1-5])xx|([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?", re.IGNORECASE)
+_OUTPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+_OWN_OUTPUTS = ("status", "body")
+
+
+class HttpTask(Task):
+    """One attempt of an HTTP task."""
+
+    class Params(TaskParams):
+        """The request, what is expected, and what is given out. Times in seconds, sizes in bytes or characters."""
+
+        url: str = Field(min_length=1)
+        method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] = "GET"
+        headers: dict[str, str] = Field(default_factory=dict)
+        user: str | None = None
+        password: str | None = None
+        query: dict[str, str | int | float | list[str | int | float]] = Field(default_factory=dict)
+        body: str | dict[str, Any] | list[Any] | None = None
+        timeout_s: float = Field(default=60, gt=0, le=86_400)
+        connect_timeout_s: float = Field(default=10, gt=0, le=600)
+        expected_status: list[int | str] = Field(default=["2xx"], min_length=1)
+        body_contains: str | None = None
+        body_not_contains: str | None = None
+        outputs: dict[str, str] = Field(default_factory=dict)
+        output_body_characters: int = Field(default=1_000, ge=0, le=OUTPUT_CHARACTERS_MAX)
+        response_bytes_max: Annotated[int, Field(gt=0, le=268_435_456)] = 1_048_576
+        follow_redirects: bool = False
+        verify: bool = True
+        ca_file: str | None = None
+
+        @field_validator("expected_status")
+        @classmethod
+        def _are_statuses(cls, given: list[int | str]) -> list[int | str]:
+            for each in given:
+                if not _STATUS.fullmatch(str(each)):
+                    raise ValueError(f"{each!a} is no status; write 200, 200-204 or 2xx")
+            return given
+
+        @model_validator(mode="after")
+        def _agree_who_asks(self) -> Self:
+            if (self.user is None) != (self.password is None):
+                raise ValueError("user and password go together; give both or none")
+            if self.user is not None and any(name.lower() == "authorization" for name in self.headers):
+                raise ValueError("user and password make the header Authorization; remove the one or the other")
+            return self
+
+        @field_validator("outputs")
+        @classmethod
+        def _are_paths(cls, given: dict[str, str]) -> dict[str, str]:
+            for name, path in given.items():
+                if not _OUTPUT_NAME.fullmatch(name) or name in _OWN_OUTPUTS:
+                    raise ValueError(f"{name!a} cannot be the name of a value; {' and '.join(_OWN_OUTPUTS)} are taken")
+                try:
+                    parse_path(path)
+                except Refused as error:
+                    raise ValueError(str(error)) from None
+            return given
+
+        def expects(self, status: int) -> bool:
+            """Whether a status is one of those expected."""
+            return any(_first(each) <= status <= _last(each) for each in map(str, self.expected_status))
+
+    params: Params
+
+    @classmethod
+    def insert(cls, name: str, value: str) -> str:
+        """The value with its place marked: what is safe differs between URL, header and body."""
+        return mark(name, value)
+
+    async def run(self, context: TaskContext) -> TaskResult:
+        """Send the request and judge the answer. A cancellation closes the connection."""
+        params = self.params
+        shown = f"{params.method} {shown_url(params.url)}"
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        try:
+            async with asyncio.timeout(params.timeout_s):
+                headers = self._headers()
+                request, client = await self._prepared(headers)
+                async with client, _answer(client, request, params.follow_redirects) as response:
+                    body = await _read(response, params.response_bytes_max)
+        except TimeoutError:
+            return TaskResult.failure(f"{shown}: no complete answer within {params.timeout_s:g} s")
+        except httpx.ConnectTimeout:
+            return TaskResult.failure(f"{shown}: no connection within {params.connect_timeout_s:g} s")
+        except (httpx.LocalProtocolError, httpx.InvalidURL, httpx.UnsupportedProtocol):
+            return TaskResult.failure(f"{shown}: the request cannot be sent, look at its address and headers")
+        except httpx.RequestError as error:
+            return TaskResult.failure(f"{shown}: {_fault(error)}")
+        except _Unwanted as error:
+            return TaskResult.failure(f"{shown}: {error}")
+        status = response.status_code
+        context.log.write(f"{shown}: {status}, {len(body)} bytes in {loop.time() - began_s:.2f} s\n")
+        text = body.decode(response.encoding or "utf-8", errors="replace")
+        try:
+            outputs = self._judged(response, text)
+        except _Unwanted as error:
+            _show(context, headers, text)
+            return TaskResult.failure(f"{shown}: {error}")
+        return TaskResult.success(outputs)
+
+    def _headers(self) -> dict[str, str]:
+        params = self.params
+        headers = request_headers(params.headers)
+        if params.user is not None and params.password is not None:
+            headers["Authorization"] = basic_authorization(params.user, params.password)
+        return headers
+
+    async def _prepared(self, headers: dict[str, str]) -> tuple[httpx.Request, httpx.AsyncClient]:
+        params = self.params
+        own_type = next((value for name, value in headers.items() if name.lower() == "content-type"), None)
+        content, content_type = request_body(params.body, own_type)
+        if content_type is not None and own_type is None:
+            headers = {**headers, "Content-Type": content_type}
+        # What comes compressed can be a thousand times as large as what was sent: ask for it as it is.
+        headers = {"Accept-Encoding": "identity", "User-Agent": "shoal", **headers}
+        ca_file = plain(params.ca_file) if params.ca_file is not None else None
+        try:
+            # In a thread: reading the certificates takes longer than the loop may wait.
+            tls = await asyncio.to_thread(_tls, params.verify, ca_file)
+        except OSError as error:
+            raise Refused(f"ca_file: no certificates can be read there: {error.strerror or error}") from None
+        timeout = httpx.Timeout(None, connect=params.connect_timeout_s)
+        client = httpx.AsyncClient(verify=tls, timeout=timeout, trust_env=False)
+        url = request_url(params.url, params.query)
+        return client.build_request(params.method, url, headers=headers, content=content), client
+
+    def _judged(self, response: httpx.Response, text: str) -> dict[str, str]:
+        """The values for later tasks. Raises `_Unwanted` if the answer is not as expected."""
+        params = self.params
+        status = response.status_code
+        if not params.expects(status):
+            wanted = ", ".join(map(str, params.expected_status))
+            cure = "; set follow_redirects to follow it" if response.has_redirect_location else ""
+            raise _Unwanted(f"it answered {status}, expected was {wanted}{cure}")
+        if params.body_contains is not None and plain(params.body_contains) not in text:
+            raise _Unwanted("the body does not contain the text of body_contains")
+        if params.body_not_contains is not None and plain(params.body_not_contains) in text:
+            raise _Unwanted("the body contains the text of body_not_contains")
+        return {"status": str(status), "body": text[: params.output_body_characters], **self._values(text)}
+
+    def _values(self, text: str) -> dict[str, str]:
+        if not self.params.outputs:
+            return {}
+        try:
+            given = parse_json(text)
+        except Refused:
+            raise _Unwanted("the body is not JSON, and outputs has paths into it") from None
+        values = {}
+        for name, path in self.params.outputs.items():
+            try:
+                values[name] = value_at(given, parse_path(path))
+            except Missing:
+                raise _Unwanted(f'the body has nothing at {path} for "{name}"') from None
+            if len(values[name]) > OUTPUT_CHARACTERS_MAX:
+                raise _Unwanted(f'what stands at {path} for "{name}" has over {OUTPUT_CHARACTERS_MAX} characters')
+        return values
+
+
+class _Unwanted(Exception):
+    """The answer is not what was asked for; the text says why, without showing it."""
+
+
+@lru_cache(maxsize=16)
+def _tls(verify: bool, ca_file: str | None) -> ssl.SSLContext:
+    """One for all requests: reading the certificates takes milliseconds of the processor."""
+    if verify and ca_file is not None:
+        return ssl.create_default_context(cafile=ca_file)
+    return httpx.create_ssl_context(verify=verify, trust_env=False)
+
+
+@asynccontextmanager
+async def _answer(client: httpx.AsyncClient, request: httpx.Request, follow: bool) -> AsyncIterator[httpx.Response]:
+    """The answer with its body unread, of the last of the redirects if they are to be followed.
+
+    Another origin gets no header of the definer's (one may be a password) and no body, and https never becomes http.
+    """
+    origin = _origin(request.url)
+    for _ in range(REDIRECTS_MAX + 1):
+        response = await client.send(request, stream=True)
+        try:
+            if not (follow and response.next_request is not None):
+                yield response
+                return
+            following = response.next_request
+        finally:
+            await response.aclose()
+        if request.url.scheme == "https" and following.url.scheme != "https":
+            raise _Unwanted(f"it redirects from https to {following.url.scheme}, which anyone can read")
+        if _origin(following.url) != origin:
+            if following.headers.get("Content-Length", "0") != "0":
+                raise _Unwanted(f"it redirects the body to {following.url.host}; name that address if it is meant")
+            following = httpx.Request(
+                following.method, following.url, headers={"Accept-Encoding": "identity"}, extensions=request.extensions
+            )
+        request = following
+    raise _Unwanted(f"it redirects more than {REDIRECTS_MAX} times")
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int]:
+    return url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80)
+
+
+async def _read(response: httpx.Response, bytes_max: int) -> bytes:
+    """The whole body. Raises `_Unwanted` once it is larger, having read no more than that and one piece."""
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > bytes_max:
+            raise _Unwanted(f"its answer is larger than {bytes_max} bytes; raise response_bytes_max if it is right")
+    return bytes(body)
+
+
+def _fault(error: httpx.RequestError) -> str:
+    if isinstance(error, httpx.ConnectError):
+        return f"cannot connect: {error}"
+    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
+        return "the connection was cut, or what came was no HTTP"
+    return f"the answer could not be read ({type(error).__name__})"
+
+
+def _show(context: TaskContext, headers: dict[str, str], text: str) -> None:
+    """Write the beginning of an answer; a server may send back our headers, so their values are masked."""
+    words = [word for value in headers.values() for word in (value, *value.split())]
+    # Without `finish`: what is held back at the cut could be the beginning of one of them.
+    shown = Masking(words).feed(text[:LOGGED_CHARACTERS_MAX].encode(errors="replace"))
+    context.log.write(shown + b"\n")
+
+
+def _first(status: str) -> int:
+    return int(status[:3].lower().replace("xx", "00"))
+
+
+def _last(status: str) -> int:
+    return int(status[-3:].lower().replace("xx", "99"))

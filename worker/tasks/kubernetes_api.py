@@ -1,0 +1,233 @@
+"""The calls about one Job of a Kubernetes cluster, over the official client (`shoal[k8s]`).
+
+Each call is bounded by `CALL_S_MAX`. What may be asked again (the server is busy, the connection was cut) is, for
+`PATIENCE_S`; a repeated create finds its own Job by a mark that only this attempt knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from model.errors import NotFound, Refused, Unavailable
+
+if TYPE_CHECKING:
+    from kubernetes.aio.client import ApiClient, Configuration
+
+CALL_S_MAX = 30.0
+PATIENCE_S = 300.0
+"""How long a cluster may not answer before the attempt fails: the time in which its API server is renewed."""
+
+FOLLOW_S_MAX = 3_600.0
+"""After this a log is asked for anew, since a connection may be dead without a sign."""
+
+PAUSE_S_MAX = 5.0
+MESSAGE_CHARACTERS_MAX = 300
+MARK = "shoal.attempt"
+"""The annotation by which a Job is known to be this attempt's."""
+
+Json = dict[str, Any]
+
+
+class NotInstalled(Refused):
+    """The official client is missing."""
+
+    def __init__(self) -> None:
+        super().__init__('K8S tasks need the official client; install it on this worker: pip install "shoal[k8s]"')
+
+
+class Taken(Refused):
+    """Another one has a Job of that name."""
+
+
+class Cluster:
+    """The calls about one Job and its pod, in one namespace."""
+
+    def __init__(self, client: ApiClient, namespace: str, patience_s: float = PATIENCE_S) -> None:
+        from kubernetes.aio.client import BatchV1Api, CoreV1Api
+
+        self._batch = BatchV1Api(client)
+        self._core = CoreV1Api(client)
+        self.namespace = namespace
+        self._patience_s = patience_s
+
+    async def create(self, job: Json) -> Json:
+        """Create it, or find that an earlier try of ours did though its answer was lost.
+
+        Raises:
+            Taken: there is a Job of that name that is not this attempt's.
+            Refused: the cluster does not take it; the text is the cluster's.
+            Unavailable: no answer for too long.
+        """
+        from kubernetes.aio.client import V1Job
+
+        name, mark = job["metadata"]["name"], job["metadata"]["annotations"][MARK]
+        body = V1Job.model_validate(job)
+        ask = self._batch.create_namespaced_job_without_preload_content
+        try:
+            return await self._ask(lambda: ask(self.namespace, body, _request_timeout=CALL_S_MAX))
+        except Taken:
+            found = await self.job(name)
+            if found["metadata"].get("annotations", {}).get(MARK) == mark:
+                return found
+            raise Taken(
+                f'there is a Job "{name}" in the namespace "{self.namespace}" that this attempt did not make; '
+                f"look what it is and delete it: kubectl delete job {name} -n {self.namespace}"
+            ) from None
+
+    async def job(self, name: str) -> Json:
+        """The Job as it is now. Raises `NotFound`, `Refused` or `Unavailable`."""
+        ask = self._batch.read_namespaced_job_without_preload_content
+        return await self._ask(lambda: ask(name, self.namespace, _request_timeout=CALL_S_MAX))
+
+    async def pod(self, job_name: str) -> Json | None:
+        """The pod of the Job, if it has one yet. Raises `Refused` or `Unavailable`."""
+        ask = self._core.list_namespaced_pod_without_preload_content
+        selector = f"job-name={job_name}"
+        found = await self._ask(
+            lambda: ask(self.namespace, label_selector=selector, limit=1, _request_timeout=CALL_S_MAX)
+        )
+        items: list[Json] = found.get("items") or []
+        return items[0] if items else None
+
+    async def delete(self, name: str, mark: str) -> bool:
+        """Have the Job and its pod deleted, if it is this attempt's; false if there is none.
+
+        Raises:
+            Refused: the cluster does not allow it.
+            Unavailable: no answer for too long.
+        """
+        from kubernetes.aio.client import V1DeleteOptions
+
+        try:
+            found = await self.job(name)
+            if found["metadata"].get("annotations", {}).get(MARK) != mark:
+                return False
+            only_this = {"uid": found["metadata"]["uid"]}
+            options = V1DeleteOptions.model_validate({"propagationPolicy": "Background", "preconditions": only_this})
+            ask = self._batch.delete_namespaced_job_without_preload_content
+            await self._ask(lambda: ask(name, self.namespace, body=options, _request_timeout=CALL_S_MAX))
+        except NotFound:
+            return False
+        return True
+
+    async def log(self, pod_name: str, container: str, follow: bool) -> AsyncIterator[bytes]:
+        """The output of the container from its beginning, in pieces as they come; with `follow` until it ends.
+
+        Raises:
+            Unavailable: it cannot be read now, or was cut.
+        """
+        import aiohttp
+
+        ask = self._core.read_namespaced_pod_log_without_preload_content
+        limit_s = FOLLOW_S_MAX if follow else CALL_S_MAX
+        try:
+            response: Any = await ask(
+                pod_name, self.namespace, container=container, follow=follow, _request_timeout=limit_s
+            )
+            try:
+                if response.status != 200:
+                    raise Unavailable(f"the log of the pod cannot be read: {response.status}")
+                async for piece in response.content.iter_any():
+                    yield piece
+            finally:
+                response.close()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unavailable(f"the log of the pod was cut: {type(error).__name__}") from None
+
+    async def _ask(self, call: Callable[[], Awaitable[Any]]) -> Json:
+        """One answer as JSON, asked again while it makes sense."""
+        loop = asyncio.get_running_loop()
+        last_s = loop.time() + self._patience_s
+        pause_s = 0.2
+        while True:
+            try:
+                return await _answer(call)
+            except Unavailable:
+                if loop.time() + pause_s > last_s:
+                    raise
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_S_MAX)
+
+
+@asynccontextmanager
+async def connected(
+    kubeconfig: str | None, kube_context: str | None, namespace: str, patience_s: float
+) -> AsyncIterator[Cluster]:
+    """The cluster that a kubeconfig file names, or without one that in which this worker runs.
+
+    Raises:
+        Refused: no client is installed, the file cannot be used, or the worker runs in no cluster.
+    """
+    try:
+        # In a thread: the client's thousand modules take longer to load than the loop may wait.
+        configuration = await asyncio.to_thread(_new_configuration)
+    except ImportError:
+        raise NotInstalled from None
+    await _configure(configuration, kubeconfig, kube_context)
+    from kubernetes.aio.client import ApiClient
+
+    client = await asyncio.to_thread(ApiClient, configuration)
+    try:
+        yield Cluster(client, namespace, patience_s)
+    finally:
+        await client.close()  # type: ignore[no-untyped-call]
+
+
+def _new_configuration() -> Configuration:
+    from kubernetes.aio import config
+    from kubernetes.aio.client import Configuration
+
+    assert config is not None  # loaded here, so that nobody has to wait for it on the loop
+    return Configuration()
+
+
+async def _configure(configuration: Configuration, kubeconfig: str | None, kube_context: str | None) -> None:
+    from kubernetes.aio import config
+
+    if kubeconfig is None and "KUBERNETES_SERVICE_HOST" not in os.environ:
+        raise Refused("this worker runs in no cluster; name the file of a kubeconfig under kubeconfig")
+    try:
+        if kubeconfig is None:
+            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        else:
+            await config.load_kube_config(  # type: ignore[no-untyped-call]
+                kubeconfig, context=kube_context, client_configuration=configuration, persist_config=False
+            )
+    except config.ConfigException as error:
+        raise Refused(f"kubeconfig: it cannot be used: {_line(str(error))}") from None
+    except Exception as error:  # noqa: BLE001 - a broken file makes it raise anything, with lines that hold passwords
+        raise Refused(f"kubeconfig: it cannot be used ({type(error).__name__})") from None
+
+
+async def _answer(call: Callable[[], Awaitable[Any]]) -> Json:
+    import aiohttp
+
+    try:
+        async with asyncio.timeout(CALL_S_MAX):
+            response = await call()
+            data = await response.read()
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise Unavailable(f"the cluster does not answer: {type(error).__name__}") from None
+    try:
+        answer = json.loads(data)
+    except ValueError:
+        answer = {}
+    if 200 <= response.status < 300 and isinstance(answer, dict) and answer:
+        return answer
+    said = _line(str(answer.get("message", ""))) if isinstance(answer, dict) else ""
+    if response.status == 404:
+        raise NotFound(f"the cluster says 404: {said}")
+    if response.status == 409:
+        raise Taken(f"the cluster says 409: {said}")
+    if response.status in (408, 429) or response.status >= 500 or 200 <= response.status < 300:
+        raise Unavailable(f"the cluster says {response.status}: {said}")
+    raise Refused(f"the cluster says {response.status}: {said}")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:MESSAGE_CHARACTERS_MAX]

@@ -1,0 +1,203 @@
+"""What a K8S task asks of a cluster, and what the answers mean: the Job's description, its end, its pod's state.
+
+Pure: the same parameters give the same Job, the same answers the same sentence. The shapes are those of the API's
+`batch/v1` Job and `v1` Pod.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from worker.tasks.inserted import arguments, mark, pieces, plain
+from worker.tasks.kubernetes_api import MARK, Json
+from worker.tasks.plugin import TaskContext, TaskParams
+
+CONTAINER = "task"
+"""The name of the container that is ours: a cluster may put others beside it."""
+
+_KEY_OF_SECRET = re.compile(r"[^/]+/[^/]+")
+_LABEL_UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+class KubernetesParams(TaskParams):
+    """One container, run once. `limits` and `requests` are quantities such as `cpu: 500m`, `memory: 256Mi`."""
+
+    image: str = Field(min_length=1)
+    command: list[str] = Field(default_factory=list)
+    args: list[str] = Field(default_factory=list)
+    namespace: str = Field(default="default", pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
+    env: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    env_from_secrets: dict[str, str] = Field(default_factory=dict)
+    limits: dict[str, str | int | float] = Field(default_factory=dict)
+    requests: dict[str, str | int | float] = Field(default_factory=dict)
+    node_selector: dict[str, str] = Field(default_factory=dict)
+    labels: dict[str, str] = Field(default_factory=dict)
+    service_account: str | None = None
+    image_pull_policy: str | None = Field(default=None, pattern="^(Always|IfNotPresent|Never)$")
+    ttl_s: int = Field(default=3_600, ge=0)
+    deadline_s: int | None = Field(default=None, gt=0)
+    start_timeout_s: float = Field(default=600, gt=0)
+    kubeconfig: str | None = None
+    kube_context: str | None = None
+
+    @field_validator("env_from_secrets")
+    @classmethod
+    def _name_a_key_each(cls, given: dict[str, str]) -> dict[str, str]:
+        for name, place in given.items():
+            if not _KEY_OF_SECRET.fullmatch(place):
+                raise ValueError(f"{name!a} must name a secret and a key in it, such as my-secret/password")
+        return given
+
+
+def job_name(context: TaskContext) -> str:
+    """The name of the Job of one attempt: the same whenever it is asked for."""
+    return f"shoal-{context.workflow_instance_id}-{context.task_instance_id}-{context.attempt}"
+
+
+def job_of(params: KubernetesParams, context: TaskContext, own_mark: str) -> Json:
+    """The description of the Job. It is tried once by Kubernetes: to try again is Shoal's to decide.
+
+    Args:
+        own_mark: known to this attempt alone; by it the Job is found again.
+
+    Raises:
+        Refused: a value would become an option of the program.
+    """
+    own = {"shoal/workflow-instance": str(context.workflow_instance_id), "shoal/task": _label(context.task_name)}
+    labels = {**{name: plain(value) for name, value in params.labels.items()}, **own}
+    pod: Json = {
+        "restartPolicy": "Never",
+        "containers": [_container(params, context)],
+    }
+    if params.node_selector:
+        pod["nodeSelector"] = {name: plain(value) for name, value in params.node_selector.items()}
+    if params.service_account is not None:
+        pod["serviceAccountName"] = plain(params.service_account)
+    spec: Json = {
+        "backoffLimit": 0,
+        "ttlSecondsAfterFinished": params.ttl_s,
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    if params.deadline_s is not None:
+        spec["activeDeadlineSeconds"] = params.deadline_s
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": job_name(context), "labels": labels, "annotations": {MARK: own_mark}},
+        "spec": spec,
+    }
+
+
+def has_begun(pod: Json) -> bool:
+    """Whether the container has started, or the pod has ended without."""
+    state = _state(pod)
+    return "running" in state or "terminated" in state or pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def waits_for(pod: Json | None) -> str:
+    """Why the container has not started: a reason of Kubernetes such as ImagePullBackOff, with its message."""
+    if pod is None:
+        return "no pod was made yet"
+    waiting = _state(pod).get("waiting")
+    if waiting:
+        return _told(waiting)
+    for condition in pod.get("status", {}).get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return _told(condition)
+    return "the pod is being prepared"
+
+
+def is_success(job: Json) -> bool | None:
+    """How the Job ended, or None while it runs. By its conditions: its counts change before it has ended."""
+    for condition in job.get("status", {}).get("conditions") or []:
+        if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
+            return bool(condition["type"] == "Complete")
+    return None
+
+
+def exit_code(pod: Json | None) -> int | None:
+    """The exit code of the container, if it ran to an end."""
+    code = _state(pod).get("terminated", {}).get("exitCode") if pod is not None else None
+    return code if isinstance(code, int) else None
+
+
+def why_failed(job: Json, pod: Json | None, last_line: str) -> str:
+    """One sentence: the container's end first, since the Job's own reason is mostly that it was tried often enough."""
+    terminated = _state(pod).get("terminated") if pod is not None else None
+    if terminated:
+        reason = terminated.get("reason") or "Error"
+        said = terminated.get("message") or last_line
+        name = "" if reason == "Error" else f" ({reason})"
+        return f"exit code {terminated.get('exitCode')}{name}" + (f": {_line(said)}" if said else "")
+    status = pod.get("status", {}) if pod is not None else {}
+    if status.get("reason"):
+        return _told(status)
+    failed = [each for each in job.get("status", {}).get("conditions") or [] if each.get("type") == "Failed"]
+    return _told(failed[0]) if failed else "the Job failed without a reason"
+
+
+def _container(params: KubernetesParams, context: TaskContext) -> Json:
+    own = {name: value for name, value in context.environment.items() if name.startswith("SHOAL_")}
+    given = {name: _expanded_never(_text(value)) for name, value in params.env.items()}
+    container: Json = {
+        "name": CONTAINER,
+        "image": plain(params.image),
+        "env": [*_variables({**given, **own}), *_secrets(params.env_from_secrets)],
+    }
+    if params.command:
+        container["command"] = arguments(list(map(_expanded_never, params.command)), "command")
+    if params.args:
+        container["args"] = arguments(list(map(_expanded_never, params.args)), "args")
+    resources = {"limits": params.limits, "requests": params.requests}
+    wanted = {
+        kind: {name: plain(str(each)) for name, each in given.items()} for kind, given in resources.items() if given
+    }
+    if wanted:
+        container["resources"] = wanted
+    if params.image_pull_policy is not None:
+        container["imagePullPolicy"] = params.image_pull_policy
+    return container
+
+
+def _expanded_never(text: str) -> str:
+    """The text with each `$` of a value doubled: Kubernetes would put variables, also secret ones, in for `$(NAME)`."""
+    return "".join(
+        each.text if each.name is None else mark(each.name, each.text.replace("$", "$$")) for each in pieces(text)
+    )
+
+
+def _variables(env: Mapping[str, str]) -> Iterator[Json]:
+    return ({"name": name, "value": plain(value)} for name, value in env.items())
+
+
+def _secrets(given: Mapping[str, str]) -> Iterator[Json]:
+    for name, place in given.items():
+        secret, _, key = plain(place).partition("/")
+        yield {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
+
+
+def _state(pod: Json | None) -> Json:
+    statuses: list[Json] = (pod or {}).get("status", {}).get("containerStatuses") or []
+    state: Json = next((each.get("state") or {} for each in statuses if each.get("name") == CONTAINER), {})
+    return state
+
+
+def _told(given: Mapping[str, Any]) -> str:
+    message = _line(given.get("message") or "")
+    return f"{given.get('reason') or 'Unknown'}" + (f": {message}" if message else "")
+
+
+def _text(value: str | int | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _label(text: str) -> str:
+    return _LABEL_UNFIT.sub("_", text)[:63].strip("_.-")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:300]

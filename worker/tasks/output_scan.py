@@ -1,0 +1,73 @@
+"""Finds words in the output of a command while it is written to the log: ids of applications, and why it failed.
+
+Bounded: it keeps the tail of one line, at most `FOUND_MAX` ids and one error line, however much is printed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from worker.tasks.plugin import TaskLog
+
+FOUND_MAX = 100
+LINE_BYTES_MAX = 8_192
+"""What a line has beyond this is not looked at."""
+
+ERROR_CHARACTERS_MAX = 150
+
+_ERROR = re.compile(
+    r"(?:Exception in thread \"[^\"]*\" |Caused by: )?(?:[A-Za-z_$][\w$]*\.)*[A-Za-z_$][\w$]*(?:Error|Exception)\b.*"
+    r"|Error: .*"
+)
+
+
+class OutputScan:
+    """A `TaskLog` that passes everything on and remembers what `pattern` finds, each text once, in its order."""
+
+    def __init__(self, log: TaskLog, pattern: re.Pattern[str]) -> None:
+        """`pattern` is searched in each line; its first group is what is kept."""
+        self.found: list[str] = []
+        self._log = log
+        self._pattern = pattern
+        self._line = b""
+        self._error = ""
+
+    def write(self, text: str | bytes) -> None:
+        """Append to the log. Raises `OSError` if it cannot be written."""
+        data = text.encode() if isinstance(text, str) else text
+        self._log.write(data)
+        *whole, rest = data.split(b"\n")
+        for line in whole:
+            self._look_at(self._line + line)
+            self._line = b""
+        self._line = (self._line + rest)[:LINE_BYTES_MAX]
+
+    def last_line(self) -> str:
+        """The last line of the log, secrets masked."""
+        return self._log.last_line()
+
+    def finish(self) -> None:
+        """Look at a last line without an end. Not before the output has ended: half an id may be another's."""
+        self._look_at(self._line)
+        self._line = b""
+
+    def reason(self, code: int) -> str:
+        """Why the command failed: its exit code and its last error, or else its last line; secrets masked.
+
+        Java programs and Spark print much after the error that ended them.
+        """
+        newline = "\n" if self._line else ""
+        self.finish()
+        if self._error:
+            self._log.write(f"{newline}[shoal] the error was: {self._error}\n")  # only the log knows what to mask
+        last = self._log.last_line().removeprefix("[shoal] the error was: ")
+        return f"exit code {code}" + (f": {last}" if last else "")
+
+    def _look_at(self, line: bytes) -> None:
+        text = line[:LINE_BYTES_MAX].decode(errors="replace").strip()
+        match = self._pattern.search(text)
+        if match is not None and match[1] not in self.found and len(self.found) < FOUND_MAX:
+            self.found.append(match[1])
+        error = _ERROR.match(text)
+        if error is not None:
+            self._error = "".join(filter(str.isprintable, error[0]))[:ERROR_CHARACTERS_MAX]

@@ -1,0 +1,132 @@
+"""SQL: statements on a data source, with bound values; one transaction, cancelled for real.
+
+`insert` puts no value in: it leaves a mark, and the statements are made when the database, its grammar and the types of
+the parameters are known (`worker/statements/binding.py`).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from model.errors import Refused
+from model.parameters import PARAMETERS_BYTES_MAX
+from worker.statements.binding import Binder, Statement, reference, resolved
+from worker.statements.driver import Result
+from worker.statements.session import Session, in_session
+from worker.statements.table import as_list, as_text, table
+from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
+
+STATEMENT_SHOWN_MAX = 2_000
+FIELDS = ("pre_statements", "sql", "post_statements")
+"""The order in which they run."""
+
+
+class SqlType(StrEnum):
+    """What the statements are for."""
+
+    AUTO = "AUTO"
+    """The last one that gives rows, if any does, is the result."""
+    QUERY = "QUERY"
+    """The same, and one must."""
+    NON_QUERY = "NON_QUERY"
+    """Rows are no result."""
+
+
+class SqlTask(Task):
+    """One attempt of a SQL task."""
+
+    class Params(TaskParams):
+        """`sql` is a text of statements separated by semicolons, or a list of single statements; so are the others.
+
+        `pre_statements` run before and `post_statements` after it, in one transaction with it unless `transaction` is
+        false. The result is the first `limit` rows; its first row gives the outputs, or with `as_list` each column.
+        """
+
+        datasource: str
+        type: SqlType = SqlType.AUTO
+        sql: str | list[str]
+        pre_statements: str | list[str] = Field(default_factory=list)
+        post_statements: str | list[str] = Field(default_factory=list)
+        limit: int = Field(default=1_000, ge=1, le=100_000)
+        as_list: bool = False
+        transaction: bool = True
+
+    params: Params
+
+    @classmethod
+    def insert(cls, name: str, value: str) -> str:  # noqa: ARG003 - no value ever goes into the text
+        """A mark, which the statement's binding replaces."""
+        return reference(name)
+
+    async def run(self, context: TaskContext) -> TaskResult:
+        """Run the statements. Raises `Refused` or `Unavailable` with the sentence of what went wrong."""
+        assert context.data_source is not None, "the worker gives it"
+        name = resolved(self.params.datasource, context.values)
+        url = await context.data_source(name)
+        outputs = await in_session(
+            name, url, lambda session: self._run(session, context), transaction=self.params.transaction
+        )
+        return TaskResult.success(outputs)
+
+    def _run(self, session: Session, context: TaskContext) -> dict[str, str]:
+        """All statements, in the session's thread; what they give to later tasks."""
+        params = self.params
+        binder = Binder(session.driver.grammar, context.values, context.types, session.driver.date_time)
+        parts = {field: _statements(binder, field, getattr(params, field)) for field in FIELDS}
+        if not parts["sql"]:
+            raise Refused("SQL parameters: sql: there is no statement in it")
+        result: Result | None = None
+        outputs: dict[str, str] = {}
+        for field, statements in parts.items():
+            for number, statement in enumerate(statements, 1):
+                where = f"{field}, statement {number} of {len(statements)}"
+                found = self._one(session, context, where, statement)
+                if field == "sql" and found.is_table:
+                    result = found
+            if field == "sql":
+                outputs = self._outputs(result)
+        return outputs
+
+    def _one(self, session: Session, context: TaskContext, where: str, statement: Statement) -> Result:
+        context.log.write(f"-- {where}\n{statement.shown[:STATEMENT_SHOWN_MAX]}\n")
+        try:
+            found = session.run(statement, self.params.limit)
+        except Refused as error:
+            raise Refused(f"{where}: {error}") from None
+        if found.is_table:
+            context.log.write(table(found))
+        elif found.changed is not None:
+            context.log.write(f"({found.changed} {'row' if found.changed == 1 else 'rows'} changed)\n")
+        return found
+
+    def _outputs(self, result: Result | None) -> dict[str, str]:
+        """What the result gives. Raises `Refused`, so that nothing is committed of what later tasks would miss."""
+        params = self.params
+        if result is None and params.type is SqlType.QUERY:
+            raise Refused("sql: no statement gives rows, and type is QUERY; write type: NON_QUERY or AUTO")
+        if result is None or params.type is SqlType.NON_QUERY:
+            return {}
+        if params.as_list:
+            if result.dropped:
+                raise Refused(
+                    f"sql: the result has {len(result.rows) + result.dropped} rows and limit is {params.limit}, "
+                    f"so as_list would lose rows; raise limit, or write LIMIT into the statement"
+                )
+            outputs = {column: as_list(result.rows, place) for place, column in enumerate(result.columns)}
+        else:
+            outputs = dict(zip(result.columns, map(as_text, result.rows[0]), strict=True)) if result.rows else {}
+        if sum(len(value.encode(errors="replace")) for value in outputs.values()) > PARAMETERS_BYTES_MAX:
+            raise Refused(
+                f"sql: the result is larger than {PARAMETERS_BYTES_MAX} bytes, more than a task may give to others; "
+                f"select less, or write type: NON_QUERY"
+            )
+        return outputs
+
+
+def _statements(binder: Binder, field: str, given: str | list[str]) -> list[Statement]:
+    try:
+        return binder.statements(given)
+    except Refused as error:
+        raise Refused(f"{field}: {error}") from None
