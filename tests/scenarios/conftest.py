@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from tests.cluster.cluster import Cluster
 from tests.conftest import TEMPLATE
-from tests.scenarios.engine import Engine
+from tests.scenarios.engine import SEEN, Engine
 from tests.servers.postgres import PostgresServer
 
 
@@ -19,6 +19,7 @@ def _shared_cluster(postgres_server: PostgresServer, tmp_path_factory: pytest.Te
     url = postgres_server.create_database("scenarios", template=TEMPLATE)
     folder: Path = tmp_path_factory.mktemp("scenarios")
     with Cluster(url, url, folder) as cluster:
+        cluster.rows(SEEN)
         yield cluster
     postgres_server.drop_database("scenarios")
 
