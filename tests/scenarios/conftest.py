@@ -31,3 +31,11 @@ async def engine(_shared_cluster: Cluster) -> AsyncIterator[Engine]:
     if not _shared_cluster.nodes:
         await made.start()
     yield made
+
+
+@pytest.fixture
+def fresh(database_url: str, tmp_path: Path) -> Iterator[Engine]:
+    """A cluster without processes, for a scenario that kills some."""
+    with Cluster(database_url, database_url, tmp_path) as cluster:
+        cluster.rows(SEEN)
+        yield Engine(cluster)
