@@ -196,7 +196,7 @@ def _new_instance(
         time_zone=time_zone,
         schedule_id=command.schedule_id,
         dry_run=command.dry_run,
-        environment=command.environment,
+        environment=command.environment or spec.environment,
         warning_type=command.warning_type,
         alert_group=command.alert_group,
         scope=None if scope is None else json.dumps(sorted(scope)),
