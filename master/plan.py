@@ -22,8 +22,8 @@ from model.workflow import TaskSpec, WorkflowSpec
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """One task of a plan; `params` is already JSON text, `worker_group` and `environment` None mean the instance's; times in
-    minutes, 0 = none.
+    """One task of a plan; `params` is already JSON text, times are in minutes, 0 = none. Where `worker_group` and
+    `environment` are None the instance's count.
 
     `logic` is set for what runs in the master; `branches` are the tasks that it may choose. `inputs` are its local
     parameters with a value of their own, `outputs` its OUT ones with their defaults (None: it gives all it prints).
