@@ -167,7 +167,7 @@ def _new_task(runnable: WorkflowRunnable, effect: QueueTask | RecordTask) -> New
         branch,
         _cache_key(runnable, task, effect.values) if queued and task.cache and not instance.dry_run else None,
         instance.dry_run,
-        instance.environment or task.environment,
+        task.environment or instance.environment,
         task.tenant,
         task.parameter_types,
     )
@@ -190,7 +190,7 @@ def _new_child(runnable: WorkflowRunnable, effect: StartChild) -> NewChild:
         effect.params,
         instance.priority,
         task.worker_group or instance.worker_group,
-        instance.environment,
+        task.environment or instance.environment,
         instance.dry_run,
         instance.schedule_time,
         instance.time_zone,
