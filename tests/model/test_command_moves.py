@@ -57,11 +57,7 @@ WANTED: dict[CommandType, tuple[WorkflowState | str, ...]] = {
     C.RECOVER_SERIAL_WAIT: tuple(RUNS if state is W.SERIAL_WAIT else "it must be SERIAL_WAIT" for state in STATES),
     C.RECOVER_WAITING_THREAD: tuple(RUNS if state is W.WAIT_TO_RUN else "it must be WAIT_TO_RUN" for state in STATES),
 }
-CASES = [
-    (type_, state, wanted)
-    for type_, row in WANTED.items()
-    for state, wanted in zip(STATES, row, strict=True)
-]
+CASES = [(type_, state, wanted) for type_, row in WANTED.items() for state, wanted in zip(STATES, row, strict=True)]
 
 
 def test_no_command_and_no_state_is_left_out() -> None:

@@ -19,7 +19,9 @@ def test_the_drawings_are_made_from_the_tables() -> None:
             [WorkflowState.SUBMITTED_SUCCESS, WorkflowState.SERIAL_WAIT, WorkflowState.RUNNING_EXECUTION],
             WORKFLOW_TRANSITIONS,
         ),
-        transition_drawing([TaskState.SUBMITTED_SUCCESS, TaskState.QUEUED, TaskState.DELAY_EXECUTION], TASK_TRANSITIONS),
+        transition_drawing(
+            [TaskState.SUBMITTED_SUCCESS, TaskState.QUEUED, TaskState.DELAY_EXECUTION], TASK_TRANSITIONS
+        ),
         command_drawing(),
     ):
         assert drawing in page, f"put this into docs/states.md:\n\n{drawing}"
