@@ -122,15 +122,16 @@ FIELDS = sorted({field.name for field in fields(CommandRow)} - {"id", "created_a
 
 @pytest.mark.parametrize("value", BAD, ids=lambda value: repr(value[:10]))
 @pytest.mark.parametrize("name", FIELDS)
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row.type))
-def test_no_value_of_any_field_does_more_than_be_refused_in_a_sentence(row: CommandRow, name: str, value: str) -> None:
-    try:
-        command = read_command(replace(row, **{name: value}))  # type: ignore[arg-type]
-    except Refused as error:
-        assert 0 < len(str(error)) < 1000
-        assert name.replace("_", " ") in str(error).replace("_", " ") or name == "type" or "needs" in str(error)
-    else:
-        assert all(is_storable(each) for each in texts_of(command))
+def test_no_value_of_any_field_does_more_than_be_refused_in_a_sentence(name: str, value: str) -> None:
+    """Of any type of command."""
+    for row in ROWS:
+        try:
+            command = read_command(replace(row, **{name: value}))  # type: ignore[arg-type]
+        except Refused as error:
+            assert 0 < len(str(error)) < 1000
+            assert name.replace("_", " ") in str(error).replace("_", " ") or name == "type" or "needs" in str(error)
+        else:
+            assert all(is_storable(each) for each in texts_of(command))
 
 
 def texts_of(command: Command) -> list[str]:
