@@ -102,16 +102,17 @@ HOT = {
         len(RUNNING),
     ),
     "halt": Hot(
-        lambda c: task_instances.halt(c, dict.fromkeys(RUNNING[:5], (TaskState.KILL, "x")), LIVING_MASTER),
+        lambda c: task_instances.halt(c, dict.fromkeys(RUNNING[:5], (TaskState.KILL, "x")), (), LIVING_MASTER),
         {"task_instance_attempt"},
         100,
     ),
-    "ask kill": Hot(lambda c: task_instances.ask_kill(c, RUNNING[:5], LIVING_MASTER), {"task_instance_attempt"}, 100),
+    # Of some tasks or of all that run, which are few beside those that are over: either way is right.
+    "ask kill": Hot(lambda c: task_instances.ask_kill(c, RUNNING[:5], LIVING_MASTER), set(), 2_100),
     "end in master": Hot(
         lambda c: task_instances.end_in_master(
             c, [MasterTaskEnd(each, TaskCode(3), 1, TaskState.SUCCESS, "", None) for each in ABOVE], LIVING_MASTER
         ),
-        {"task_instance_attempt"},
+        set(),
         4 * len(ABOVE),
     ),
     "invalidate": Hot(
@@ -121,7 +122,9 @@ HOT = {
     ),
     "serial line": Hot(lambda c: serial_line.lock(c, [WorkflowCode(2002)]), {"workflow_instance_in_line"}, 10),
     "look for who waits": Hot(serial_line.anyone_waits, {"workflow_instance_waiting"}, 10),
-    "call the forgotten": Hot(serial_line.call_forgotten, {"workflow_instance_waiting"}, 40),
+    "call the forgotten": Hot(
+        serial_line.call_forgotten, {"workflow_instance_waiting", "workflow_instance_in_line", "command_calls"}, 1_100
+    ),
     "hold runs": Hot(lambda c: instance_moves.lock(c, RUNNING[:5]), {"workflow_instance_pkey"}, 5),
     "ask for a halt": Hot(
         lambda c: instance_moves.ask_halt(c, dict.fromkeys(RUNNING[:5], WorkflowState.READY_STOP)),
@@ -133,18 +136,14 @@ HOT = {
         {"workflow_instance_pkey"},
         len(OVER),
     ),
-    "who is above": Hot(
-        lambda c: children.above(c, ABOVE), {"workflow_instance_pkey", "task_instance_attempt"}, 4 * len(ABOVE)
-    ),
+    "who is above": Hot(lambda c: children.above(c, ABOVE), {"workflow_instance_pkey"}, 4 * len(ABOVE)),
     "children of": Hot(lambda c: children.of(c, ABOVE), {"workflow_instance_child"}, 10 * len(ABOVE)),
     "existing children": Hot(
         lambda c: children.existing(c, [Parent(each, TaskCode(3), 1, 7) for each in ABOVE]),
         {"workflow_instance_child"},
         len(ABOVE),
     ),
-    "halt children": Hot(
-        lambda c: children.halt(c, dict.fromkeys(ABOVE, TaskState.KILL)), {"workflow_instance_child"}, 20 * len(ABOVE)
-    ),
+    "halt children": Hot(lambda c: children.halt(c, dict.fromkeys(ABOVE, TaskState.KILL)), set(), 2_100),
     "resume children": Hot(
         lambda c: children.resume(c, [(Parent(each, TaskCode(3), 1, 7), 2) for each in ABOVE]),
         {"workflow_instance_child"},

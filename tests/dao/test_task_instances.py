@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 
 import pytest
 
@@ -17,18 +18,22 @@ from tests.dao.scene import Scene, new_task
 
 
 async def halt(
-    scene: Scene, *instances: WorkflowInstanceId, master: Me, state: TaskState = TaskState.KILL
+    scene: Scene,
+    *instances: WorkflowInstanceId,
+    master: Me,
+    state: TaskState = TaskState.KILL,
+    given_up: Collection[WorkflowInstanceId] = (),
 ) -> list[TaskEnd]:
     async with scene.writing() as connection:
         halts = dict.fromkeys(instances, (state, "so it was asked"))
-        return await task_instances.halt(connection, halts, master.epoch)
+        return await task_instances.halt(connection, halts, given_up, master.epoch)
 
 
 async def kill(scene: Scene, *instances: WorkflowInstanceId, master: Me) -> list[TaskEnd]:
     """As a master kills: what waits ends, what runs is asked for."""
     async with scene.writing() as connection:
         halts = dict.fromkeys(instances, (TaskState.KILL, "so it was asked"))
-        ends = await task_instances.halt(connection, halts, master.epoch)
+        ends = await task_instances.halt(connection, halts, (), master.epoch)
         await task_instances.ask_kill(connection, instances, master.epoch)
     return ends
 
@@ -102,6 +107,22 @@ async def test_a_kill_asks_no_worker_for_what_lives_in_the_master(scene: Scene) 
     await scene.queue(instance, 1, state=TaskState.RUNNING_EXECUTION, type_="SUB_PROCESS", master=master)
     assert await kill(scene, instance, master=master) == []
     assert await scene.sql("SELECT state, kill_requested FROM task_instance") == [("RUNNING_EXECUTION", False)]
+
+
+async def test_an_instance_that_is_given_up_leaves_nothing_in_its_master(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    given_up, other = await scene.instance(master), await scene.instance(master)
+    for instance in (given_up, other):
+        await scene.queue(instance, 1, state=TaskState.RUNNING_EXECUTION, type_="SUB_PROCESS", master=master)
+    await scene.queue(given_up, 2, master=master)
+    await scene.claim(worker)
+    ends = await halt(scene, given_up, other, master=master, given_up=[given_up])
+    assert ends == [TaskEnd(given_up, TaskCode(1), 1, TaskState.KILL)]
+    assert await scene.sql("SELECT state FROM task_instance ORDER BY workflow_instance_id, task_code") == [
+        "KILL",
+        "RUNNING_EXECUTION",
+        "RUNNING_EXECUTION",
+    ]
 
 
 async def test_a_master_kills_only_what_is_its_own(scene: Scene) -> None:

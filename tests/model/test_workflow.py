@@ -132,6 +132,21 @@ def test_a_missing_field_is_named_with_its_task() -> None:
         ),
         ({"on_worker_loss": "x"}, "task \"a\": field \"on_worker_loss\": input should be 'retry' or 'fail'"),
         ({"worker_group": "a b"}, 'task "a": field "worker_group": must be 1 to 100 letters, digits and _ . -'),
+        ({"retry_times": -1}, 'task "a": field "retry_times": input should be greater than or equal to 0'),
+        ({"retry_interval": -0.5}, 'task "a": field "retry_interval": input should be greater than or equal to 0'),
+        ({"delay_time": float("inf")}, 'task "a": field "delay_time": input should be a finite number'),
+        ({"timeout": 366 * 24 * 60 + 1}, 'task "a": field "timeout": input should be less than or equal to 527040'),
+        (
+            {"timeout_strategy": "x"},
+            "task \"a\": field \"timeout_strategy\": input should be 'WARN', 'FAILED' or 'WARNFAILED'",
+        ),
+        ({"flag": "MAYBE"}, "task \"a\": field \"flag\": input should be 'YES' or 'NO'"),
+        (
+            {"tenant": "Root User"},
+            'task "a": field "tenant": must be a user of the operating system: at most 32 small letters, digits and '
+            "_ . -",
+        ),
+        ({"environment": ""}, 'task "a": field "environment": string should have at least 1 character'),
         ({"code": 0}, 'task "a": field "code": input should be greater than 0'),
         ({"code": 2**31}, 'task "a": field "code": input should be less than or equal to 2147483647'),
         (
@@ -150,6 +165,16 @@ def test_a_wrong_field_of_a_task_is_named_with_what_it_must_be(fields: dict[str,
         ({"failure_strategy": "STOP"}, "field \"failure_strategy\": input should be 'CONTINUE' or 'END'"),
         ({"worker_group": "x" * 101}, 'field "worker_group": must be 1 to 100 letters, digits and _ . -'),
         ({"params": [1]}, 'field "params": must be a mapping of names to values'),
+        (
+            {"execution_type": "SERIAL"},
+            "field \"execution_type\": input should be 'PARALLEL', 'SERIAL_WAIT', 'SERIAL_DISCARD' or 'SERIAL_PRIORITY'",
+        ),
+        ({"timeout_minutes": -1}, 'field "timeout_minutes": input should be greater than or equal to 0'),
+        (
+            {"time_zone": "Europe/Belrin"},
+            'field "time_zone": there is no time zone "Europe/Belrin"; use a name such as Europe/Berlin or UTC',
+        ),
+        ({"outputs": "rows"}, 'field "outputs": must be a list, such as [a, b]'),
         ({"description": 5}, 'field "description": must be a text; write it in quotes'),
         ({"description": "x" * 10_001}, 'field "description": string should have at most 10000 characters'),
     ],
