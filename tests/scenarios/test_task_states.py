@@ -128,7 +128,9 @@ async def test_a_task_is_ready_when_every_predecessor_has_succeeded(engine: Engi
         assert "c" not in engine.tasks(run)
         engine.report(run, task, "SUCCESS")
     assert await engine.end(run) == "SUCCESS"
-    began = "SELECT task_name FROM seen WHERE workflow_instance_id = %s AND task_name IS NOT NULL ORDER BY id DESC LIMIT 1"
+    began = (
+        "SELECT task_name FROM seen WHERE workflow_instance_id = %s AND task_name IS NOT NULL ORDER BY id DESC LIMIT 1"
+    )
     assert engine.cluster.one(began, run) == "c"
 
 
