@@ -8,6 +8,7 @@ from model.ids import TaskCode
 from model.states import TaskState, WorkflowState
 
 T, W = TaskState, WorkflowState
+STOPPED = "it was stopped"
 
 
 class Ends:
@@ -30,7 +31,7 @@ class Ends:
         counting = self._counting(halted=state is not W.RUNNING_EXECUTION)
         is_complete = len(self._progress.done) + len(self.failed) == len(self._plan.tasks)
         if state is W.READY_STOP and killed:
-            return W.STOP, "it was stopped"
+            return W.STOP, STOPPED
         if counting:
             return W.FAILURE, self._why_failed(counting)
         if state is W.RUNNING_EXECUTION:
@@ -38,7 +39,7 @@ class Ends:
             return W.SUCCESS, ""
         if is_complete:
             return W.SUCCESS, ""
-        return (W.PAUSE, "it was paused") if state is W.READY_PAUSE else (W.STOP, "it was stopped")
+        return (W.PAUSE, "it was paused") if state is W.READY_PAUSE else (W.STOP, STOPPED)
 
     def _counting(self, *, halted: bool) -> dict[TaskCode, TaskState]:
         """The failures that no CONDITIONS took up, nor may yet take up when a halted instance goes on."""

@@ -80,7 +80,7 @@ class TaskEnd:
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """The end of a child of an attempt, as `task_event` tells it."""
+    """The end of a child of an attempt, as `task_event` tells it. `outputs` is what it gave, or why it failed."""
 
     workflow_instance_id: WorkflowInstanceId
     code: TaskCode
