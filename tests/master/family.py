@@ -33,6 +33,7 @@ class Family:
         self._plan, self._rows, self._random = plan, rows, random
         self.rows: dict[Place, ChildRow] = {}
         self._asked: set[Place] = set()
+        self._refused: dict[Place, bool] = {}
         self._known: dict[Place, ChildFinished | None] = {}
 
     def new_life(self, children: tuple[Child, ...]) -> None:
@@ -113,6 +114,9 @@ class Family:
         if before is None or before.state is W.PAUSE:
             self._known[place] = event
 
+    def has(self, event: ChildFinished) -> bool:
+        return (event.code, event.attempt, event.index) in self.rows
+
     def busy(self) -> list[Place]:
         paused = [place for place, row in self.rows.items() if row.state is W.PAUSE and self._stands(place)]
         running = [place for place, row in self.rows.items() if not row.state.is_final]
@@ -145,10 +149,14 @@ class Family:
             return ChildFinished(*place, W.PAUSE)
         if above is W.READY_STOP:
             return ChildFinished(*place, W.STOP)
-        if above.is_final or not self._stands(place) or self._random.random() < 0.05:
+        if above.is_final or not self._stands(place) or self._is_refused(place):
             return ChildFinished(*place, W.FAILURE)
         self.rows[place] = ChildRow()
         return None
+
+    def _is_refused(self, place: Place) -> bool:
+        """The same each time it is asked for."""
+        return self._refused.setdefault(place, self._random.random() < 0.05)
 
     # ------------------------------------------------------------------------------------------ what is so
 

@@ -137,8 +137,10 @@ class World:
         return event
 
     def _repeat(self) -> None:
-        if self._heard:
-            assert self._tell(self._random.choice(self._heard)) == [], "an event told twice was heard twice"
+        """Of a child that never was no row tells: a new owner has not heard of it."""
+        heard = [event for event in self._heard if not isinstance(event, ChildFinished) or self.family.has(event)]
+        if heard:
+            assert self._tell(self._random.choice(heard)) == [], "an event told twice was heard twice"
 
     def _ask_pause(self) -> None:
         self._ask(CommandType.PAUSE)
@@ -205,6 +207,8 @@ class World:
 
     def _adopt(self, resumes: frozenset[TaskCode] = frozenset()) -> None:
         self._new_life()
+        if self.state is not W.RUNNING_EXECUTION:
+            self.ending = False  # what was to be killed was asked to end; the new owner knows a pause only
         told: list[Event] = [Adopted(tuple(self._latest()), self.family.adopted(), resumes)]
         if self.requested is not None:
             told.append(HaltAsked(self.requested))
@@ -256,7 +260,8 @@ class World:
             assert self.end is None, "something comes after the end"
             match effect:
                 case events.Enter(state):
-                    assert state in WORKFLOW_TRANSITIONS[self.state] and state is self.requested
+                    assert state in WORKFLOW_TRANSITIONS[self.state]
+                    assert self.requested in (state, W.READY_STOP), "halted though nobody asked"
                     self.state = state
                 case QueueTask() | RecordTask():
                     self._new_attempt(effect)
