@@ -10,6 +10,7 @@ Which task may begin is `progress.py`'s to say, what it sees of parameters `para
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
@@ -173,7 +174,7 @@ class WorkflowRunnable:
 
     def _adopt_children(self, attempt: TaskAttempt, children: Iterable[Child]) -> None:
         if isinstance(self.plan.tasks[attempt.code].logic, SubProcessParams | DynamicParams):
-            own = Children.of(self.plan, attempt.code, attempt.attempt, self._parameters.values(attempt.code))
+            own = Children.of(self.plan, attempt.code, attempt.attempt, json.loads(attempt.values))
             for child in children:
                 if child.code == attempt.code and child.attempt == attempt.attempt:
                     own.adopt(child)
@@ -275,10 +276,12 @@ class WorkflowRunnable:
                     attempt = self._next_attempt(code)
                     return [RecordTask(code, attempt, T.RUNNING_EXECUTION, values=self._parameters.as_text(code))]
                 case SubProcessParams() | DynamicParams():
-                    attempt = self._attempts.get(code, 0) + 1
-                    children = Children.of(self.plan, code, attempt, self._parameters.values(code))
+                    # Kept in the row: a later owner, who heard of other ends in between, must see the same.
+                    values = self._parameters.values(code)
+                    children = Children.of(self.plan, code, self._attempts.get(code, 0) + 1, values)
                     self._children[code] = children
-                    begun = RecordTask(code, self._next_attempt(code), T.RUNNING_EXECUTION)
+                    text = json.dumps(values, ensure_ascii=False)
+                    begun = RecordTask(code, self._next_attempt(code), T.RUNNING_EXECUTION, values=text)
                     first = children.resume(resumed) if resumed else children.start_more()
                     over = self._look_at_children(code) if children.is_over else []
                     return [begun, *first, *over]

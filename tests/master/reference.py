@@ -32,6 +32,7 @@ class Row:
     branch: frozenset[TaskCode] | None = None
     ended: int | None = None
     kill_asked: bool = False
+    values: str = "{}"
     params: tuple[Mapping[str, str], ...] = ()
 
 

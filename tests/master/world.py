@@ -217,7 +217,7 @@ class World:
     def _latest(self) -> list[TaskAttempt]:
         """As `dao.task_instances` gives them: in the order in which they ended, what runs last."""
         attempts = [
-            TaskAttempt(code, len(rows), row.state, row.retries, row.valid, row.outputs, row.branch)
+            TaskAttempt(code, len(rows), row.state, row.retries, row.valid, row.outputs, row.branch, row.values)
             for code, rows in sorted(self.rows.items(), key=lambda item: (item[1][-1].ended or self._clock + 1, item[0]))
             for row in rows[-1:]
         ]
@@ -308,6 +308,7 @@ class World:
             assert json.loads(effect.values) == self._given.values(effect.code)
         else:
             row.state, row.outputs, row.branch = effect.state, effect.outputs, effect.branch
+            row.values = effect.values
         if row.state.is_final:
             self._clock += 1
             row.ended = self._clock
@@ -340,18 +341,17 @@ class World:
         try:
             match task.logic:
                 case DependentParams():
-                    assert effect.state is T.RUNNING_EXECUTION
-                    assert json.loads(effect.values) == values
+                    assert (effect.state, json.loads(effect.values)) == (T.RUNNING_EXECUTION, values)
                 case SubProcessParams(params=params):
                     own = {param.name: values[param.name] for param in task.inputs}
                     given = {
                         name: replace_references(text, values, lambda _, value: value) for name, text in params.items()
                     }
                     row.params = ({**own, **given},)
-                    assert effect.state is T.RUNNING_EXECUTION
+                    assert (effect.state, json.loads(effect.values)) == (T.RUNNING_EXECUTION, values)
                 case DynamicParams() as params:
                     row.params = tuple(tuples(params, values))
-                    assert effect.state is T.RUNNING_EXECUTION
+                    assert (effect.state, json.loads(effect.values)) == (T.RUNNING_EXECUTION, values)
                 case SwitchParams() as params:
                     self._check_branch(effect, switch.choose(params, values))
                 case ConditionsParams() as params:
