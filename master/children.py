@@ -71,7 +71,10 @@ class Children:
         return effects
 
     def finished(self, index: int, state: WorkflowState, outputs: str | None) -> None:
-        """A child has come to an end, which it may leave again if it is a pause."""
+        """A child has come to an end, which it may leave again if it is a pause. An end stays one, whatever is told
+        late."""
+        if index in self.ended:
+            return
         self.started.add(index)
         self.paused.discard(index)
         if state is W.PAUSE:
