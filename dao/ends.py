@@ -20,11 +20,12 @@ _AWAITED = text("""
            coalesce(bool_or(parent_instance_id IS NOT NULL), false) AS parent
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[]))
 """)
+# `coalesce`: IS NOT NULL alone would let the planner walk the whole index of children, while no statistics know of any.
 _TELL_PARENT = text("""
     WITH told AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, child_index)
         SELECT parent_instance_id, parent_task_code, parent_attempt, state, outputs, child_index
-        FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND parent_instance_id IS NOT NULL
+        FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id

@@ -87,6 +87,8 @@ async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowI
     latest = latest_by_name(attempts)
     facts = _without_attempt(run, plan, attempts, latest) if plan else []
     facts += await _begun(connection, around, run, latest, plan, nested)
+    places = {name: place for place, name in enumerate(plan.codes)} if plan else {}
+    facts.sort(key=lambda task: places.get(task.name, 0))
     is_driven = run.state.is_driven or run.state is WorkflowState.FAILOVER
     is_in_line = run.state is WorkflowState.SERIAL_WAIT
     return RunFacts(

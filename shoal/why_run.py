@@ -75,19 +75,19 @@ def why_run(run: RunFacts) -> Why:
 
 def _suspended(run: RunFacts, name: str) -> Why:
     """How to go on with a run that rests."""
-    was = "was paused" if run.state is WorkflowState.PAUSE else "was stopped"
     open_tasks = [task.name for task in run.tasks if _is_open(task)]
     left = f"; {names_of(open_tasks)} would run then" if open_tasks else ""
-    because = f" ({run.reason})" if run.reason else ""
+    because = run.reason or "no reason was stored"
     return Why(
-        f"{name} {was}{because}; it goes on when somebody lets it{left}.", f"Let it go on: shoal resume {run.id}"
+        f"{name} has ended as {run.state}: {because}; it goes on when somebody lets it{left}.",
+        f"Let it go on: shoal resume {run.id}",
     )
 
 
 def _is_open(task: TaskFacts) -> bool:
     """Whether a task would run if its run, which rests, went on."""
     if task.state is None:
-        return task.standing in (None, Unbegun.NOT_BEGUN)
+        return task.standing is Unbegun.NOT_BEGUN
     return task.state in (TaskState.PAUSE, TaskState.KILL, TaskState.NEED_FAULT_TOLERANCE)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.fields import Name
+from model.logic.catalog import LOGIC_TYPES
 from model.workflow import InvalidWorkflow, Problem, WorkflowSpec
 from shoal.yaml_lines import BYTES_MAX, BadYaml, Document, Number, read_documents
 from worker.tasks.catalog import TaskCatalog
@@ -149,6 +151,8 @@ def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
 def _unrunnable(spec: WorkflowSpec, catalog: TaskCatalog) -> Iterator[Problem]:
     """The tasks that no worker of this version could run."""
     for place, task in enumerate(spec.tasks):
+        if task.type in LOGIC_TYPES:
+            continue  # it runs in the master, and was checked with the rest
         params = json.dumps(task.params)
         try:
             catalog.make(task.type, params, {})
@@ -157,7 +161,9 @@ def _unrunnable(spec: WorkflowSpec, catalog: TaskCatalog) -> Iterator[Problem]:
             if is_known and "${" in params:
                 continue  # a reference may stand for what is asked; its value comes with the command
             where = ("tasks", place, "params" if is_known else "type")
-            yield Problem(where=where, sentence=f'task "{task.name}": {error}')
+            near = get_close_matches(task.type.upper(), LOGIC_TYPES, n=1) if not is_known else []
+            meant = f'there is no task type "{task.type}"; did you mean {near[0]}?' if near else str(error)
+            yield Problem(where=where, sentence=f'task "{task.name}": {meant}')
 
 
 def _twice(found: list[WorkflowDocument], file: str) -> Iterator[str]:

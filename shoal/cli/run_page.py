@@ -171,4 +171,5 @@ def _next(run: Run, tasks: Sequence[TaskRun]) -> str:
         return f"{first}   Go on: shoal rerun {run.id} --failed" if run.state is WorkflowState.FAILURE else first
     if not run.state.is_final:
         return f"Why it does not move: shoal why {run.id}"
-    return f"Read a log: shoal log {run.id}/{tasks[-1].name}" if tasks else "Other runs: shoal runs"
+    logged = [task for task in tasks if task.worker is not None]
+    return f"Read a log: shoal log {run.id}/{logged[-1].name}" if logged else "Other runs: shoal runs"

@@ -155,7 +155,9 @@ async def run(
         TaskDependType | None,
         typer.Option(case_sensitive=False, help="With --task: alone, with all before it, or with all after it."),
     ] = None,
-    environment: Annotated[str | None, typer.Option(help="Name of an environment, instead of the tasks' own.")] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="Name of an environment, for the tasks that name none.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Everything happens but the tasks' own work.")] = False,
     project: Project = "default",
 ) -> None:
