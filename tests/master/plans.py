@@ -34,7 +34,9 @@ def plan_of(tasks: Any, **fields: Any) -> Plan:
     return Plan.of(WorkflowCode(1), 1, WorkflowSpec.parse({"tasks": list(tasks), **fields}))
 
 
-def an_instance(plan: Plan, strategy: FailureStrategy = FailureStrategy.CONTINUE, params: str = "{}") -> WorkflowInstance:
+def an_instance(
+    plan: Plan, strategy: FailureStrategy = FailureStrategy.CONTINUE, params: str = "{}"
+) -> WorkflowInstance:
     id_, code = WorkflowInstanceId(1), plan.workflow_code
     return WorkflowInstance(id_, code, plan.version, strategy, Priority.MEDIUM, "default", params)
 

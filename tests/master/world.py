@@ -13,8 +13,19 @@ from dataclasses import replace
 from random import Random
 
 from master import events
-from master.events import Adopted, ChildFinished, Effect, Event, Finish, HaltAsked, QueueTask, RecordTask, Started
-from master.events import TaskFinished, Wait
+from master.events import (
+    Adopted,
+    ChildFinished,
+    Effect,
+    Event,
+    Finish,
+    HaltAsked,
+    QueueTask,
+    RecordTask,
+    Started,
+    TaskFinished,
+    Wait,
+)
 from master.plan import Plan
 from master.revival import revival
 from master.runnable import WorkflowRunnable as Runnable
@@ -198,9 +209,7 @@ class World:
     # ------------------------------------------------------------------------------------------ the owner
 
     def _new_life(self) -> None:
-        self._instance = replace(
-            self._instance, state=self.state, requested_state=self.requested, scope=self.scope
-        )
+        self._instance = replace(self._instance, state=self.state, requested_state=self.requested, scope=self.scope)
         self._runnable = Runnable(self._instance, self.plan)
         self._given = Given(self.plan, BASE, STARTUP)
         self.lives.append((self._instance, []))
@@ -218,7 +227,9 @@ class World:
         """As `dao.task_instances` gives them: in the order in which they ended, what runs last."""
         attempts = [
             TaskAttempt(code, len(rows), row.state, row.retries, row.valid, row.outputs, row.branch, row.values)
-            for code, rows in sorted(self.rows.items(), key=lambda item: (item[1][-1].ended or self._clock + 1, item[0]))
+            for code, rows in sorted(
+                self.rows.items(), key=lambda item: (item[1][-1].ended or self._clock + 1, item[0])
+            )
             for row in rows[-1:]
         ]
         return attempts
