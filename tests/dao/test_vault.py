@@ -52,7 +52,7 @@ def test_a_changed_row_is_told_from_a_missing_key() -> None:
             Vault([OLD]).open(Sealed(data, sealed.key_id), "a")
 
 
-@pytest.mark.parametrize("key", ["", "short", "x" * 44, OLD[:-1]])
+@pytest.mark.parametrize("key", ["", "short", "x" * 44, OLD[:-1]], ids=["empty", "short", "no base64", "cut"])
 def test_what_is_no_key_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(Refused, match="key 2 of 2 for secrets is no key") as refused:
         Vault([NEW, key])
