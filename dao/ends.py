@@ -24,7 +24,8 @@ _AWAITED = text("""
 _TELL_PARENT = text("""
     WITH told AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, child_index)
-        SELECT parent_instance_id, parent_task_code, parent_attempt, state, outputs, child_index
+        SELECT parent_instance_id, parent_task_code, parent_attempt, state,
+               CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END, child_index
         FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
         RETURNING workflow_instance_id
     )
