@@ -150,7 +150,9 @@ HOT = {
         len(ABOVE),
     ),
     "tell who is above": Hot(
-        lambda c: children.tell(c, [(Parent(each, TaskCode(3), 1, 7), WorkflowState.FAILURE) for each in ABOVE]),
+        lambda c: children.tell(
+            c, [children.Unmade(Parent(each, TaskCode(3), 1, 7), WorkflowState.FAILURE) for each in ABOVE]
+        ),
         {"workflow_instance_pkey"},
         len(ABOVE),
     ),

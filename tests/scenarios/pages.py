@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,9 @@ class Page:
             self._engine.cluster.rows(statement)
             return
         rows = self._engine.cluster.rows(f"{statement} RETURNING id")
+        query = "SELECT count(*) FROM command_history WHERE command_id = %s"
         for (command,) in rows:
-            query = "SELECT count(*) FROM command_history WHERE command_id = %s"
-            await eventually(lambda command=command: self._engine.cluster.one(query, command), within_s=WITHIN_S)
+            await eventually(partial(self._engine.cluster.one, query, command), within_s=WITHIN_S)
 
     async def _type(self, text: str) -> None:
         url = self._engine.cluster.environment["SHOAL_DATABASE_URL"]

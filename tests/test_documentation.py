@@ -1,0 +1,53 @@
+"""What pages list is what there is: fields of definitions, dependencies; and what pages link to is there."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from model.workflow import TaskSpec, WorkflowSpec
+from shoal.workflow_file import Head
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md", *(ROOT / "docs").rglob("*.md")]
+
+
+def test_the_page_on_workflows_names_every_field() -> None:
+    text = (ROOT / "docs" / "workflows.md").read_text("utf-8")
+    rows = {
+        name for line in text.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1] if "|" in line else "")
+    }
+    fields = {*Head.model_fields, *WorkflowSpec.model_fields, *TaskSpec.model_fields}
+    assert not fields - rows
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [
+        *project["dependencies"],
+        *(each for extra in project["optional-dependencies"].values() for each in extra),
+    ]
+    names = {re.split(r"[\[<>=,]", each)[0] for each in wanted} - {"shoal"}
+    rows = (ROOT / "docs" / "dependencies.md").read_text("utf-8").split("|")
+    told = {name for row in rows for name in re.findall(r"[\w.-]+", row)}
+    assert not names - told
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_page_links_to_is_there(page: Path) -> None:
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text("utf-8"))
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    wrong = [link for link in links if not _is_there(page, link)]
+    assert not wrong
+
+
+def _is_there(page: Path, link: str) -> bool:
+    name, _, anchor = link.partition("#")
+    target = (page.parent / name) if name else page
+    if not target.exists() or not anchor:
+        return target.exists()
+    headings = re.findall(r"(?m)^#+ (.+)$", target.read_text("utf-8"))
+    return anchor in {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
