@@ -1,5 +1,8 @@
-"""Large workflows: ten thousand tasks in one of them, and a thousand workflows under one other. Memory is the peak of
-each process while they ran, read from the kernel (`VmHWM`, which begins anew with each measurement)."""
+"""Large workflows: ten thousand tasks in one of them, and a thousand workflows under one other.
+
+Memory is the peak of each process while they ran, read from the kernel (`VmHWM`, which begins anew with each
+measurement).
+"""
 
 from __future__ import annotations
 
