@@ -23,13 +23,15 @@ from model.states import WorkflowState
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """An instance whose row this transaction holds. `state` already counts what was asked of its owner."""
+    """An instance whose row this transaction holds. `state` already counts what was asked of its owner; `scope` limits
+    it to some tasks, None does not."""
 
     id: WorkflowInstanceId
     workflow_code: WorkflowCode
     workflow_version: int
     state: WorkflowState
     execution_type: ExecutionType
+    scope: frozenset[TaskCode] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Revival:
 
 
 _LOCK = text("""
-    SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type
+    SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type,
+           coalesce(executing, scope) AS scope
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
 """)
 _SERIAL = text("""
@@ -92,6 +95,7 @@ async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId])
             row.workflow_version,
             WorkflowState(row.state),
             ExecutionType(row.execution_type),
+            None if row.scope is None else frozenset(map(TaskCode, json.loads(row.scope))),
         )
         for row in rows
     }

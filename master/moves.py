@@ -6,25 +6,22 @@ with the sentence why, and nothing is touched. Two commands of one batch for one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from dao import ends, instance_moves, serial_line, task_events, task_instances
 from dao.instance_moves import Locked, Revival
 from dao.serial_line import InLine
 from master.batch_work import BatchWork
 from master.driver import Driver
-from master.plan import Plan
+from master.revival import revival
 from model.choices import ExecutionType
 from model.command_moves import COMMAND_MOVES, CommandType, why_not
 from model.commands import CommandRow, Move, RecoverSerialWait
 from model.errors import NotFound, Refused
-from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import TaskAttempt
-from model.states import TaskState, WorkflowState
+from model.ids import Epoch, WorkflowCode, WorkflowInstanceId
+from model.states import WorkflowState
 
-C, T, W = CommandType, TaskState, WorkflowState
-_FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)
-_SUSPENDED = (T.PAUSE, T.KILL, T.NEED_FAULT_TOLERANCE)
+C, W = CommandType, WorkflowState
 _HALTED = {W.PAUSE: "it was paused before it had begun to run", W.STOP: "it was stopped before it had begun to run"}
 
 
@@ -107,39 +104,14 @@ class Mover:
         if isinstance(plan, Refused):
             raise plan
         attempts = (await task_instances.latest_attempts(connection, [id_]))[id_]
-        revival, again, resumes = _revival(move, plan, attempts)
-        begun = {attempt.code for attempt in attempts}
-        if again & begun:
-            await task_instances.invalidate(connection, [(id_, code) for code in sorted(again & begun)])
+        going_on = revival(move, plan, attempts, instance.scope)
+        again = going_on.again & {attempt.code for attempt in attempts}
+        if again:
+            await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
         await task_events.forget(connection, [id_])
-        revived = await instance_moves.revive(connection, [revival], self._epoch)
-        work.held += await self._driver.adopt(connection, list(revived.values()), work.writes, {id_: resumes})
-
-
-def _revival(
-    move: Move, plan: Plan, attempts: Iterable[TaskAttempt]
-) -> tuple[Revival, frozenset[TaskCode], frozenset[TaskCode]]:
-    """How the instance changes, which tasks are to run again, and the children of which go on."""
-    id_ = move.workflow_instance_id
-    valid = {attempt.code: attempt.state for attempt in attempts if attempt.valid and attempt.code in plan.tasks}
-    match move.type:
-        case C.RECOVER_SUSPENDED_PROCESS:
-            again = _in(valid, _SUSPENDED)
-            return Revival(id_, keeps_executing=True, parent=move.parent), again, again
-        case C.START_FAILURE_TASK_PROCESS:
-            failed = _in(valid, _FAILED)
-            return Revival(id_, parent=move.parent), plan.graph.with_all_after(failed), failed
-        case C.REPEAT_RUNNING:
-            return Revival(id_, repeats=True, parent=move.parent), frozenset(valid), frozenset()
-        case C.EXECUTE_TASK:
-            scope = plan.graph.around(plan.find(move.start_tasks), move.depend_type)
-            return Revival(id_, executing=scope, parent=move.parent), scope, frozenset()
-        case _:
-            return Revival(id_, keeps_executing=True, parent=move.parent), frozenset(), frozenset()
-
-
-def _in(states: Mapping[TaskCode, TaskState], wanted: Sequence[TaskState]) -> frozenset[TaskCode]:
-    return frozenset(code for code, state in states.items() if state in wanted)
+        change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent)
+        revived = await instance_moves.revive(connection, [change], self._epoch)
+        work.held += await self._driver.adopt(connection, list(revived.values()), work.writes, {id_: going_on.resumes})
 
 
 def _check_line(instance: Locked, line: Sequence[InLine]) -> None:

@@ -97,7 +97,10 @@ class WorkflowRunnable:
                 effects: list[Effect] = []
             case Adopted(attempts, children, resumes):
                 effects = self._adopt(attempts, children)
-                resumed = {code: [child for child in children if child.code == code] for code in resumes}
+                resumed = {
+                    code: [child for child in children if (child.code, child.attempt) == (code, self._attempts[code])]
+                    for code in resumes & self._attempts.keys()
+                }
             case TaskFinished(code, attempt, state, outputs):
                 if code not in self._in_flight or attempt != self._attempts[code]:
                     return []
@@ -272,8 +275,8 @@ class WorkflowRunnable:
                 case _:
                     branch = chosen_branch(self.plan, code, lambda: self._parameters.values(code), self._has_succeeded)
         except Refused as error:
-            attempt = self._next_attempt(code)
-            failed = RecordTask(code, attempt, T.FAILURE, reason=str(error))
+            failed = RecordTask(code, self._next_attempt(code), T.FAILURE, self._retries[code], str(error))
+            self._in_flight.discard(code)
             return [failed, *self._fail(code, T.FAILURE)]
         attempt = self._next_attempt(code)
         return [RecordTask(code, attempt, T.SUCCESS, branch=branch), *self._record(code, T.SUCCESS, branch=branch)]

@@ -167,7 +167,7 @@ def _new_task(runnable: WorkflowRunnable, effect: QueueTask | RecordTask) -> New
         branch,
         _cache_key(runnable, task, effect.values) if queued and task.cache and not instance.dry_run else None,
         instance.dry_run,
-        instance.environment or task.environment,
+        task.environment or instance.environment,
         task.tenant,
         task.parameter_types,
     )
@@ -181,7 +181,10 @@ def _cache_key(runnable: WorkflowRunnable, task: PlannedTask, values: str) -> st
 
 
 def _new_child(runnable: WorkflowRunnable, effect: StartChild) -> NewChild:
-    task, instance = runnable.plan.tasks[effect.code], runnable.instance
+    """What the start of this instance asked for holds below it too; what its definition says does not."""
+    task, instance, spec = runnable.plan.tasks[effect.code], runnable.instance, runnable.plan.spec
+    asked_group = None if instance.worker_group == spec.worker_group else instance.worker_group
+    asked_environment = None if instance.environment == spec.environment else instance.environment
     return NewChild(
         Parent(instance.id, effect.code, effect.attempt, effect.index),
         effect.project,
@@ -189,8 +192,8 @@ def _new_child(runnable: WorkflowRunnable, effect: StartChild) -> NewChild:
         effect.version,
         effect.params,
         instance.priority,
-        task.worker_group or instance.worker_group,
-        instance.environment,
+        task.worker_group or asked_group,
+        task.environment or asked_environment,
         instance.dry_run,
         instance.schedule_time,
         instance.time_zone,

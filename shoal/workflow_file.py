@@ -7,8 +7,8 @@ All that is wrong with it is told at once, each with file, line, task and cure; 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,14 @@ class Head(BaseModel):
 
 @dataclass(frozen=True)
 class WorkflowDocument:
-    """One workflow of a file."""
+    """One workflow of a file, and the lines on which its tasks begin there."""
 
     project: str
     name: str
     release_state: ReleaseState
     spec: WorkflowSpec
+    file: str = ""
+    lines: Mapping[str, int] = field(default_factory=dict)
 
 
 class BadWorkflowFile(Refused):
@@ -105,7 +107,7 @@ def parse_workflows(data: bytes, file: str, catalog: TaskCatalog) -> list[Workfl
     faults: list[str] = []
     for document in documents:
         try:
-            found.append(_workflow(document, catalog))
+            found.append(_workflow(document, file, catalog))
         except InvalidWorkflow as error:
             lines = sorted((document.line_of(problem.where), problem.sentence) for problem in error.problems)
             faults += [f"{file}:{line}: {sentence}" for line, sentence in lines]
@@ -115,7 +117,7 @@ def parse_workflows(data: bytes, file: str, catalog: TaskCatalog) -> list[Workfl
     return found
 
 
-def _workflow(document: Document, catalog: TaskCatalog) -> WorkflowDocument:
+def _workflow(document: Document, file: str, catalog: TaskCatalog) -> WorkflowDocument:
     content = _plain(document.content)
     if not isinstance(content, dict):
         raise InvalidWorkflow([Problem(where=(), sentence="a workflow is a mapping with `name:` and `tasks:`")])
@@ -131,7 +133,8 @@ def _workflow(document: Document, catalog: TaskCatalog) -> WorkflowDocument:
     if problems:
         raise InvalidWorkflow(problems)
     head = Head.model_validate(head_fields)
-    return WorkflowDocument(head.project, head.name, head.release_state, spec)
+    lines = {task.name: document.line_of(("tasks", place)) for place, task in enumerate(spec.tasks)}
+    return WorkflowDocument(head.project, head.name, head.release_state, spec, file, lines)
 
 
 def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:

@@ -42,6 +42,14 @@ PURE = (
     "master/summary.py",
     "master/events.py",
     "master/runnable.py",
+    "master/events.py",
+    "master/progress.py",
+    "master/contexts.py",
+    "master/parameters.py",
+    "master/children.py",
+    "master/logic.py",
+    "master/summary.py",
+    "master/revival.py",
     "master/batch.py",
 )
 IMPURE = {

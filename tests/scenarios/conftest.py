@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from tests.cluster.cluster import Cluster
 from tests.conftest import TEMPLATE
-from tests.scenarios.engine import Engine
+from tests.scenarios.engine import SEEN, Engine
 from tests.servers.postgres import PostgresServer
 
 
@@ -19,6 +19,7 @@ def _shared_cluster(postgres_server: PostgresServer, tmp_path_factory: pytest.Te
     url = postgres_server.create_database("scenarios", template=TEMPLATE)
     folder: Path = tmp_path_factory.mktemp("scenarios")
     with Cluster(url, url, folder) as cluster:
+        cluster.rows(SEEN)
         yield cluster
     postgres_server.drop_database("scenarios")
 
@@ -30,3 +31,11 @@ async def engine(_shared_cluster: Cluster) -> AsyncIterator[Engine]:
     if not _shared_cluster.nodes:
         await made.start()
     yield made
+
+
+@pytest.fixture
+def fresh(database_url: str, tmp_path: Path) -> Iterator[Engine]:
+    """A cluster without processes, for a scenario that kills some."""
+    with Cluster(database_url, database_url, tmp_path) as cluster:
+        cluster.rows(SEEN)
+        yield Engine(cluster)

@@ -11,6 +11,21 @@ from tests.eventually import eventually
 WITHIN_S = 20.0
 UNTIL_STOPPED = {"type": "FAKE", "params": {"sleep_s": 300}}
 """A task that runs until somebody kills it."""
+BY_HAND = {"type": "FAKE", "worker_group": "by-hand"}
+"""A task that no worker takes: the scenario does, with `claim` and `report`."""
+SEEN = """
+    CREATE TABLE seen (id bigint GENERATED ALWAYS AS IDENTITY, workflow_instance_id bigint, task_name text, state text);
+    CREATE FUNCTION see_instance() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO seen (workflow_instance_id, state) VALUES (NEW.id, NEW.state); RETURN NULL; END';
+    CREATE FUNCTION see_task() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO seen (workflow_instance_id, task_name, state)
+         VALUES (NEW.workflow_instance_id, NEW.task_name, NEW.state); RETURN NULL; END';
+    CREATE TRIGGER instance_is_seen AFTER INSERT OR UPDATE OF state ON workflow_instance
+        FOR EACH ROW EXECUTE FUNCTION see_instance();
+    CREATE TRIGGER task_is_seen AFTER INSERT OR UPDATE OF state ON task_instance
+        FOR EACH ROW EXECUTE FUNCTION see_task();
+"""
+"""Writes down each state that a run or a task ever had: what only looks now and then misses the short ones."""
 
 
 class Engine:
@@ -28,17 +43,28 @@ class Engine:
 
     def define(self, *tasks: dict[str, Any], name: str | None = None, **fields: Any) -> int:
         """Save a workflow by plain SQL; its code. A task without a type is FAKE."""
-        code = int(self.cluster.one("SELECT coalesce(max(code), 1000) + 1 FROM workflow_definition"))
+        code = self.next_code()
         spec = {"tasks": [{"type": "FAKE", **task} for task in tasks], **fields}
         self.cluster.define(code, name or f"workflow {code}", **spec)
         return code
 
+    def next_code(self) -> int:
+        """A workflow code that nobody has."""
+        return int(self.cluster.one("SELECT coalesce(max(code), 1000) + 1 FROM workflow_definition"))
+
+    def revise(self, workflow: int, *tasks: dict[str, Any], **fields: Any) -> int:
+        """Save another version, the current one from now on; its number."""
+        spec = json.dumps({"tasks": [{"type": "FAKE", **task} for task in tasks], **fields})
+        query = """WITH head AS (UPDATE workflow_definition SET version = version + 1 WHERE code = %s
+                                 RETURNING code, version)
+                   INSERT INTO workflow_version (workflow_code, version, spec) SELECT code, version, %s FROM head
+                   RETURNING version"""
+        return int(self.cluster.one(query, workflow, spec))
+
     def ask(self, type_: str, workflow: int | None = None, run: int | None = None, **columns: Any) -> int:
         """Insert a command by plain SQL; its id."""
         values: dict[str, Any] = {"type": type_, "workflow_code": workflow, "workflow_instance_id": run, **columns}
-        values = {
-            name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in values.items()
-        }
+        values = {name: _written(value) for name, value in values.items()}
         names = ", ".join(values)
         places = ", ".join(["%s"] * len(values))
         return int(self.cluster.one(f"INSERT INTO command ({names}) VALUES ({places}) RETURNING id", *values.values()))
@@ -91,6 +117,32 @@ class Engine:
         """Wait until the latest attempt of a task is in that state."""
         await eventually(lambda: self.tasks(run).get(task), until=state, within_s=WITHIN_S)
 
+    async def claim(self, run: int, task: str) -> None:
+        """Take a task `BY_HAND`, as a worker does; one that never looks whether it is to be killed."""
+        query = """UPDATE task_instance SET state = 'RUNNING_EXECUTION', worker_id = 0, started_at = clock_timestamp()
+                   WHERE workflow_instance_id = %s AND task_name = %s AND state = 'QUEUED' RETURNING id"""
+        await eventually(lambda: self.cluster.rows(query, run, task), within_s=WITHIN_S)
+
+    def report(self, run: int, task: str, state: str, **outputs: str) -> None:
+        """End a task that was claimed by hand."""
+        query = """WITH ended AS (
+                       UPDATE task_instance SET state = %s, ended_at = clock_timestamp(), outputs = %s
+                       WHERE workflow_instance_id = %s AND task_name = %s AND state = 'RUNNING_EXECUTION'
+                       RETURNING workflow_instance_id, task_code, attempt, state, outputs
+                   ), told AS (
+                       INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs)
+                       SELECT * FROM ended
+                   )
+                   SELECT count(*), pg_notify('shoal_event', '') FROM ended"""
+        assert self.cluster.one(query, state, json.dumps(outputs) if outputs else None, run, task) == 1
+
+    def path(self, run: int, task: str | None = None) -> list[str]:
+        """All states that a run, or a task of it, has had, each once as long as it did not change."""
+        query = """SELECT state FROM seen WHERE workflow_instance_id = %s AND task_name IS NOT DISTINCT FROM %s
+                   ORDER BY id"""
+        states = [state for (state,) in self.cluster.rows(query, run, task)]
+        return [state for place, state in enumerate(states) if place == 0 or states[place - 1] != state]
+
     def state(self, run: int) -> str:
         """The state of a run."""
         return str(self.cluster.one("SELECT state FROM workflow_instance WHERE id = %s", run))
@@ -103,6 +155,18 @@ class Engine:
         """The state of the latest attempt of each task, by name."""
         query = "SELECT task_name, state FROM task_instance WHERE workflow_instance_id = %s ORDER BY attempt"
         return dict(self.cluster.rows(query, run))
+
+    def why(self, run: int, task: str) -> str:
+        """The reason of the latest attempt of a task."""
+        query = """SELECT coalesce(reason, '') FROM task_instance WHERE workflow_instance_id = %s AND task_name = %s
+                   ORDER BY attempt DESC LIMIT 1"""
+        return str(self.cluster.one(query, run, task))
+
+    def printed(self, run: int, task: str) -> dict[str, str]:
+        """The values that the latest attempt of a task gave."""
+        query = """SELECT coalesce(outputs, '{}') FROM task_instance WHERE workflow_instance_id = %s AND task_name = %s
+                   ORDER BY attempt DESC LIMIT 1"""
+        return dict(json.loads(self.cluster.one(query, run, task)))
 
     def attempts(self, run: int, task: str) -> list[tuple[str, str]]:
         """State and flag of each attempt of a task, in order."""

@@ -1,0 +1,169 @@
+"""One scenario for each row of the table of execution types, and what holds for all serial ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.eventually import eventually
+from tests.scenarios.engine import BY_HAND, UNTIL_STOPPED, Engine
+
+STARTS = 20
+SERIAL = ("SERIAL_WAIT", "SERIAL_DISCARD", "SERIAL_PRIORITY")
+
+
+async def test_parallel_runs_beside_it(engine: Engine) -> None:
+    code = engine.define({"name": "a", **BY_HAND})
+    runs = [await engine.begin(code) for _ in range(2)]
+    for run in runs:
+        await engine.claim(run, "a")
+    assert [engine.state(run) for run in runs] == ["RUNNING_EXECUTION", "RUNNING_EXECUTION"]
+    for run in runs:
+        engine.report(run, "a", "SUCCESS")
+        assert await engine.end(run) == "SUCCESS"
+
+
+async def test_serial_wait_waits_and_then_the_oldest_goes_on(engine: Engine) -> None:
+    code = engine.define({"name": "a", **BY_HAND}, execution_type="SERIAL_WAIT")
+    runs = [await engine.begin(code) for _ in range(3)]
+    for place, run in enumerate(runs):
+        await engine.becomes(run, "RUNNING_EXECUTION")
+        assert [engine.state(later) for later in runs[place + 1 :]] == ["SERIAL_WAIT"] * (2 - place)
+        await engine.claim(run, "a")
+        engine.report(run, "a", "SUCCESS")
+    assert [await engine.end(run) for run in runs] == ["SUCCESS"] * 3
+    assert engine.path(runs[2]) == ["SERIAL_WAIT", "RUNNING_EXECUTION", "SUCCESS"]
+
+
+@pytest.mark.parametrize("how", ["FAILURE", "STOP", "PAUSE"])
+async def test_serial_wait_goes_on_however_the_one_before_has_ended(engine: Engine, how: str) -> None:
+    code = engine.define({"name": "a", **BY_HAND}, execution_type="SERIAL_WAIT")
+    first, second = await engine.begin(code), await engine.begin(code)
+    if how == "FAILURE":
+        await engine.claim(first, "a")
+        engine.report(first, "a", how)
+    else:
+        await engine.change(how, first)
+    assert await engine.end(first) == how
+    await engine.claim(second, "a")
+    engine.report(second, "a", "SUCCESS")
+    assert await engine.end(second) == "SUCCESS"
+
+
+async def test_serial_wait_can_be_paused_and_stopped_at_once(engine: Engine) -> None:
+    code = engine.define({"name": "a", **UNTIL_STOPPED}, execution_type="SERIAL_WAIT")
+    first, paused, stopped, last = [await engine.begin(code) for _ in range(4)]
+    await engine.change("PAUSE", paused)
+    await engine.change("STOP", stopped)
+    assert [engine.state(run) for run in (paused, stopped)] == ["PAUSE", "STOP"]
+    assert engine.reason(paused) == "it was paused before it had begun to run"
+    assert "wait for its end" in await engine.refused(engine.ask("RECOVER_SUSPENDED_PROCESS", run=paused))
+    assert engine.state(last) == "SERIAL_WAIT"
+    await engine.change("STOP", first)
+    await engine.becomes(last, "RUNNING_EXECUTION")
+    await engine.change("STOP", last)
+    await engine.end(last)
+    await engine.change("RECOVER_SUSPENDED_PROCESS", paused)
+    await engine.task_becomes(paused, "a", "RUNNING_EXECUTION")
+    await engine.change("STOP", paused)
+    await engine.end(paused)
+
+
+async def test_serial_discard_ends_at_once_as_stop_with_the_reason(engine: Engine) -> None:
+    code = engine.define({"name": "a", **UNTIL_STOPPED}, execution_type="SERIAL_DISCARD")
+    first, second = await engine.begin(code), await engine.begin(code)
+    assert engine.path(second) == ["STOP"]
+    assert engine.tasks(second) == {}
+    assert engine.reason(second) == (
+        "another run of this workflow had not ended, and its execution type is SERIAL_DISCARD"
+    )
+    assert engine.state(first) == "RUNNING_EXECUTION"
+    await engine.change("STOP", first)
+    await engine.end(first)
+    third = await engine.begin(code)
+    assert engine.state(third) == "RUNNING_EXECUTION"
+    await engine.change("STOP", third)
+
+
+async def test_serial_priority_stops_what_runs_and_what_waits_and_then_the_new_one_runs(engine: Engine) -> None:
+    code = engine.define({"name": "a", **BY_HAND}, execution_type="SERIAL_PRIORITY")
+    first = await engine.begin(code)
+    await engine.claim(first, "a")
+    second = await engine.begin(code)
+    await engine.becomes(first, "READY_STOP")
+    assert engine.state(second) == "SERIAL_WAIT"
+    third = await engine.begin(code)
+    assert engine.state(second) == "STOP"
+    assert engine.reason(second) == "a newer run of this workflow has priority"
+    assert engine.state(third) == "SERIAL_WAIT", "what runs has not ended yet"
+    engine.report(first, "a", "KILL")
+    assert await engine.end(first) == "STOP"
+    await engine.claim(third, "a")
+    engine.report(third, "a", "SUCCESS")
+    assert await engine.end(third) == "SUCCESS"
+
+
+async def test_all_versions_stand_in_one_line(engine: Engine) -> None:
+    task = {"name": "a", **BY_HAND}
+    code = engine.define(task, execution_type="SERIAL_WAIT")
+    first = await engine.begin(code)
+    engine.revise(code, task, {"name": "b"}, execution_type="SERIAL_WAIT")
+    second = await engine.begin(code)
+    third = await engine.begin(code, workflow_version=1)
+    assert [engine.state(run) for run in (second, third)] == ["SERIAL_WAIT", "SERIAL_WAIT"]
+    for run in (first, second, third):
+        await engine.claim(run, "a")
+        engine.report(run, "a", "SUCCESS")
+        assert await engine.end(run) == "SUCCESS"
+    assert engine.tasks(second) == {"a": "SUCCESS", "b": "SUCCESS"}
+    assert engine.tasks(third) == {"a": "SUCCESS"}
+
+
+@pytest.mark.parametrize("type_", SERIAL)
+async def test_two_masters_with_many_starts_at_once_never_let_two_run(engine: Engine, type_: str) -> None:
+    code = engine.define({"name": "a", "params": {"sleep_s": 0.05}}, execution_type=type_)
+    engine.cluster.start(code, STARTS)
+    query = "SELECT id, state FROM workflow_instance WHERE workflow_code = %s AND ended_at IS NOT NULL ORDER BY id"
+    await eventually(lambda: len(engine.cluster.rows(query, code)), until=STARTS, within_s=30)
+    states = [state for _, state in engine.cluster.rows(query, code)]
+    shared = """SELECT count(DISTINCT h.master_id) FROM command_history h
+                JOIN workflow_instance i ON i.command_id = h.command_id WHERE i.workflow_code = %s"""
+    assert engine.cluster.one(shared, code) == 2
+    overlaps = """SELECT count(*) FROM task_instance a JOIN task_instance b ON b.id > a.id
+                  JOIN workflow_instance i ON i.id = a.workflow_instance_id
+                  JOIN workflow_instance j ON j.id = b.workflow_instance_id
+                  WHERE i.workflow_code = %s AND j.workflow_code = i.workflow_code
+                    AND b.started_at < a.ended_at AND a.started_at < b.ended_at"""
+    assert engine.cluster.one(overlaps, code) == 0
+    running = 0
+    seen = """SELECT s.workflow_instance_id, s.state FROM seen s JOIN workflow_instance i ON i.id = s.workflow_instance_id
+              WHERE i.workflow_code = %s AND s.task_name IS NULL ORDER BY s.id"""
+    begun: set[int] = set()
+    for run, state in engine.cluster.rows(seen, code):
+        if state == "RUNNING_EXECUTION":
+            begun.add(run)
+        elif state in ("SUCCESS", "STOP"):
+            begun.discard(run)
+        running = max(running, len(begun))
+    assert running == 1
+    if type_ == "SERIAL_WAIT":
+        assert states == ["SUCCESS"] * STARTS
+    if type_ == "SERIAL_PRIORITY":
+        assert states[-1] == "SUCCESS", "the newest wins"
+    assert "SUCCESS" in states
+    assert set(states) <= {"SUCCESS", "STOP"}
+
+
+@pytest.mark.parametrize("type_", SERIAL)
+async def test_what_would_run_beside_another_is_not_revived(engine: Engine, type_: str) -> None:
+    code = engine.define({"name": "a", "params": {"sleep_s": 300}}, execution_type=type_)
+    ended = await engine.begin(code)
+    await engine.change("STOP", ended)
+    await engine.end(ended)
+    running = await engine.begin(code)
+    for command in ("RECOVER_SUSPENDED_PROCESS", "REPEAT_RUNNING"):
+        sentence = await engine.refused(engine.ask(command, run=ended))
+        assert f"its workflow is {type_}" in sentence
+        assert f"instance {running} of it is RUNNING_EXECUTION; wait for its end" in sentence
+    assert engine.state(ended) == "STOP"
+    await engine.change("STOP", running)
+    await engine.end(running)

@@ -1,0 +1,383 @@
+"""Scenarios of parameters: who wins, who sees what, and that a value is never more than a value."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from tests.eventually import eventually
+from tests.scenarios.engine import BY_HAND, Engine
+
+LAYERS = ("startup", "local", "context", "global", "project")
+"""High to low."""
+SEES = {"params": {"outputs": {"seen": "${x}"}}}
+"""A task that shows what it sees as x."""
+
+
+def gives(**values: str) -> dict[str, Any]:
+    return {"params": {"outputs": values}}
+
+
+def in_project(engine: Engine, code: int, **params: str) -> str:
+    """Put a workflow into a project of its own with these parameters; the project's name."""
+    name = f"project {code}"
+    engine.cluster.rows(
+        """INSERT INTO project (name, params)
+           SELECT %s, coalesce(json_object(%s::text[], %s::text[])::text, '{}')""",
+        name, list(params), list(params.values()),
+    )  # fmt: skip
+    engine.cluster.rows("UPDATE workflow_definition SET project = %s WHERE code = %s", name, code)
+    return name
+
+
+# -------------------------------------------------------------------------------------------- precedence
+
+
+@pytest.mark.parametrize(("high", "low"), list(combinations(LAYERS, 2)))
+async def test_precedence(engine: Engine, high: str, low: str) -> None:
+    has = {high, low}
+    code = engine.define(
+        {"name": "before", **gives(**({"x": "context"} if "context" in has else {}))},
+        {"name": "a", "after": ["before"], **SEES, "local_params": {"x": "local"} if "local" in has else {}},
+        params={"x": "global"} if "global" in has else {},
+    )
+    if "project" in has:
+        in_project(engine, code, x="project")
+    run = await engine.run(code, params={"x": "startup"} if "startup" in has else {})
+    assert engine.printed(run, "a") == {"seen": high}
+
+
+async def test_startup_beats_all(engine: Engine) -> None:
+    code = engine.define(
+        {"name": "before", **gives(x="context")},
+        {"name": "a", "after": ["before"], **SEES, "local_params": {"x": "local"}},
+        params={"x": "global"},
+    )
+    in_project(engine, code, x="project")
+    run = await engine.run(code, params={"x": "startup"})
+    assert engine.printed(run, "a") == {"seen": "startup"}
+    assert engine.printed(await engine.run(code, params={"x": ""}), "a") == {"seen": ""}, "an empty one too"
+
+
+async def test_a_local_in_parameter_without_a_value_takes_the_context_and_without_that_the_global(
+    engine: Engine,
+) -> None:
+    sees = {**SEES, "local_params": {"x": {"direct": "IN"}}}
+    code = engine.define(
+        {"name": "before", **gives(x="context")},
+        {"name": "after", "after": ["before"], **sees},
+        {"name": "apart", **sees},
+        params={"x": "global"},
+    )
+    run = await engine.run(code)
+    assert engine.printed(run, "after") == {"seen": "context"}
+    assert engine.printed(run, "apart") == {"seen": "global"}
+
+
+async def test_a_local_parameter_is_made_of_others(engine: Engine) -> None:
+    code = engine.define(
+        {"name": "before", **gives(rows="7")},
+        {
+            "name": "a",
+            "after": ["before"],
+            **SEES,
+            "local_params": {"x": "${rows} of ${day}, ${y}", "y": "${x}"},
+        },
+        params={"day": "$[yyyy-MM-dd]", "x": "global"},
+    )
+    run = await engine.run(code, schedule_time="2022-08-26 05:00:00+00")
+    assert engine.printed(run, "a") == {"seen": "7 of 2022-08-26, global"}, "a circle means the one from outside"
+
+
+async def test_project_parameters_are_seen_by_all_workflows_of_the_project_only(engine: Engine) -> None:
+    inside, outside = engine.define({"name": "a", **SEES}), engine.define({"name": "a", **SEES})
+    project = in_project(engine, inside, x="from ${system.project.name}")
+    assert engine.printed(await engine.run(inside), "a") == {"seen": f"from {project}"}
+    assert engine.printed(await engine.run(outside), "a") == {"seen": "${x}"}
+
+
+# ---------------------------------------------------------------------------------------------- OUT, context
+
+
+@pytest.mark.parametrize(
+    ("type_", "script"),
+    [
+        ("SHELL", "echo '${setValue(x=dollar)}'; echo '#{setValue(y=hash)}'; echo no '#{setValue(z=1)}'"),
+        ("PYTHON", "print('${setValue(x=dollar)}'); print('#{setValue(y=hash)}'); print('no #{setValue(z=1)}')"),
+    ],
+)
+async def test_out_values_are_printed_on_lines_of_their_own(engine: Engine, type_: str, script: str) -> None:
+    code = engine.define(
+        {"name": "a", "type": type_, "params": {"script": script}}, {"name": "b", "after": ["a"], **SEES}
+    )
+    run = await engine.run(code)
+    assert engine.values(run, "b") == {"x": "dollar", "y": "hash"}
+
+
+async def test_only_declared_out_parameters_go_on_if_any_is_declared(engine: Engine) -> None:
+    outs = {name: {"direct": "OUT"} for name in ("x", "y")}
+    code = engine.define(
+        {"name": "a", **gives(x="1", secret="2"), "local_params": {**outs, "z": {"direct": "OUT", "value": "usual"}}},
+        {"name": "b", "after": ["a"]},
+    )
+    run = await engine.run(code)
+    assert engine.values(run, "b") == {"x": "1", "z": "usual"}
+
+
+async def test_a_task_that_failed_gives_nothing(engine: Engine) -> None:
+    script = "echo '#{setValue(x=first)}'; [ $SHOAL_ATTEMPT -gt 1 ] || exit 1; echo '#{setValue(y=second)}'"
+    task = {"name": "a", "type": "SHELL", "params": {"script": script}, "retry_times": 1}
+    run = await engine.run(engine.define(task, {"name": "b", "after": ["a"]}))
+    query = "SELECT outputs FROM task_instance WHERE workflow_instance_id = %s AND task_name = 'a' AND attempt = 1"
+    assert engine.cluster.one(query, run) is None
+    assert engine.values(run, "b") == {"x": "first", "y": "second"}
+
+
+async def test_values_do_not_leak_between_unrelated_branches(engine: Engine) -> None:
+    code = engine.define(
+        {"name": "a", **gives(x="a's")},
+        {"name": "below a", "after": ["a"], **SEES},
+        {"name": "b", **BY_HAND},
+        {"name": "below b", "after": ["b"], **SEES},
+        params={"x": "global"},
+    )
+    run = await engine.begin(code)
+    await engine.task_becomes(run, "below a", "SUCCESS")
+    await engine.claim(run, "b")
+    engine.report(run, "b", "SUCCESS")
+    await engine.end(run)
+    assert engine.printed(run, "below a") == {"seen": "a's"}
+    assert engine.printed(run, "below b") == {"seen": "global"}
+
+
+async def test_the_nearer_ancestor_wins(engine: Engine) -> None:
+    code = engine.define(
+        {"name": "far", **gives(x="far", only="far")},
+        {"name": "near", "after": ["far"], **gives(x="near")},
+        {"name": "beside", "after": ["far"]},
+        {"name": "end", "after": ["far", "near", "beside"], **SEES},
+    )
+    run = await engine.run(code)
+    assert engine.values(run, "end") == {"x": "near", "only": "far"}
+    assert engine.values(run, "beside") == {"x": "far", "only": "far"}
+
+
+async def test_between_unrelated_predecessors_what_is_not_empty_wins_and_then_what_finished_first(
+    engine: Engine,
+) -> None:
+    code = engine.define(
+        *({"name": name, **BY_HAND} for name in ("first", "second", "third")),
+        {"name": "end", "after": ["third", "second", "first"]},
+    )
+    run = await engine.begin(code)
+    for name, values in {
+        "first": {"x": "", "y": "first"},
+        "second": {"x": "second", "y": "second"},
+        "third": {"x": "third"},
+    }.items():
+        await engine.claim(run, name)
+        engine.report(run, name, "SUCCESS", **values)
+        unheard = "SELECT count(*) FROM task_event WHERE workflow_instance_id = %s"
+        await eventually(lambda: engine.cluster.one(unheard, run), until=0, within_s=10)
+    await engine.end(run)
+    assert engine.values(run, "end") == {"x": "second", "y": "first"}
+
+
+# -------------------------------------------------------------------------------- built in, time expressions
+
+
+async def test_built_in_parameters(engine: Engine) -> None:
+    names = [
+        *("system.biz.date", "system.biz.curdate", "system.datetime"),
+        *("system.task.instance.id", "system.task.definition.name", "system.task.definition.code"),
+        *("system.workflow.instance.id", "system.workflow.definition.name", "system.workflow.definition.code"),
+        *("system.project.name", "system.project.code", "system.task.execute.path"),
+    ]
+    shows = {name.replace(".", "_"): f"${{{name}}}" for name in names}
+    code = engine.define({"name": "show", "params": {"outputs": shows}}, name="builder")
+    project = in_project(engine, code)
+    run = await engine.run(code, schedule_time="2026-03-01 02:30:05+00", time_zone="America/New_York")
+    printed = engine.printed(run, "show")
+    path = printed.pop("system_task_execute_path")
+    assert path.startswith(str(engine.cluster.folder))
+    task, task_code = engine.cluster.rows(
+        "SELECT id, task_code FROM task_instance WHERE workflow_instance_id = %s", run
+    )[0]
+    project_code = engine.cluster.one("SELECT code FROM project WHERE name = %s", project)
+    assert printed == {
+        "system_biz_date": "20260227",
+        "system_biz_curdate": "20260228",
+        "system_datetime": "20260228213005",
+        "system_task_instance_id": str(task),
+        "system_task_definition_name": "show",
+        "system_task_definition_code": str(task_code),
+        "system_workflow_instance_id": str(run),
+        "system_workflow_definition_name": "builder",
+        "system_workflow_definition_code": str(code),
+        "system_project_name": project,
+        "system_project_code": str(project_code),
+    }
+
+
+async def test_built_in_parameters_can_stand_in_global_and_local_ones(engine: Engine) -> None:
+    task = {"name": "a", **SEES, "local_params": {"x": "${y}/${system.task.definition.name}"}}
+    code = engine.define(task, params={"y": "${system.workflow.instance.id}"})
+    run = await engine.run(code)
+    assert engine.printed(run, "a") == {"seen": f"{run}/a"}
+
+
+async def test_time_expressions_are_relative_to_the_schedule_time_in_its_zone(engine: Engine) -> None:
+    expressions = {
+        "yyyyMMdd": "20220826",
+        "yyyy-MM-dd HH:mm:ss": "2022-08-26 01:30:00",
+        "yyyyMMdd-1": "20220825",
+        "yyyyMMdd+7*2": "20220909",
+        "HH:mm-2/24": "23:30",
+        "HH:mm-15/24/60": "01:15",
+        "add_months(yyyyMMdd,-12*1)": "20210826",
+        "this_day(yyyy-MM-dd)": "2022-08-26",
+        "last_day(yyyy-MM-dd)": "2022-08-25",
+        "year_week(yyyy-MM-dd)": "2022-34",
+        "month_first_day(yyyy-MM-dd,-1)": "2022-07-01",
+        "month_last_day(yyyy-MM-dd,0)": "2022-08-31",
+        "week_first_day(yyyy-MM-dd,0)": "2022-08-22",
+        "week_last_day(yyyy-MM-dd,-1)": "2022-08-21",
+        "month_begin(yyyyMMdd,1)": "20220802",
+        "month_end(yyyyMMdd,-1)": "20220830",
+        "week_begin(yyyyMMdd,1)": "20220823",
+        "week_end(yyyyMMdd,-1)": "20220827",
+        "timestamp(yyyyMMddHHmmss)": "1661470200",
+    }
+    texts = {f"v{place}": f"$[{expression}]" for place, expression in enumerate(expressions)}
+    code = engine.define({"name": "a", "params": {"outputs": texts}}, {"name": "b", **SEES}, params={"x": texts["v2"]})
+    run = await engine.run(code, schedule_time="2022-08-25 23:30:00+00", time_zone="Europe/Berlin")
+    assert list(engine.printed(run, "a").values()) == list(expressions.values())
+    assert engine.printed(run, "b") == {"seen": "20220825"}
+
+
+async def test_time_expressions_take_the_zone_of_the_definition_if_nobody_says_another(engine: Engine) -> None:
+    code = engine.define({"name": "a", "params": {"outputs": {"d": "$[yyyyMMdd]"}}}, time_zone="Asia/Tokyo")
+    run = await engine.run(code, schedule_time="2026-03-28 20:00:00+00")
+    assert engine.printed(run, "a") == {"d": "20260329"}
+
+
+async def test_yesterday_of_a_day_of_23_hours_is_still_yesterday(engine: Engine) -> None:
+    code = engine.define({"name": "a", "params": {"outputs": {"d": "$[yyyyMMdd HH:mm-1]"}}})
+    at = {"schedule_time": "2026-03-29 21:30:00+00", "time_zone": "Europe/Berlin"}  # 23:30 on the day of the change
+    assert engine.printed(await engine.run(code, **at), "a") == {"d": "20260328 23:30"}
+
+
+# ------------------------------------------------------------------------------------ a value is only a value
+
+
+async def test_a_literal_and_an_unknown_name_stay(engine: Engine) -> None:
+    shows = {"literal": "$${x}", "unknown": "${nobody}", "known": "${x}", "no_name": "${1} $x {x}"}
+    run = await engine.run(engine.define({"name": "a", "params": {"outputs": shows}}, params={"x": "1"}))
+    assert engine.printed(run, "a") == {
+        "literal": "${x}",
+        "unknown": "${nobody}",
+        "known": "1",
+        "no_name": "${1} $x {x}",
+    }
+
+
+async def test_a_value_is_not_looked_at_again(engine: Engine) -> None:
+    tricky = "${secret} $[yyyyMMdd]"
+    script = "printf '#{setValue(x=$' ; printf '{secret} $' ; printf '[yyyyMMdd])}\\n'"
+    code = engine.define(
+        {"name": "a", "type": "SHELL", "params": {"script": script}},
+        {"name": "b", "after": ["a"], "params": {"outputs": {"seen": "${y}"}}, "local_params": {"y": "<${x}>"}},
+        params={"secret": "42"},
+    )
+    run = await engine.run(code)
+    assert engine.values(run, "b")["x"] == tricky
+    assert engine.printed(run, "b") == {"seen": f"<{tricky}>"}
+
+
+@pytest.mark.parametrize("script", ["echo ${x}", 'echo "${x}"', "echo '${x}'", "y=${x}; echo $y", "cat <<E\n${x}\nE\n"])
+async def test_no_value_breaks_out_of_a_shell_script(engine: Engine, script: str) -> None:
+    hacked = engine.cluster.folder / "hacked"
+    attacks = [
+        f"; touch {hacked} #",
+        f"$(touch {hacked})",
+        f"`touch {hacked}`",
+        f"'; touch {hacked}; '",
+        f'"; touch {hacked}; "',
+        f"\n touch {hacked}\n",
+        f"\\\n touch {hacked}",
+        f"E\ntouch {hacked}\ncat <<E",
+        f"${{x:-$(touch {hacked})}}",
+        f"a[$(touch {hacked})]",
+    ]
+    code = engine.define({"name": "a", "type": "SHELL", "params": {"script": script}})
+    for run in [await engine.begin(code, params={"x": attack}) for attack in attacks]:
+        assert await engine.end(run) == "SUCCESS"
+    assert not hacked.exists()
+
+
+async def test_a_shell_script_gets_each_value_unharmed(engine: Engine) -> None:
+    value = "it's \"a\" $value `with` \\ everything; & 'more' * ~ äöü"
+    script = 'echo "#{setValue(seen=${x})}"; echo "#{setValue(variable=$SHOAL_PARAM_x)}"'
+    code = engine.define({"name": "a", "type": "SHELL", "params": {"script": script}})
+    run = await engine.run(code, params={"x": value})
+    assert engine.printed(run, "a") == {"seen": value, "variable": value}
+
+
+async def test_a_python_script_refuses_what_could_become_code(engine: Engine) -> None:
+    code = engine.define({"name": "a", "type": "PYTHON", "params": {"script": "print('${x}')"}})
+    assert engine.state(await engine.run(code, params={"x": "plain-1.5"})) == "SUCCESS"
+    run = await engine.run(code, params={"x": "'); import os; print('"})
+    assert engine.state(run) == "FAILURE"
+    assert 'write os.environ["SHOAL_PARAM_x"] instead of ${x}' in engine.why(run, "a")
+
+
+# ------------------------------------------------------------------------------------------- sub-workflows
+
+
+def _child(engine: Engine, name: str, **fields: Any) -> None:
+    shows = {name: f"${{{name}}}" for name in ("declared", "local", "own", "inherited", "context")}
+    engine.define({"name": "show", "params": {"outputs": shows}}, name=name, **fields)
+
+
+async def test_parameters_of_a_sub_workflow(engine: Engine) -> None:
+    _child(engine, "child of parameters", params={"own": "child's", "declared": "child's", "local": "child's"})
+    code = engine.define(
+        {"name": "before", **gives(context="given")},
+        {
+            "name": "sub",
+            "type": "SUB_PROCESS",
+            "after": ["before"],
+            "params": {"workflow": "child of parameters", "params": {"declared": "by the task, ${context}"}},
+            "local_params": {"local": "task's"},
+        },
+        params={"inherited": "parent's", "own": "parent's", "declared": "parent's", "local": "parent's"},
+    )
+    run = await engine.run(code)
+    (child,) = engine.children(run)
+    assert engine.printed(child, "show") == {
+        "declared": "by the task, given",
+        "local": "task's",
+        "own": "child's",
+        "inherited": "parent's",
+        "context": "${context}",
+    }
+
+
+async def test_a_sub_workflow_gives_its_outputs_to_the_task_that_stands_for_it(engine: Engine) -> None:
+    engine.define(
+        {"name": "count", **gives(total="7", hidden="1")},
+        {"name": "more", "after": ["count"], **gives(total="8")},
+        name="child of outputs",
+        params={"rate": "3"},
+        outputs=["total", "rate", "nobody gives this"],
+    )
+    code = engine.define(
+        {"name": "sub", "type": "SUB_PROCESS", "params": {"workflow": "child of outputs"}},
+        {"name": "after", "after": ["sub"]},
+        {"name": "apart"},
+    )
+    run = await engine.run(code)
+    assert engine.values(run, "after") == {"total": "8", "rate": "3"}
+    assert engine.values(run, "apart") == {}
