@@ -111,7 +111,7 @@ def reference(plan: Plan, outputs: dict[TaskCode, dict[str, str]], before: set[T
     for name in {name for code in before & set(outputs) for name in outputs[code]}:
         givers = {code for code in before & set(outputs) if name in outputs[code]}
         nearest = {code for code in givers if not any(code in ancestors_of(plan, other) for other in givers)}
-        best = min(nearest, key=lambda code: (not outputs[code][name], order.index(code)))  # noqa: B023 - used at once
+        best = min(nearest, key=lambda code: (not outputs[code][name], order.index(code)))
         seen[name] = outputs[best][name]
     return seen
 

@@ -12,7 +12,6 @@ from model.choices import Flag
 from model.workflow import InvalidWorkflow, TaskSpec, WorkflowSpec
 from tests.model.test_workflow import TASK, a_task, fault, nested
 
-
 NUL = "must not hold a NUL or half a character, which no process takes"
 
 
