@@ -40,7 +40,7 @@ examples: setup-dev ## Every workflow of examples/, on a database of its own; AR
 	@$(BIN)/python examples/run.py $(ARGS)
 
 test: setup-dev servers ## Every test, against real servers of its own.
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 check: setup-dev ## Format, lint and types.
 	$(BIN)/ruff format --check .

@@ -1,7 +1,6 @@
 """Large workflows: ten thousand tasks in one of them, and a thousand workflows under one other.
 
-Memory is the peak of each process while they ran, read from the kernel (`VmHWM`, which begins anew with each
-measurement).
+Memory is the peak of each process while they ran, read from the kernel (`VmHWM`, which begins anew with each part).
 """
 
 from __future__ import annotations

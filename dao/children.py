@@ -19,10 +19,13 @@ from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import Parent
 from model.states import TaskState, WorkflowState
 
+SUB_WORKFLOW = "sub-workflow"
+"""`created_by` of the commands by which a task asks something of its children."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChildRow:
-    """A child of an instance, by the task that stands for it."""
+    """A child of an instance, by the task that stands for it. `outputs` is what it gave, or why it did not succeed."""
 
     parent: Parent
     state: WorkflowState
@@ -47,6 +50,15 @@ class NewChild:
 
 
 @dataclass(frozen=True, slots=True)
+class Unmade:
+    """A child of which nothing came: the state that it counts as, and the sentence why, if it is a failure."""
+
+    parent: Parent
+    state: WorkflowState
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Above:
     """An instance under which a child is to start: its state, and what the child takes from it."""
 
@@ -65,7 +77,9 @@ _STANDING = text("""
     WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
 """)
 _OF = text("""
-    SELECT parent_instance_id, parent_task_code, parent_attempt, child_index, state, outputs FROM workflow_instance
+    SELECT parent_instance_id, parent_task_code, parent_attempt, child_index, state,
+           CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END AS outputs
+    FROM workflow_instance
     WHERE parent_instance_id = ANY(CAST(:ids AS bigint[]))                         -- index: workflow_instance_child
 """)
 _EXISTING = text("""
@@ -75,19 +89,26 @@ _EXISTING = text("""
     JOIN workflow_instance c ON c.parent_instance_id = w.instance_id AND c.parent_task_code = w.code
                             AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
 """)
+# Those whose name nobody has come back: there is nothing to ask for.
 _START = text("""
-    INSERT INTO command (type, workflow_code, workflow_version, params, priority, worker_group, environment, dry_run,
-                         schedule_time, time_zone, parent, created_by)
-    SELECT 'START_PROCESS',
-           coalesce(n.code, (SELECT d.code FROM workflow_definition d WHERE d.project = n.project AND d.name = n.name)),
-           n.version, n.params, n.priority, n.worker_group, n.environment, n.dry_run, n.schedule_time, n.time_zone,
-           n.parent, 'sub-workflow'
-    FROM unnest(CAST(:codes AS bigint[]), CAST(:projects AS text[]), CAST(:names AS text[]),
-                CAST(:versions AS integer[]), CAST(:params AS text[]), CAST(:priorities AS text[]),
-                CAST(:worker_groups AS text[]), CAST(:environments AS text[]), CAST(:dry_runs AS boolean[]),
-                CAST(:schedule_times AS timestamptz[]), CAST(:time_zones AS text[]), CAST(:parents AS text[]))
-         AS n (code, project, name, version, params, priority, worker_group, environment, dry_run, schedule_time,
-               time_zone, parent)
+    WITH wanted AS (
+        SELECT coalesce(n.code, (SELECT d.code FROM workflow_definition d
+                                 WHERE d.project = n.project AND d.name = n.name)) AS found, n.*
+        FROM unnest(CAST(:codes AS bigint[]), CAST(:projects AS text[]), CAST(:names AS text[]),
+                    CAST(:versions AS integer[]), CAST(:params AS text[]), CAST(:priorities AS text[]),
+                    CAST(:worker_groups AS text[]), CAST(:environments AS text[]), CAST(:dry_runs AS boolean[]),
+                    CAST(:schedule_times AS timestamptz[]), CAST(:time_zones AS text[]), CAST(:parents AS text[]))
+             WITH ORDINALITY
+             AS n (code, project, name, version, params, priority, worker_group, environment, dry_run, schedule_time,
+                   time_zone, parent, place)
+    ), asked AS (
+        INSERT INTO command (type, workflow_code, workflow_version, params, priority, worker_group, environment,
+                             dry_run, schedule_time, time_zone, parent, created_by)
+        SELECT 'START_PROCESS', found, version, params, priority, worker_group, environment, dry_run, schedule_time,
+               time_zone, parent, :asker
+        FROM wanted WHERE found IS NOT NULL ORDER BY place
+    )
+    SELECT place - 1 AS place FROM wanted WHERE found IS NULL
 """)
 # One that succeeded only changes its link; the others go on, each in the way of its state.
 _RELINK = text("""
@@ -101,12 +122,12 @@ _RELINK = text("""
 """)
 _ASK = text("""
     INSERT INTO command (type, workflow_instance_id, created_by)
-    SELECT a.type, a.instance_id, 'sub-workflow'
+    SELECT a.type, a.instance_id, :asker
     FROM unnest(CAST(:types AS text[]), CAST(:ids AS bigint[])) AS a (type, instance_id)
 """)
 _HALT = text("""
     INSERT INTO command (type, workflow_instance_id, created_by)
-    SELECT h.type, c.id, 'sub-workflow'
+    SELECT h.type, c.id, :asker
     FROM unnest(CAST(:instances AS bigint[]), CAST(:types AS text[])) AS h (instance_id, type)
     JOIN workflow_instance c ON c.parent_instance_id = h.instance_id               -- index: workflow_instance_child
     WHERE c.ended_at IS NULL AND coalesce(c.requested_state, c.state) <> 'READY_STOP'
@@ -119,9 +140,23 @@ _ANY_RUNS = text("""
 """)
 _TELL = text("""
     WITH told AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state)
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT * FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
-                             CAST(:indexes AS integer[]), CAST(:states AS text[]))
+                             CAST(:indexes AS integer[]), CAST(:states AS text[]), CAST(:reasons AS text[]))
+        RETURNING workflow_instance_id
+    )
+    SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
+""")
+# One that goes on already, in another way, will tell of its end by itself. One that rests would be waited for in
+# vain, so it counts as a failure if there is a sentence why.
+_TELL_AT_REST = text("""
+    WITH told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
+        SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
+               CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
+               CASE WHEN c.state = 'SUCCESS' THEN c.outputs ELSE coalesce(r.reason, c.reason) END
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[])) AS r (child_id, reason)
+        JOIN workflow_instance c ON c.id = r.child_id AND c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
@@ -169,10 +204,11 @@ async def existing(connection: AsyncConnection, parents: Sequence[Parent]) -> di
 
 
 async def start(connection: AsyncConnection, new: Sequence[NewChild]) -> None:
-    """Ask for these children."""
-    await connection.execute(
+    """Ask for these children. Of those whose name nobody has, the instances above hear at once."""
+    missing = await connection.execute(
         _START,
         {
+            "asker": SUB_WORKFLOW,
             "codes": [each.workflow if isinstance(each.workflow, int) else None for each in new],
             "projects": [each.project for each in new],
             "names": [str(each.workflow) for each in new],
@@ -187,6 +223,8 @@ async def start(connection: AsyncConnection, new: Sequence[NewChild]) -> None:
             "parents": [str(each.parent) for each in new],
         },
     )
+    if unknown := [new[place] for (place,) in missing.all()]:
+        await tell(connection, [Unmade(each.parent, WorkflowState.FAILURE, _unknown(each)) for each in unknown])
 
 
 async def resume(connection: AsyncConnection, links: Sequence[tuple[Parent, int]]) -> None:
@@ -196,7 +234,8 @@ async def resume(connection: AsyncConnection, links: Sequence[tuple[Parent, int]
     rows = (await connection.execute(_RELINK, values)).all()
     asked = [(_RESUMES[state], id_) for id_, text_ in rows if (state := WorkflowState(text_)) in _RESUMES]
     if asked:
-        await connection.execute(_ASK, {"types": [type_ for type_, _ in asked], "ids": [id_ for _, id_ in asked]})
+        values = {"types": [type_ for type_, _ in asked], "ids": [id_ for _, id_ in asked], "asker": SUB_WORKFLOW}
+        await connection.execute(_ASK, values)
 
 
 async def halt(connection: AsyncConnection, halts: Mapping[WorkflowInstanceId, TaskState]) -> None:
@@ -204,14 +243,28 @@ async def halt(connection: AsyncConnection, halts: Mapping[WorkflowInstanceId, T
     if not (await connection.execute(_ANY_RUNS, {"ids": list(halts)})).scalar_one():
         return
     types = ["PAUSE" if state is TaskState.PAUSE else "STOP" for state in halts.values()]
-    await connection.execute(_HALT, {"instances": list(halts), "types": types})
+    await connection.execute(_HALT, {"instances": list(halts), "types": types, "asker": SUB_WORKFLOW})
 
 
-async def tell(connection: AsyncConnection, ends: Sequence[tuple[Parent, WorkflowState]]) -> None:
+async def tell(connection: AsyncConnection, unmade: Sequence[Unmade]) -> None:
     """Tell the instances above what became of children that were never made."""
-    values = {**_places([parent for parent, _ in ends]), "states": [state for _, state in ends]}
+    values = {**_places([each.parent for each in unmade]), "states": [each.state for each in unmade]}
+    values["reasons"] = [each.reason for each in unmade]
     masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL, values)).all()}
     await notify(connection, EVENT, masters)
+
+
+async def tell_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
+    """Tell the instances above that these children, which they asked to go on, do not: with the sentence why, or
+    without one since they are being halted themselves."""
+    values = {"ids": list(reasons), "reasons": list(reasons.values())}
+    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL_AT_REST, values)).all()}
+    if masters:
+        await notify(connection, EVENT, masters)
+
+
+def _unknown(child: NewChild) -> str:
+    return f'there is no workflow "{child.workflow}" in project "{child.project}"; save it, or name another'
 
 
 def _places(parents: Sequence[Parent]) -> dict[str, object]:

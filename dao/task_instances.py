@@ -156,7 +156,9 @@ _LATEST = text("""
     SELECT latest.* FROM unnest(CAST(:instances AS bigint[])) AS wanted (id)
     CROSS JOIN LATERAL (
         SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state, retries, flag, outputs, branch,
-               ended_at
+               ended_at,
+               CASE WHEN state = 'RUNNING_EXECUTION' AND worker_id IS NULL THEN parameter_values ELSE '{}' END
+                   AS parameter_values
         FROM task_instance
         WHERE workflow_instance_id = wanted.id                                  -- index: task_instance_attempt
         ORDER BY task_code DESC, attempt DESC                                   -- both, so that it is read backwards
@@ -314,6 +316,7 @@ async def latest_attempts(
                 row.flag == "YES",
                 row.outputs,
                 None if row.branch is None else frozenset(map(TaskCode, json.loads(row.branch))),
+                row.parameter_values,
             )
         )
     return found

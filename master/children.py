@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from master.events import Child, ResumeChild, StartChild
 from master.plan import Plan, PlannedTask
+from master.summary import STOPPED
 from model.ids import TaskCode
 from model.logic.dynamic import DynamicParams, Tuples, tuples
 from model.logic.sub_process import SubProcessParams
@@ -70,7 +71,10 @@ class Children:
         return effects
 
     def finished(self, index: int, state: WorkflowState, outputs: str | None) -> None:
-        """A child has come to an end, which it may leave again if it is a pause."""
+        """A child has come to an end, which it may leave again if it is a pause. An end stays one, whatever is told
+        late."""
+        if index in self.ended:
+            return
         self.started.add(index)
         self.paused.discard(index)
         if state is W.PAUSE:
@@ -100,12 +104,14 @@ class Children:
         states = {state for state, _ in self.ended.values()}
         for state in (W.FAILURE, W.STOP):
             if state in states:
-                count = sum(1 for each, _ in self.ended.values() if each is state)
+                whys = [why for each, why in self.ended.values() if each is state]
+                count = len(whys)
                 what = "failed" if state is W.FAILURE else "was stopped"
                 whose = (
                     f"{count} of {len(self.params)} children" if len(self.params) > 1 else "the workflow it stands for"
                 )
-                return _ENDS[state], f"{whose} {what}", None
+                why = next((f": {why}" for why in whys if why and why != STOPPED), "")
+                return _ENDS[state], f"{whose} {what}{why}", None
         if isinstance(self.task.logic, SubProcessParams):
             return TaskState.SUCCESS, "", self.ended[0][1]
         listed = [parse_parameters(self.ended[index][1] or "{}", "outputs") for index in range(len(self.params))]

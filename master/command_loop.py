@@ -139,7 +139,7 @@ class CommandLoop:
                 command = read_command(row)
             except Refused as error:
                 work.refuse(row, str(error))
-                await tell_parent(work.connection, row)
+                await tell_parent(work.connection, row, str(error))
                 continue
             match command:
                 case Start():
@@ -165,9 +165,10 @@ class CommandLoop:
             await nodes.hold_alive(connection, self._life.me)
             rows = await commands.take(connection, id_)
             if rows:
-                outcomes = [Outcome(row, None, f"it could not be handled: {error}") for row in rows]
+                reason = f"it could not be handled: {error}"
+                outcomes = [Outcome(row, None, reason) for row in rows]
                 await commands.record(connection, outcomes, self._life.me.epoch, self._membership.slot)
-                await tell_parent(connection, rows[0])
+                await tell_parent(connection, rows[0], reason)
 
     def _tell(self, outcomes: Sequence[Outcome], slot: Slot | None, took_s: float) -> None:
         step = self._settings.id_step

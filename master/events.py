@@ -17,7 +17,8 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A child of the latest attempt of a task, as its row stands; `outputs` is a JSON object as text or None."""
+    """A child of the latest attempt of a task, as its row stands; `outputs` is a JSON object as text or None, or if it
+    did not succeed the sentence why."""
 
     code: TaskCode
     attempt: int
@@ -48,7 +49,7 @@ class TaskFinished:
 
 @dataclass(frozen=True, slots=True)
 class ChildFinished:
-    """A child of an attempt came to its end."""
+    """A child of an attempt came to its end; `outputs` as in `Child`."""
 
     code: TaskCode
     attempt: int

@@ -1,14 +1,16 @@
 """Commands that change an instance: PAUSE, STOP, and those by which one leaves a final state or a wait.
 
 Each is judged by the table in `model/command_moves.py`, with the row of its instance held; what does not fit is refused
-with the sentence why, and nothing is touched. Two commands of one batch for one instance see each other.
+with the sentence why, and nothing is touched. Two commands of one batch for one instance see each other. A child that
+was asked to go on by the task above it, and does not, tells that task.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dao import ends, instance_moves, serial_line, task_events, task_instances
+from dao import children, ends, instance_moves, serial_line, task_events, task_instances
+from dao.children import SUB_WORKFLOW, Above
 from dao.instance_moves import Locked, Revival
 from dao.serial_line import InLine
 from master.batch_work import BatchWork
@@ -44,8 +46,20 @@ class Mover:
         states = {id_: instance.state for id_, instance in locked.items()}
         waits_over: dict[WorkflowInstanceId, tuple[WorkflowState, str]] = {}
         asked: dict[WorkflowInstanceId, WorkflowState] = {}
+        at_rest: dict[WorkflowInstanceId, str | None] = {}
+        resumed = {
+            locked[move.workflow_instance_id].above
+            for row, move in moves
+            if _is_resumed_from_above(row, move) and move.workflow_instance_id in locked
+        }
+        above = await children.above(connection, {id_ for id_ in resumed if id_ is not None}) if resumed else {}
         for row, move in moves:
             id_ = move.workflow_instance_id
+            from_above = _is_resumed_from_above(row, move)
+            if from_above and id_ in locked and _is_halted(above.get(locked[id_].above or WorkflowInstanceId(0))):
+                at_rest[id_] = None
+                work.done(row)
+                continue
             try:
                 if id_ not in locked:
                     raise NotFound(f"there is no workflow instance {id_}")
@@ -62,12 +76,16 @@ class Mover:
                     await self._go_on(locked[id_], move, work)
             except Refused as error:
                 work.refuse(row, str(error), id_ if id_ in locked else None)
+                if from_above:
+                    at_rest[id_] = str(error)
                 continue
             states[id_] = after
             work.done(row, id_)
         await ends.tell(connection, list(waits_over))
         if asked:
             await instance_moves.ask_halt(connection, asked)
+        if at_rest:
+            await children.tell_at_rest(connection, at_rest)
 
     async def next_in_line(self, rows: Sequence[tuple[CommandRow, RecoverSerialWait]], work: BatchWork) -> None:
         """Let the oldest waiting run of each workflow go on, if none is before it."""
@@ -112,6 +130,14 @@ class Mover:
         change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent)
         revived = await instance_moves.revive(connection, [change], self._epoch)
         work.held += await self._driver.adopt(connection, list(revived.values()), work.writes, {id_: going_on.resumes})
+
+
+def _is_resumed_from_above(row: CommandRow, move: Move) -> bool:
+    return row.created_by == SUB_WORKFLOW and move.type not in (C.PAUSE, C.STOP)
+
+
+def _is_halted(above: Above | None) -> bool:
+    return above is not None and above.state in (W.READY_PAUSE, W.READY_STOP)
 
 
 def _check_line(instance: Locked, line: Sequence[InLine]) -> None:

@@ -15,7 +15,7 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao import children, definitions, ends, workflow_instances
-from dao.children import Above
+from dao.children import Above, Unmade
 from dao.database import database_time
 from dao.definitions import Definition
 from dao.workflow_instances import NewInstance
@@ -69,11 +69,11 @@ class Starter:
         above = await children.above(connection, parents) if parents else {}
         now = await database_time(connection)
         accepted: list[_Accepted] = []
-        unmade: list[tuple[Parent, WorkflowState]] = []
+        unmade: list[Unmade] = []
         for row, command in starts:
             try:
                 if command.parent and (halted := _halted(command.parent, above)):
-                    unmade.append((command.parent, halted))
+                    unmade.append(Unmade(command.parent, halted))
                     work.done(row)
                     continue
                 head, plan = _startable(command, heads, plans)
@@ -84,7 +84,7 @@ class Starter:
             except Refused as error:
                 work.refuse(row, str(error))
                 if command.parent and command.parent.instance in above:
-                    unmade.append((command.parent, W.FAILURE))
+                    unmade.append(Unmade(command.parent, W.FAILURE, str(error)))
         if accepted:
             await self._make(accepted, work)
         if unmade:
@@ -125,14 +125,14 @@ class Starter:
             work.refuse(each.row, f"schedule {each.new.schedule_id} has already started a run for {when}")
 
 
-async def tell_parent(connection: AsyncConnection, row: CommandRow) -> None:
+async def tell_parent(connection: AsyncConnection, row: CommandRow, reason: str) -> None:
     """Nothing comes of this command; the instance that waits for its child must not wait for ever."""
     try:
         parent = read_parent(row.parent)
     except Refused:
         return
     if parent is not None and await children.above(connection, [parent.instance]):
-        await children.tell(connection, [(parent, W.FAILURE)])
+        await children.tell(connection, [Unmade(parent, W.FAILURE, reason)])
 
 
 def _startable(

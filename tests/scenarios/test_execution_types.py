@@ -135,7 +135,8 @@ async def test_two_masters_with_many_starts_at_once_never_let_two_run(engine: En
                     AND b.started_at < a.ended_at AND a.started_at < b.ended_at"""
     assert engine.cluster.one(overlaps, code) == 0
     running = 0
-    seen = """SELECT s.workflow_instance_id, s.state FROM seen s JOIN workflow_instance i ON i.id = s.workflow_instance_id
+    seen = """SELECT s.workflow_instance_id, s.state FROM seen s
+              JOIN workflow_instance i ON i.id = s.workflow_instance_id
               WHERE i.workflow_code = %s AND s.task_name IS NULL ORDER BY s.id"""
     begun: set[int] = set()
     for run, state in engine.cluster.rows(seen, code):

@@ -183,7 +183,8 @@ async def test_wait_to_run_becomes_running_execution_when_there_is_room(engine: 
     code = engine.define({"name": "a"})
     query = """INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id,
                                               failure_strategy, priority, worker_group)
-               SELECT -nextval('command_id_seq'), %s, 1, 'WAIT_TO_RUN', 0, 'CONTINUE', 'MEDIUM', 'default' RETURNING id"""
+               SELECT -nextval('command_id_seq'), %s, 1, 'WAIT_TO_RUN', 0, 'CONTINUE', 'MEDIUM', 'default'
+               RETURNING id"""
     run = int(engine.cluster.one(query, code))
     engine.ask("RECOVER_WAITING_THREAD", run=run)
     assert await engine.end(run) == "SUCCESS"

@@ -172,6 +172,7 @@ async def test_between_unrelated_predecessors_what_is_not_empty_wins_and_then_wh
         {"name": "end", "after": ["third", "second", "first"]},
     )
     run = await engine.begin(code)
+    unheard = "SELECT count(*) FROM task_event WHERE workflow_instance_id = %s"
     for name, values in {
         "first": {"x": "", "y": "first"},
         "second": {"x": "second", "y": "second"},
@@ -179,7 +180,6 @@ async def test_between_unrelated_predecessors_what_is_not_empty_wins_and_then_wh
     }.items():
         await engine.claim(run, name)
         engine.report(run, name, "SUCCESS", **values)
-        unheard = "SELECT count(*) FROM task_event WHERE workflow_instance_id = %s"
         await eventually(lambda: engine.cluster.one(unheard, run), until=0, within_s=10)
     await engine.end(run)
     assert engine.values(run, "end") == {"x": "second", "y": "first"}

@@ -1,0 +1,342 @@
+"""Scenarios of the tasks that stand for other workflows: SUB_PROCESS and DYNAMIC."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.eventually import eventually
+from tests.scenarios.engine import BY_HAND, UNTIL_STOPPED, Engine
+
+DEEP = 10
+MANY = 200
+
+
+def sub(child: int | str, name: str = "sub", **fields: Any) -> dict[str, Any]:
+    return {"name": name, "type": "SUB_PROCESS", "params": {"workflow": child}, **fields}
+
+
+def dynamic(child: int, **params: Any) -> dict[str, Any]:
+    return {"name": "each", "type": "DYNAMIC", "params": {"workflow": child, **params}}
+
+
+async def only_child(engine: Engine, run: int) -> int:
+    (child,) = await eventually(lambda: engine.children(run), within_s=10)
+    return int(child)
+
+
+# ------------------------------------------------------------------------------------------- SUB_PROCESS
+
+
+@pytest.mark.parametrize(
+    ("how", "task", "state"),
+    [("SUCCESS", "SUCCESS", "SUCCESS"), ("FAILURE", "FAILURE", "FAILURE"), ("STOP", "KILL", "FAILURE")],
+)
+async def test_sub_process_ends_as_its_child_ends(engine: Engine, how: str, task: str, state: str) -> None:
+    below = engine.define({"name": "a", **BY_HAND})
+    run = await engine.begin(engine.define(sub(below), {"name": "after", "after": ["sub"]}))
+    child = await only_child(engine, run)
+    assert engine.tasks(run) == {"sub": "RUNNING_EXECUTION"}
+    if how == "STOP":
+        await engine.change("STOP", child)
+    else:
+        await engine.claim(child, "a")
+        engine.report(child, "a", how)
+    assert await engine.end(run) == state
+    assert engine.state(child) == how
+    assert engine.tasks(run) == {"sub": task, **({"after": "SUCCESS"} if how == "SUCCESS" else {})}
+
+
+async def test_a_pause_goes_down_and_comes_back_up_and_so_does_the_recovery(engine: Engine) -> None:
+    below = engine.define({"name": "a", **BY_HAND}, {"name": "b", "after": ["a"]})
+    middle = engine.define(sub(below))
+    run = await engine.begin(engine.define(sub(middle), {"name": "after", "after": ["sub"]}))
+    child = await only_child(engine, run)
+    grandchild = await only_child(engine, child)
+    await engine.claim(grandchild, "a")
+    await engine.change("PAUSE", run)
+    await engine.becomes(grandchild, "READY_PAUSE")
+    assert [engine.state(each) for each in (run, child)] == ["READY_PAUSE", "READY_PAUSE"]
+    engine.report(grandchild, "a", "SUCCESS")
+    assert [await engine.end(each) for each in (grandchild, child, run)] == ["PAUSE"] * 3
+    assert engine.tasks(run) == {"sub": "PAUSE"}
+    await engine.change("RECOVER_SUSPENDED_PROCESS", run)
+    assert await engine.end(run) == "SUCCESS"
+    assert [engine.state(each) for each in (child, grandchild)] == ["SUCCESS", "SUCCESS"]
+    assert engine.children(run) == [child], "the same child goes on"
+    assert engine.attempts(grandchild, "a") == [("SUCCESS", "YES")]
+    assert engine.tasks(run) == {"sub": "SUCCESS", "after": "SUCCESS"}
+
+
+async def test_a_stop_goes_down_and_comes_back_up_and_so_does_the_recovery(engine: Engine) -> None:
+    script = '[ "$SHOAL_ATTEMPT" -gt 1 ] || sleep 300'
+    below = engine.define({"name": "done"}, {"name": "a", "type": "SHELL", "params": {"script": script}})
+    middle = engine.define(sub(below))
+    run = await engine.begin(engine.define(sub(middle)))
+    child = await only_child(engine, run)
+    grandchild = await only_child(engine, child)
+    await engine.task_becomes(grandchild, "a", "RUNNING_EXECUTION")
+    await engine.task_becomes(grandchild, "done", "SUCCESS")
+    await engine.change("STOP", run)
+    assert [await engine.end(each) for each in (run, child, grandchild)] == ["STOP"] * 3
+    assert engine.tasks(grandchild) == {"done": "SUCCESS", "a": "KILL"}
+    await engine.change("RECOVER_SUSPENDED_PROCESS", run)
+    assert await engine.end(run) == "SUCCESS"
+    assert engine.attempts(grandchild, "done") == [("SUCCESS", "YES")]
+
+
+async def test_a_failure_comes_up_and_the_failed_tasks_of_the_child_run_again(engine: Engine) -> None:
+    below = engine.define({"name": "a"}, {"name": "b", "after": ["a"], "params": {"fail_attempts": 1}})
+    run = await engine.run(engine.define(sub(below), {"name": "after", "after": ["sub"]}))
+    assert engine.state(run) == "FAILURE"
+    assert engine.why(run, "sub") == 'the workflow it stands for failed: task "b" failed'
+    (child,) = engine.children(run)
+    await engine.change("START_FAILURE_TASK_PROCESS", run)
+    assert await engine.end(run) == "SUCCESS"
+    assert engine.children(run) == [child]
+    assert engine.attempts(child, "a") == [("SUCCESS", "YES")]
+    assert len(engine.attempts(child, "b")) == 2
+    assert engine.tasks(run) == {"sub": "SUCCESS", "after": "SUCCESS"}
+
+
+async def test_a_repeated_run_has_a_new_child(engine: Engine) -> None:
+    run = await engine.run(engine.define(sub(engine.define({"name": "a"}))))
+    await engine.change("REPEAT_RUNNING", run)
+    assert await engine.end(run) == "SUCCESS"
+    children = engine.children(run)
+    assert len(children) == 2
+    assert [engine.state(child) for child in children] == ["SUCCESS", "SUCCESS"]
+
+
+async def test_a_child_that_was_paused_by_itself_is_waited_for_until_somebody_resumes_it(engine: Engine) -> None:
+    below = engine.define({"name": "a", **BY_HAND})
+    run = await engine.begin(engine.define(sub(below)))
+    child = await only_child(engine, run)
+    await engine.task_becomes(child, "a", "QUEUED")
+    await engine.change("PAUSE", child)
+    assert await engine.end(child) == "PAUSE"
+    assert engine.state(run) == "RUNNING_EXECUTION"
+    await engine.change("RECOVER_SUSPENDED_PROCESS", child)
+    await engine.claim(child, "a")
+    engine.report(child, "a", "SUCCESS")
+    assert await engine.end(run) == "SUCCESS"
+
+
+async def test_a_failure_elsewhere_with_end_stops_the_child(engine: Engine) -> None:
+    below = engine.define({"name": "a", **UNTIL_STOPPED})
+    run = await engine.begin(engine.define(sub(below), {"name": "fails", **BY_HAND}, failure_strategy="END"))
+    child = await only_child(engine, run)
+    await engine.task_becomes(child, "a", "RUNNING_EXECUTION")
+    await engine.claim(run, "fails")
+    engine.report(run, "fails", "FAILURE")
+    assert await engine.end(run) == "FAILURE"
+    assert engine.tasks(run) == {"fails": "FAILURE", "sub": "KILL"}
+    assert await engine.end(child) == "STOP"
+
+
+async def test_ten_levels_deep(engine: Engine) -> None:
+    code = engine.define({"name": "a", "params": {"outputs": {"y": "${x}0"}}}, outputs=["y"])
+    for _ in range(DEEP):
+        code = engine.define(sub(code), outputs=["y"])
+    run = await engine.run(code, params={"x": "1"})
+    assert engine.state(run) == "SUCCESS"
+    assert json.loads(engine.cluster.one("SELECT outputs FROM workflow_instance WHERE id = %s", run)) == {"y": "10"}
+    depth = 0
+    while children := engine.children(run):
+        (run,) = children
+        depth += 1
+    assert depth == DEEP
+    assert engine.printed(run, "a") == {"y": "10"}
+
+
+async def test_many_children_at_once_do_not_stall(engine: Engine) -> None:
+    below = engine.define({"name": "a"})
+    run = await engine.run(engine.define(*(sub(below, f"sub {number}") for number in range(MANY))))
+    assert engine.state(run) == "SUCCESS"
+    assert len(engine.children(run)) == MANY
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"workflow": "nobody"}, 'there is no workflow "nobody" in project "default"'),
+        ({"workflow": "nobody", "project": "nowhere"}, 'there is no workflow "nobody" in project "nowhere"'),
+        ({"workflow": 987654321}, "there is no workflow with code 987654321"),
+        ({"workflow": "resting"}, 'workflow "resting" is OFFLINE; put it ONLINE before starting it'),
+        ({"workflow": "resting", "version": 7}, 'workflow "resting" is OFFLINE; put it ONLINE before starting it'),
+    ],
+)
+async def test_a_child_that_cannot_be_started_fails_the_task_with_a_sentence(
+    engine: Engine, params: dict[str, Any], sentence: str
+) -> None:
+    engine.cluster.rows(
+        """INSERT INTO workflow_definition (code, name, release_state) VALUES (999999999, 'resting', 'OFFLINE')
+           ON CONFLICT DO NOTHING"""
+    )
+    run = await engine.run(_above(engine, params))
+    assert engine.state(run) == "FAILURE"
+    assert engine.tasks(run) == {"sub": "FAILURE"}
+    assert engine.why(run, "sub").startswith(f"the workflow it stands for failed: {sentence}")
+    engine.cluster.rows("DELETE FROM workflow_definition WHERE code = 999999999")
+
+
+async def test_a_workflow_that_contains_itself_ends(engine: Engine) -> None:
+    code = engine.next_code()
+    engine.cluster.define(code, "contains itself", tasks=[sub(code)])
+    run = await engine.run(code)
+    assert engine.state(run) == "FAILURE"
+    depth = 1
+    while children := engine.children(run):
+        (run,) = children
+        depth += 1
+    assert depth == 31
+    assert "one of them seems to contain itself" in engine.why(run, "sub")
+
+
+async def test_a_child_of_a_serial_workflow_that_may_not_go_on_now_fails_the_task(engine: Engine) -> None:
+    below = engine.define({"name": "a", "type": "FAKE", **BY_HAND}, execution_type="SERIAL_WAIT")
+    run = await engine.begin(engine.define(sub(below)))
+    child = await only_child(engine, run)
+    await engine.claim(child, "a")
+    engine.report(child, "a", "FAILURE")
+    assert await engine.end(run) == "FAILURE"
+    other = await engine.begin(below)
+    await engine.change("START_FAILURE_TASK_PROCESS", run)
+    assert await engine.end(run) == "FAILURE"
+    assert "wait for its end" in engine.why(run, "sub")
+    await engine.change("STOP", other)
+    await engine.end(other)
+    await engine.change("START_FAILURE_TASK_PROCESS", run)
+    await engine.claim(child, "a")
+    engine.report(child, "a", "SUCCESS")
+    assert await engine.end(run) == "SUCCESS"
+
+
+async def test_a_child_does_not_go_on_while_what_is_above_it_is_being_stopped(engine: Engine) -> None:
+    below = engine.define({"name": "a", **BY_HAND})
+    run = await engine.begin(engine.define(sub(below), {"name": "b", **BY_HAND}))
+    child = await only_child(engine, run)
+    await engine.claim(run, "b")
+    await engine.change("STOP", child)
+    await engine.task_becomes(run, "sub", "KILL")
+    await engine.change("STOP", run)
+    await engine.becomes(run, "READY_STOP")
+    asked = engine.ask("RECOVER_SUSPENDED_PROCESS", run=child, created_by="sub-workflow")  # as if it came late
+    assert await engine.done(asked) is None
+    assert engine.state(child) == "STOP"
+    engine.report(run, "b", "KILL")
+    assert await engine.end(run) == "STOP"
+
+
+def _above(engine: Engine, params: dict[str, Any]) -> int:
+    return engine.define({"name": "sub", "type": "SUB_PROCESS", "params": params})
+
+
+# ----------------------------------------------------------------------------------------------- DYNAMIC
+
+
+def _joiner(engine: Engine) -> int:
+    """A workflow that gives what it was started with."""
+    return engine.define({"name": "a", "params": {"outputs": {"both": "${x}${y}"}}}, outputs=["both"])
+
+
+async def test_dynamic_starts_a_child_for_each_tuple_and_collects_their_outputs(engine: Engine) -> None:
+    lists = [{"name": "x", "value": "a,b"}, {"name": "y", "value": "${numbers}"}]
+    code = engine.define(
+        {"name": "before", "params": {"outputs": {"numbers": '["1", "2", "3"]'}}},
+        {**dynamic(_joiner(engine), lists=lists, parallelism=4), "after": ["before"]},
+        {"name": "after", "after": ["each"]},
+    )
+    run = await engine.run(code)
+    assert engine.state(run) == "SUCCESS"
+    wanted = [{"both": x + y} for x in "ab" for y in "123"]
+    assert json.loads(engine.values(run, "after")["dynamic.out"]) == wanted
+
+
+async def test_dynamic_leaves_out_what_the_filter_names_and_what_is_beyond_the_maximum(engine: Engine) -> None:
+    lists = [{"name": "x", "value": "a|b|c", "separator": "|"}, {"name": "y", "value": "1,2,3"}]
+    each = dynamic(_joiner(engine), lists=lists, filter="b,2", max_instances=3, parallelism=10)
+    run = await engine.run(engine.define(each, {"name": "after", "after": ["each"]}))
+    assert json.loads(engine.values(run, "after")["dynamic.out"]) == [{"both": "a1"}, {"both": "a3"}, {"both": "c1"}]
+    assert len(engine.children(run)) == 3
+
+
+async def test_dynamic_runs_as_many_side_by_side_as_it_says(engine: Engine) -> None:
+    below = engine.define({"name": "a", **BY_HAND})
+    lists = [{"name": "x", "value": "1,2,3,4,5"}]
+    run = await engine.begin(engine.define(dynamic(below, lists=lists, parallelism=2)))
+    for number in range(5):
+        children = await _children_become(engine, run, min(5, number + 2))
+        await engine.claim(children[number], "a")
+        assert len(engine.children(run)) == min(5, number + 2)
+        engine.report(children[number], "a", "SUCCESS")
+    assert await engine.end(run) == "SUCCESS"
+
+
+async def test_dynamic_without_any_tuple_succeeds(engine: Engine) -> None:
+    run = await engine.run(
+        engine.define(dynamic(_joiner(engine), lists=[{"name": "x", "value": "${x}"}]), params={"x": ""})
+    )
+    assert engine.state(run) == "SUCCESS"
+    assert engine.printed(run, "each") == {"dynamic.out": "[]"}
+
+
+async def test_dynamic_fails_when_one_child_does_and_goes_on_with_that_one(engine: Engine) -> None:
+    below = engine.define({"name": "a", **BY_HAND})
+    lists = [{"name": "x", "value": "1,2,3,4"}]
+    run = await engine.begin(engine.define(dynamic(below, lists=lists, parallelism=2)))
+    first, second = await _children_become(engine, run, 2)
+    for child in (first, second):
+        await engine.claim(child, "a")
+    engine.report(first, "a", "FAILURE")
+    assert await engine.end(first) == "FAILURE"
+    engine.report(second, "a", "SUCCESS")
+    assert await engine.end(run) == "FAILURE"
+    assert engine.children(run) == [first, second], "none begins after a failure"
+    assert engine.why(run, "each") == '1 of 4 children failed: task "a" failed'
+    await engine.change("START_FAILURE_TASK_PROCESS", run)
+    for place in (0, 2, 3):
+        children = await eventually(lambda place=place: engine.children(run)[place:], within_s=10)
+        await engine.claim(children[0], "a")
+        engine.report(children[0], "a", "SUCCESS")
+    assert await engine.end(run) == "SUCCESS"
+    assert len(engine.children(run)) == 4
+    assert engine.attempts(second, "a") == [("SUCCESS", "YES")]
+
+
+async def test_dynamic_is_paused_and_resumed_in_the_middle(engine: Engine) -> None:
+    below = engine.define({"name": "a", **BY_HAND}, {"name": "b", "after": ["a"]})
+    lists = [{"name": "x", "value": "1,2,3"}]
+    run = await engine.begin(engine.define(dynamic(below, lists=lists)))
+    (first,) = await _children_become(engine, run, 1)
+    await engine.claim(first, "a")
+    engine.report(first, "a", "SUCCESS")
+    second = (await _children_become(engine, run, 2))[1]
+    await engine.claim(second, "a")
+    await engine.change("PAUSE", run)
+    await engine.becomes(second, "READY_PAUSE")
+    engine.report(second, "a", "SUCCESS")
+    assert await engine.end(run) == "PAUSE"
+    assert [engine.state(child) for child in engine.children(run)] == ["SUCCESS", "PAUSE"]
+    await engine.change("RECOVER_SUSPENDED_PROCESS", run)
+    third = (await _children_become(engine, run, 3))[2]
+    await engine.claim(third, "a")
+    engine.report(third, "a", "SUCCESS")
+    assert await engine.end(run) == "SUCCESS"
+    assert engine.attempts(first, "a") == [("SUCCESS", "YES")]
+    assert engine.attempts(second, "a") == [("SUCCESS", "YES")]
+
+
+async def test_dynamic_with_many_children_does_not_stall(engine: Engine) -> None:
+    numbers = json.dumps([str(number) for number in range(MANY)])
+    each = dynamic(engine.define({"name": "a"}), lists=[{"name": "x", "value": numbers}], parallelism=MANY)
+    run = await engine.run(engine.define(each))
+    assert engine.state(run) == "SUCCESS"
+    assert len(engine.children(run)) == MANY
+
+
+async def _children_become(engine: Engine, run: int, count: int) -> list[int]:
+    await eventually(lambda: len(engine.children(run)), until=count, within_s=10)
+    return engine.children(run)
