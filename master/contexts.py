@@ -8,34 +8,27 @@ instead, so that values leak between branches.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from model.graph import Graph
 from model.ids import TaskCode
 
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A value and the task that gave it."""
-
-    value: str
-    by: TaskCode
-
-
-Context = Mapping[str, Given]
+Context = Mapping[str, frozenset[TaskCode]]
+"""Name -> those who gave it, without whom another of them comes after. All of them and not the best alone: whoever wins
+here may be overridden further on, and then another one is the best."""
 _NOTHING: Context = {}
 
 
 class Contexts:
     """Of one workflow instance."""
 
-    __slots__ = ("_after", "_finished", "_graph", "_outputs")
+    __slots__ = ("_after", "_finished", "_graph", "_nearest", "_outputs")
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._outputs: dict[TaskCode, Mapping[str, str]] = {}
         self._finished: dict[TaskCode, int] = {}
         self._after: dict[TaskCode, Context] = {}
+        self._nearest: dict[frozenset[TaskCode], frozenset[TaskCode]] = {}
 
     def gave(self, code: TaskCode, outputs: Mapping[str, str]) -> None:
         """A task has ended well and gave these."""
@@ -50,7 +43,7 @@ class Contexts:
         if not self._outputs:
             return {}
         self._reckon(self._graph.predecessors[code])
-        return _values(self._merged(self._graph.predecessors[code]))
+        return self._values(self._merged(self._graph.predecessors[code]))
 
     def at_the_end(self) -> Mapping[str, str]:
         """What all tasks gave, as a task after all of them would see it."""
@@ -58,7 +51,7 @@ class Contexts:
             return {}
         leaves = [code for code, after in self._graph.successors.items() if not after]
         self._reckon(leaves)
-        return _values(self._merged(leaves))
+        return self._values(self._merged(leaves))
 
     def _reckon(self, codes: Iterable[TaskCode]) -> None:
         """What is seen after these tasks and all before them, each kept; upwards with a stack of our own."""
@@ -73,33 +66,34 @@ class Contexts:
             pending.pop()
             context = self._merged(befores)
             if outputs := self._outputs.get(code):
-                context = {**context, **{name: Given(value, code) for name, value in outputs.items()}}
+                context = {**context, **dict.fromkeys(outputs, frozenset({code}))}
             self._after[code] = context
 
     def _merged(self, befores: Iterable[TaskCode]) -> Context:
-        contexts = [context for before in befores if (context := self._after[before])]
+        contexts = {id(context): context for before in befores if (context := self._after[before])}
         if not contexts:
             return _NOTHING
-        merged = dict(contexts[0])
-        rivals: dict[str, dict[TaskCode, Given]] = {}
-        for context in contexts[1:]:
-            if context is contexts[0]:
-                continue
-            for name, given in context.items():
-                other = merged.setdefault(name, given)
-                if other.by != given.by:
-                    rivals.setdefault(name, {other.by: other})[given.by] = given
-        nearest: dict[frozenset[TaskCode], frozenset[TaskCode]] = {}
+        first, *others = contexts.values()
+        if not others:
+            return first
+        merged = dict(first)
+        rivals: dict[str, set[TaskCode]] = {}
+        for context in others:
+            for name, givers in context.items():
+                known = merged.setdefault(name, givers)
+                if known is not givers:
+                    rivals.setdefault(name, set(known)).update(givers)
         for name, candidates in rivals.items():
             who = frozenset(candidates)
-            if who not in nearest:
-                nearest[who] = self._graph.nearest(who)
-            merged[name] = min((candidates[code] for code in nearest[who]), key=self._rank)
+            if who not in self._nearest:
+                self._nearest[who] = self._graph.nearest(who)
+            merged[name] = self._nearest[who]
         return merged
 
-    def _rank(self, given: Given) -> tuple[bool, int]:
-        return (not given.value, self._finished[given.by])
+    def _values(self, context: Context) -> dict[str, str]:
+        return {name: self._best(name, givers) for name, givers in context.items()}
 
-
-def _values(context: Context) -> dict[str, str]:
-    return {name: given.value for name, given in context.items()}
+    def _best(self, name: str, givers: Iterable[TaskCode]) -> str:
+        """Of unrelated ones a value that is not empty, then the one that finished first."""
+        best = min(givers, key=lambda code: (not self._outputs[code][name], self._finished[code]))
+        return self._outputs[best][name]

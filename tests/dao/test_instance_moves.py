@@ -53,7 +53,7 @@ async def test_a_held_run_is_given_as_it_stands_and_one_that_is_not_there_is_mis
     master = await scene.master()
     id_ = await scene.instance(master, execution_type=ExecutionType.SERIAL_WAIT)
     assert await lock(scene, id_, NO_SUCH, id_) == {
-        id_: Locked(id_, WorkflowCode(1001), 1, W.RUNNING_EXECUTION, ExecutionType.SERIAL_WAIT)
+        id_: Locked(id_, WorkflowCode(1001), 1, W.RUNNING_EXECUTION, ExecutionType.SERIAL_WAIT, None)
     }
 
 
@@ -220,6 +220,7 @@ async def test_a_limit_to_some_tasks_holds_until_another_command_lifts_it(scene:
     ):
         await finish(scene, id_, W.SUCCESS, master)
         scopes.append((await revive(scene, revival, master=master))[id_].scope)
+        assert (await lock(scene, id_))[id_].scope == scopes[-1]
     assert scopes == [{2, 9}, {2, 9}, {1, 2, 3}]
 
 

@@ -31,8 +31,14 @@ def psql(scene: Scene, file: str) -> str:
 
 
 async def waiting(scene: Scene) -> list[CommandRow]:
-    async with scene.writing() as connection:
-        return await commands.claim(connection, Slot(0, 1), 200_000, 1)
+    """All of them, in batches as a master takes them: to read more at once takes longer than a transaction may idle."""
+    rows: list[CommandRow] = []
+    while True:
+        async with scene.writing() as connection:
+            batch = await commands.claim(connection, Slot(0, 1), 5_000, 1)
+        if not batch:
+            return rows
+        rows += batch
 
 
 async def specs(scene: Scene, *codes: WorkflowCode) -> dict[WorkflowCode, WorkflowSpec | Refused]:

@@ -268,7 +268,8 @@ def test_a_wrong_value_is_met_with_what_it_may_be(field: str, value: str, senten
         ("SCHEDULER", "SCHEDULER needs schedule_time, the time that its run is for"),
         (
             "COMPLEMENT_DATA",
-            'COMPLEMENT_DATA needs dates; write params such as {"backfill": {"from": "2026-01-01", "to": "2026-01-31"}}',
+            "COMPLEMENT_DATA needs dates; write params such as "
+            '{"backfill": {"from": "2026-01-01", "to": "2026-01-31"}}',
         ),
     ],
 )

@@ -167,7 +167,8 @@ def test_a_wrong_field_of_a_task_is_named_with_what_it_must_be(fields: dict[str,
         ({"params": [1]}, 'field "params": must be a mapping of names to values'),
         (
             {"execution_type": "SERIAL"},
-            "field \"execution_type\": input should be 'PARALLEL', 'SERIAL_WAIT', 'SERIAL_DISCARD' or 'SERIAL_PRIORITY'",
+            "field \"execution_type\": input should be 'PARALLEL', 'SERIAL_WAIT', 'SERIAL_DISCARD' or "
+            "'SERIAL_PRIORITY'",
         ),
         ({"timeout_minutes": -1}, 'field "timeout_minutes": input should be greater than or equal to 0'),
         (
