@@ -273,6 +273,7 @@ class WorkflowRunnable:
                     branch = chosen_branch(self.plan, code, lambda: self._parameters.values(code), self._has_succeeded)
         except Refused as error:
             attempt = self._next_attempt(code)
+            self._in_flight.discard(code)
             failed = RecordTask(code, attempt, T.FAILURE, reason=str(error))
             return [failed, *self._fail(code, T.FAILURE)]
         attempt = self._next_attempt(code)
