@@ -186,7 +186,7 @@ async def test_conditions_have_two_levels_of_and_and_or(engine: Engine, relation
         {"relation": inner, "items": [{"task": "a"}, {"task": "b"}]},
         {"relation": inner, "items": [{"task": "c"}, {"task": "d", "status": "SUCCESS"}]},
     ]
-    tasks = [{"name": "a"}, {"name": "b"}, {"name": "c", **FAILS}, {"name": "d", **FAILS}]
+    tasks: list[dict[str, Any]] = [{"name": "a"}, {"name": "b"}, {"name": "c", **FAILS}, {"name": "d", **FAILS}]
     which = {**conditions(groups, relation=relation), "after": ["a", "b", "c", "d"]}
     run = await engine.run(engine.define(*tasks, which, *branches("good", "bad")))
     assert engine.state(run) == "SUCCESS"

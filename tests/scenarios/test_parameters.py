@@ -36,7 +36,7 @@ def in_project(engine: Engine, code: int, **params: str) -> str:
 
 
 @pytest.mark.parametrize(("high", "low"), list(combinations(LAYERS, 2)))
-async def test_precedence(engine: Engine, high: str, low: str) -> None:
+async def test_the_higher_kind_of_parameter_wins(engine: Engine, high: str, low: str) -> None:
     has = {high, low}
     code = engine.define(
         {"name": "before", **gives(**({"x": "context"} if "context" in has else {}))},
