@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers demo test check bench format lock clean
+.PHONY: help setup setup-dev servers demo examples test check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -36,8 +36,11 @@ servers: ## Install ZooKeeper, PostgreSQL and MariaDB for the tests, if they are
 demo: setup ## Three masters, two workers, one killed half way: nothing lost, nothing twice.
 	@$(BIN)/shoal demo
 
+examples: setup-dev ## Every workflow of examples/, on a database of its own; ARGS="switch retry" takes some.
+	@$(BIN)/python examples/run.py $(ARGS)
+
 test: setup-dev servers ## Every test, against real servers of its own.
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 check: setup-dev ## Format, lint and types.
 	$(BIN)/ruff format --check .

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from bench import buffers, idle, limits, starts, sustained
+from bench import buffers, idle, large, limits, starts, sustained
 from bench.cluster import Cluster
 from bench.figures import Figure
 from bench.flow import Flow
@@ -74,6 +74,9 @@ def _course(
         for node in cluster.nodes:
             for name in node.warnings():
                 warnings[f"{node.role}: {name}"] = warnings.get(f"{node.role}: {name}", 0) + 1
+    with Cluster(server, "large", masters=1, workers=1) as cluster:
+        yield "one workflow of many tasks", lambda: large.layered(cluster, sizes)
+        yield "many sub-workflows at once", lambda: large.children(cluster, sizes)
 
 
 def ratios(figures: list[Figure]) -> list[Figure]:

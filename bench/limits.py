@@ -139,6 +139,9 @@ class _Recorder:
     def first(self) -> bool:
         return True
 
+    def one(self) -> tuple[int, int]:
+        return _BATCH, 0
+
 
 class _Bare:
     """What `dao` sends for a batch, on a plain connection: recorded once, sent again and again with other ids.

@@ -23,6 +23,9 @@ class Sizes:
     settle_s: float
     idle_s: float
     sustained_s: int
+    large_layers: int
+    large_width: int
+    sub_workflows: int
     is_quick: bool
 
 
@@ -41,6 +44,9 @@ FULL = Sizes(
     settle_s=10,
     idle_s=20,
     sustained_s=60,
+    large_layers=100,
+    large_width=100,
+    sub_workflows=1_000,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -58,5 +64,8 @@ QUICK = Sizes(
     settle_s=1,
     idle_s=4,
     sustained_s=6,
+    large_layers=10,
+    large_width=20,
+    sub_workflows=50,
     is_quick=True,
 )

@@ -42,7 +42,7 @@ class NewChild:
     version: int | None
     params: Mapping[str, str]
     priority: Priority
-    worker_group: str
+    worker_group: str | None
     environment: str | None
     dry_run: bool
     schedule_time: datetime | None

@@ -20,12 +20,13 @@ _AWAITED = text("""
            coalesce(bool_or(parent_instance_id IS NOT NULL), false) AS parent
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[]))
 """)
+# `coalesce`: IS NOT NULL alone would let the planner walk the whole index of children, while no statistics know of any.
 _TELL_PARENT = text("""
     WITH told AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, child_index)
         SELECT parent_instance_id, parent_task_code, parent_attempt, state,
                CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END, child_index
-        FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND parent_instance_id IS NOT NULL
+        FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
@@ -37,15 +38,22 @@ _WAKE_LINE = text("""
     SELECT DISTINCT 'RECOVER_SERIAL_WAIT', workflow_code, 'serial' FROM workflow_instance
     WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
 """)
+# Asked for once: a date that is run again does not fill those after it again.
 _NEXT_DATE = text("""
+    WITH ended AS (
+        UPDATE workflow_instance i SET backfill = NULL
+        FROM (SELECT id, backfill FROM workflow_instance
+              WHERE id = ANY(CAST(:ids AS bigint[])) AND backfill IS NOT NULL AND state = 'SUCCESS') AS old
+        WHERE i.id = old.id
+        RETURNING i.*, old.backfill AS left_to_fill
+    )
     INSERT INTO command (type, workflow_code, workflow_version, params, priority, failure_strategy, worker_group,
                          environment, dry_run, warning_type, alert_group, time_zone, start_tasks, task_depend_type,
                          created_by)
-    SELECT 'COMPLEMENT_DATA', workflow_code, workflow_version, backfill, priority::text, failure_strategy, worker_group,
-           environment, dry_run, warning_type, alert_group, time_zone, scope,
+    SELECT 'COMPLEMENT_DATA', workflow_code, workflow_version, left_to_fill, priority::text, failure_strategy,
+           worker_group, environment, dry_run, warning_type, alert_group, time_zone, scope,
            CASE WHEN scope IS NOT NULL THEN 'TASK_ONLY' END, 'backfill'
-    FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND backfill IS NOT NULL AND state = 'SUCCESS'
-    ORDER BY id
+    FROM ended ORDER BY id
 """)
 
 

@@ -38,15 +38,18 @@ _LIST = text("""
            master_id, refused_at
     FROM error_command WHERE command_id < :before ORDER BY command_id DESC LIMIT :limit
 """)
-# The kept fields only: a new id, so a new slot, and a new age, so that nobody takes it for one that waits too long.
+# With all that was asked for, and as a new command: a new id, so a new slot, and a new age, so that nobody takes it for
+# one that waits too long.
 _RETRY = text("""
     WITH gone AS (
         DELETE FROM error_command WHERE command_id = :id RETURNING *
     ), asked AS (
         INSERT INTO command (type, workflow_code, workflow_version, workflow_instance_id, params, priority,
-                             failure_strategy, worker_group, created_by)
+                             failure_strategy, worker_group, created_by, warning_type, alert_group, environment,
+                             dry_run, task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent)
         SELECT type, workflow_code, workflow_version, workflow_instance_id, coalesce(params, '{}'), priority,
-               failure_strategy, worker_group, created_by
+               failure_strategy, worker_group, created_by, warning_type, alert_group, environment,
+               coalesce(dry_run, false), task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent
         FROM gone
         ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
         RETURNING id

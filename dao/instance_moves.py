@@ -23,14 +23,15 @@ from model.states import WorkflowState
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """An instance whose row this transaction holds. `state` already counts what was asked of its owner; `above` is the
-    instance under which it stands."""
+    """An instance whose row this transaction holds. `state` already counts what was asked of its owner; `scope` limits
+    it to some tasks, None does not; `above` is the instance under which it stands."""
 
     id: WorkflowInstanceId
     workflow_code: WorkflowCode
     workflow_version: int
     state: WorkflowState
     execution_type: ExecutionType
+    scope: frozenset[TaskCode] | None
     above: WorkflowInstanceId | None = None
 
 
@@ -48,7 +49,7 @@ class Revival:
 
 _LOCK = text("""
     SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type,
-           parent_instance_id
+           coalesce(executing, scope) AS scope, parent_instance_id
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
 """)
 _SERIAL = text("""
@@ -95,6 +96,7 @@ async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId])
             row.workflow_version,
             WorkflowState(row.state),
             ExecutionType(row.execution_type),
+            None if row.scope is None else frozenset(map(TaskCode, json.loads(row.scope))),
             None if row.parent_instance_id is None else WorkflowInstanceId(row.parent_instance_id),
         )
         for row in rows

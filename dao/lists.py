@@ -7,6 +7,7 @@ not at all.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao import nodes
 from dao.nodes import NodeRow
 from dao.tables import node, task_instance, workflow_definition, workflow_instance
-from model.choices import Priority
+from model.choices import ExecutionType, Flag, Priority
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.nodes import NodeKind
@@ -49,7 +50,12 @@ class Residue:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A workflow instance in a list. `took_s` goes on growing while it runs; `owner` is the address of its master."""
+    """A workflow instance in a list. `took_s` goes on growing while it runs; `owner` is the address of its master.
+
+    `schedule_time` is what the run is for, to be said in `time_zone`. `requested_state` is a pause or stop that its
+    owner has not seen to yet. `scope` limits it to some tasks, None does not. `parent` is the run of whose task
+    (`parent_code`) it is a child.
+    """
 
     id: WorkflowInstanceId
     workflow_code: WorkflowCode
@@ -64,6 +70,15 @@ class Run:
     owner: str | None
     takeovers: int
     params: str
+    schedule_time: datetime
+    time_zone: str
+    command_type: str
+    execution_type: ExecutionType
+    run_times: int
+    requested_state: WorkflowState | None
+    scope: frozenset[TaskCode] | None
+    parent: WorkflowInstanceId | None
+    parent_code: TaskCode | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +86,8 @@ class TaskRun:
     """One attempt of a task of a run.
 
     `due_in_s` seconds remain of a wait for `wait_reason` (<= 0: it is over). `log_day` (yyyyMMdd, UTC) and `log_url`
-    say where its log lies: on which day's shelf of which worker's log service.
+    say where its log lies: on which day's shelf of which worker's log service. One that is not `valid` belongs to an
+    earlier run of the same instance, or its task is to run again. `branch` is what a task chose that chooses.
     """
 
     id: TaskInstanceId
@@ -96,6 +112,8 @@ class TaskRun:
     outputs: str | None
     wait_reason: WaitReason | None
     due_in_s: float | None
+    valid: bool
+    branch: frozenset[TaskCode] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +207,17 @@ async def runs(
 
 async def run(connection: AsyncConnection, id_: WorkflowInstanceId) -> tuple[Run, list[TaskRun]]:
     """One run and all attempts of its tasks, in the order in which they were queued. Raises `NotFound`."""
+    head = await run_head(connection, id_)
+    tasks = (await connection.execute(_tasks_of(id_))).all()
+    return head, [_task(task) for task in tasks]
+
+
+async def run_head(connection: AsyncConnection, id_: WorkflowInstanceId) -> Run:
+    """One run without its tasks. Raises `NotFound`."""
     row = (await connection.execute(_runs().where(workflow_instance.c.id == id_))).first()
     if row is None:
         raise NotFound(f"there is no run {id_}; `shoal runs` lists those there are")
-    tasks = (await connection.execute(_tasks_of(id_))).all()
-    return _run(row), [_task(task) for task in tasks]
+    return _run(row)
 
 
 async def queue_by_group(connection: AsyncConnection) -> list[GroupQueue]:
@@ -223,6 +247,8 @@ def _runs() -> Select[Any]:
         select(
             *(i.id, i.workflow_code, d.name, i.workflow_version, i.state, i.priority, i.started_at),
             *(_took_s(i.started_at, i.ended_at), i.reason, i.master_id, node.c.address, i.takeovers, i.params),
+            *(i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times, i.requested_state),
+            *(func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
         )
         .select_from(workflow_instance)
         .outerjoin(workflow_definition, d.code == i.workflow_code)
@@ -239,6 +265,7 @@ def _tasks_of(id_: WorkflowInstanceId) -> Select[Any]:
             *(t.queued_at, t.started_at, t.ended_at, _took_s(t.started_at, t.ended_at)),
             *(t.exit_code, t.reason, t.outputs, t.wait_reason),
             cast(extract("epoch", t.due_at - func.clock_timestamp()), Double),
+            *(t.flag == Flag.YES, t.branch),
         )
         .select_from(task_instance)
         .outerjoin(node, node.c.id == t.worker_id)
@@ -252,13 +279,21 @@ def _took_s(started: ColumnElement[Any], ended: ColumnElement[Any]) -> ColumnEle
 
 
 def _run(row: Sequence[Any]) -> Run:
-    id_, code, workflow, version, state, priority, *others = row
+    id_, code, workflow, version, state, priority, *others, asked, scope, parent, parent_code = row
+    *others, execution_type, run_times = others
+    requested = WorkflowState(asked) if asked else None
+    others += [ExecutionType(execution_type), run_times, requested, _codes(scope), parent, parent_code]
     return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
 
 
 def _task(row: Sequence[Any]) -> TaskRun:
-    id_, code, attempt, name, type_, state, kill_requested, worker_group, priority, *others, wait_reason, due_in_s = row
+    id_, code, attempt, name, type_, state, kill_requested, worker_group, priority, *others = row
+    *between, wait_reason, due_in_s, valid, branch = others
     return TaskRun(
         *(id_, code, attempt, name, type_, TaskState(state), kill_requested, worker_group, Priority(priority)),
-        *(*others, WaitReason(wait_reason) if wait_reason else None, due_in_s),
+        *(*between, WaitReason(wait_reason) if wait_reason else None, due_in_s, valid, _codes(branch)),
     )
+
+
+def _codes(text_: str | None) -> frozenset[TaskCode] | None:
+    return None if text_ is None else frozenset(map(TaskCode, json.loads(text_)))

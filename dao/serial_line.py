@@ -28,10 +28,11 @@ class InLine:
 _LOCK = text("""
     SELECT code FROM workflow_definition WHERE code = ANY(CAST(:codes AS bigint[])) ORDER BY code FOR NO KEY UPDATE
 """)
+# `IS NOT TRUE`: in the words of its index, which are no other statement's.
 _UNFINISHED = text("""
     SELECT id, workflow_code, coalesce(requested_state, state) AS state FROM workflow_instance
     WHERE workflow_code = ANY(CAST(:codes AS bigint[]))
-      AND state NOT IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')                     -- index: workflow_instance_in_line
+      AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')) IS NOT TRUE           -- index: workflow_instance_in_line
     ORDER BY id
 """)
 # Level-triggered, by any master: a line in which nobody runs and whom nobody has called.
@@ -41,13 +42,15 @@ _CALL_FORGOTTEN = text("""
     ), set_aside AS (
         SELECT id, workflow_code FROM workflow_instance w WHERE state = 'WAIT_TO_RUN'
           AND NOT EXISTS (SELECT FROM command c
-                          WHERE c.type = 'RECOVER_WAITING_THREAD' AND c.workflow_instance_id = w.id)
+                          WHERE c.type = 'RECOVER_WAITING_THREAD'                   -- index: command_calls
+                            AND c.workflow_instance_id = w.id)
     ), called AS (
         INSERT INTO command (type, workflow_code, workflow_instance_id, created_by)
         SELECT 'RECOVER_SERIAL_WAIT', w.workflow_code, NULL::bigint, 'serial' FROM waiting w
         WHERE NOT EXISTS (SELECT FROM workflow_instance i
                           WHERE i.workflow_code = w.workflow_code
-                            AND i.state NOT IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT'))
+                            AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')) IS NOT TRUE
+                            AND i.state <> 'SERIAL_WAIT')
           AND NOT EXISTS (SELECT FROM command c
                           WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code)
         UNION ALL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import text
@@ -66,64 +66,69 @@ class MasterTaskEnd:
 # The join lets only the owner's tasks in; the unique key on (instance, task, attempt) stands behind it. It asks for the
 # state and not for `ended_at`, so that each instance is looked up by its primary key: the index of what a master owns
 # would give all of it, and a master that just started is in no statistics.
-# A task with a known result is over before it was queued; its owner hears of it as of any other.
-_QUEUE = text("""
-    WITH added AS (
-        INSERT INTO task_instance (workflow_instance_id, task_code, attempt, task_name, task_type, state, write_ahead,
-                                   worker_group, workflow_priority, task_priority, params, parameter_values, retries,
-                                   wait_reason, due_at, timeout_s, timeout_strategy, started_at, ended_at, reason,
-                                   outputs, branch, cache_key, dry_run, environment, tenant, parameter_types)
-        SELECT n.instance_id, n.code, n.attempt, n.name, n.type,
-               CASE WHEN c.key IS NOT NULL THEN 'SUCCESS' WHEN n.wait_reason IS NULL THEN n.state
-                    ELSE 'DELAY_EXECUTION' END,
-               n.write_ahead, n.worker_group, n.workflow_priority::priority_level, n.task_priority::priority_level,
-               n.params, n.parameter_values, n.retries,
-               CASE WHEN c.key IS NULL THEN n.wait_reason END,
-               CASE WHEN n.wait_reason IS NOT NULL THEN clock_timestamp() + n.wait_minutes * interval '1 minute' END,
-               n.timeout_s, n.timeout_strategy,
-               CASE WHEN n.state <> 'QUEUED' OR c.key IS NOT NULL THEN clock_timestamp() END,
-               CASE WHEN n.state NOT IN ('QUEUED', 'RUNNING_EXECUTION') OR c.key IS NOT NULL
-                    THEN clock_timestamp() END,
-               CASE WHEN c.key IS NOT NULL THEN 'the outputs of an earlier success were used' ELSE nullif(n.reason, '')
-                    END,
-               coalesce(c.outputs, n.outputs), n.branch, n.cache_key, n.dry_run, n.environment, n.tenant,
-               n.parameter_types
-        FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
-                    CAST(:names AS text[]), CAST(:types AS text[]), CAST(:write_aheads AS boolean[]),
-                    CAST(:worker_groups AS text[]), CAST(:workflow_priorities AS text[]),
-                    CAST(:task_priorities AS text[]), CAST(:params AS text[]), CAST(:parameter_values AS text[]),
-                    CAST(:retries AS smallint[]), CAST(:wait_reasons AS text[]),
-                    CAST(:wait_minutes AS double precision[]), CAST(:timeouts AS double precision[]),
-                    CAST(:timeout_strategies AS text[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
-                    CAST(:outputs AS text[]), CAST(:branches AS text[]), CAST(:cache_keys AS text[]),
-                    CAST(:dry_runs AS boolean[]), CAST(:environments AS text[]), CAST(:tenants AS text[]),
-                    CAST(:parameter_types AS text[]))
-             AS n (instance_id, code, attempt, name, type, write_ahead, worker_group, workflow_priority, task_priority,
-                   params, parameter_values, retries, wait_reason, wait_minutes, timeout_s, timeout_strategy, state,
-                   reason, outputs, branch, cache_key, dry_run, environment, tenant, parameter_types)
-        JOIN workflow_instance i ON i.id = n.instance_id AND i.master_id = :master
-                                AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP')
-        LEFT JOIN task_cache c ON c.key = n.cache_key
-        RETURNING workflow_instance_id, task_code, attempt, state, outputs, cache_key
-    ), told AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs)
-        SELECT workflow_instance_id, task_code, attempt, state, outputs FROM added
-        WHERE state = 'SUCCESS' AND cache_key IS NOT NULL
-        RETURNING 1
-    )
-    SELECT (SELECT count(*) FROM added) AS added, (SELECT count(*) FROM told) AS known
+_COLUMNS = """workflow_instance_id, task_code, attempt, task_name, task_type, state, write_ahead, worker_group,
+              workflow_priority, task_priority, params, parameter_values, retries, wait_reason, due_at, timeout_s,
+              timeout_strategy, started_at, ended_at, reason, outputs, branch, cache_key, dry_run, environment, tenant,
+              parameter_types"""
+_NEW = """
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
+                CAST(:names AS text[]), CAST(:types AS text[]), CAST(:write_aheads AS boolean[]),
+                CAST(:worker_groups AS text[]), CAST(:workflow_priorities AS text[]),
+                CAST(:task_priorities AS text[]), CAST(:params AS text[]), CAST(:parameter_values AS text[]),
+                CAST(:retries AS smallint[]), CAST(:wait_reasons AS text[]),
+                CAST(:wait_minutes AS double precision[]), CAST(:timeouts AS double precision[]),
+                CAST(:timeout_strategies AS text[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
+                CAST(:outputs AS text[]), CAST(:branches AS text[]), CAST(:cache_keys AS text[]),
+                CAST(:dry_runs AS boolean[]), CAST(:environments AS text[]), CAST(:tenants AS text[]),
+                CAST(:parameter_types AS text[]))
+         AS n (instance_id, code, attempt, name, type, write_ahead, worker_group, workflow_priority, task_priority,
+               params, parameter_values, retries, wait_reason, wait_minutes, timeout_s, timeout_strategy, state,
+               reason, outputs, branch, cache_key, dry_run, environment, tenant, parameter_types)
+    JOIN workflow_instance i ON i.id = n.instance_id AND i.master_id = :master
+                            AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP')
+"""
+_QUEUE = text(f"""
+    INSERT INTO task_instance ({_COLUMNS})
+    SELECT n.instance_id, n.code, n.attempt, n.name, n.type,
+           CASE WHEN n.wait_reason IS NULL THEN n.state ELSE 'DELAY_EXECUTION' END, n.write_ahead, n.worker_group,
+           n.workflow_priority::priority_level, n.task_priority::priority_level, n.params, n.parameter_values,
+           n.retries, n.wait_reason,
+           CASE WHEN n.wait_reason IS NOT NULL THEN clock_timestamp() + n.wait_minutes * interval '1 minute' END,
+           n.timeout_s, n.timeout_strategy, CASE WHEN n.state <> 'QUEUED' THEN clock_timestamp() END,
+           CASE WHEN n.state NOT IN ('QUEUED', 'RUNNING_EXECUTION') THEN clock_timestamp() END, nullif(n.reason, ''),
+           n.outputs, n.branch, n.cache_key, n.dry_run, n.environment, n.tenant, n.parameter_types
+    {_NEW}
 """)
+# A task with a known result is over before it was queued; its owner hears of it as of any other. The others of the
+# same set are queued by the statement above.
+_REUSE = text(f"""
+    WITH added AS (
+        INSERT INTO task_instance ({_COLUMNS})
+        SELECT n.instance_id, n.code, n.attempt, n.name, n.type, 'SUCCESS', n.write_ahead, n.worker_group,
+               n.workflow_priority::priority_level, n.task_priority::priority_level, n.params, n.parameter_values,
+               n.retries, NULL, NULL, n.timeout_s, n.timeout_strategy, clock_timestamp(), clock_timestamp(),
+               'the outputs of an earlier success were used', c.outputs, NULL, n.cache_key, n.dry_run, n.environment,
+               n.tenant, n.parameter_types
+        {_NEW}
+        JOIN task_cache c ON c.key = n.cache_key
+        RETURNING workflow_instance_id, task_code, attempt, state, outputs
+    ), told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs) SELECT * FROM added
+    )
+    SELECT workflow_instance_id, task_code FROM added
+""")  # noqa: S608 - the parts are constants of this module
 # Two statements, in this order: a row that a worker is just claiming is skipped by the first, which waits for that
 # claim, and then seen as running by the second, whose snapshot is younger. DEPENDENT waits in the master, and ends as
-# soon as somebody asks.
+# soon as somebody asks; what stands for children ends with them, unless nobody drives its instance any more.
 _HALT = text("""
     UPDATE task_instance t
     SET state = h.state, ended_at = clock_timestamp(), reason = h.reason
-    FROM unnest(CAST(:instances AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]))
-         AS h (instance_id, state, reason)
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
+                CAST(:given_up AS boolean[])) AS h (instance_id, state, reason, given_up)
     JOIN workflow_instance i ON i.id = h.instance_id AND i.master_id = :master
     WHERE t.workflow_instance_id = h.instance_id
-      AND (t.state IN ('QUEUED', 'DELAY_EXECUTION') OR (t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT'))
+      AND (t.state IN ('QUEUED', 'DELAY_EXECUTION')
+           OR (t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL AND (t.task_type = 'DEPENDENT' OR h.given_up)))
     RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
 """)
 _ASK_KILL = text("""
@@ -151,7 +156,9 @@ _LATEST = text("""
     SELECT latest.* FROM unnest(CAST(:instances AS bigint[])) AS wanted (id)
     CROSS JOIN LATERAL (
         SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state, retries, flag, outputs, branch,
-               ended_at
+               ended_at,
+               CASE WHEN state = 'RUNNING_EXECUTION' AND worker_id IS NULL THEN parameter_values ELSE '{}' END
+                   AS parameter_values
         FROM task_instance
         WHERE workflow_instance_id = wanted.id                                  -- index: task_instance_attempt
         ORDER BY task_code DESC, attempt DESC                                   -- both, so that it is read backwards
@@ -197,51 +204,66 @@ async def queue(connection: AsyncConnection, tasks: Sequence[NewTask], master: E
 
     Raises `OwnershipLost` when an instance is not (or no longer) this master's.
     """
-    done = await connection.execute(
-        _QUEUE,
-        {
-            "master": master,
-            "instances": [task.workflow_instance_id for task in tasks],
-            "codes": [task.code for task in tasks],
-            "attempts": [task.attempt for task in tasks],
-            "names": [task.name for task in tasks],
-            "types": [task.type for task in tasks],
-            "write_aheads": [task.write_ahead for task in tasks],
-            "worker_groups": [task.worker_group for task in tasks],
-            "workflow_priorities": [task.workflow_priority for task in tasks],
-            "task_priorities": [task.task_priority for task in tasks],
-            "params": [task.params for task in tasks],
-            "parameter_values": [task.parameter_values for task in tasks],
-            "retries": [task.retries for task in tasks],
-            "wait_reasons": [task.wait_reason for task in tasks],
-            "wait_minutes": [float(task.wait_minutes) for task in tasks],  # psycopg takes no list of ints and floats
-            "timeouts": [None if task.timeout_s is None else float(task.timeout_s) for task in tasks],
-            "timeout_strategies": [task.timeout_strategy for task in tasks],
-            "states": [task.state for task in tasks],
-            "reasons": [task.reason for task in tasks],
-            "outputs": [task.outputs for task in tasks],
-            "branches": [task.branch for task in tasks],
-            "cache_keys": [task.cache_key for task in tasks],
-            "dry_runs": [task.dry_run for task in tasks],
-            "environments": [task.environment for task in tasks],
-            "tenants": [task.tenant for task in tasks],
-            "parameter_types": [task.parameter_types for task in tasks],
-        },
-    )
-    added, known = done.one()
-    if added != len(tasks):
-        raise OwnershipLost(f"{len(tasks) - added} of {len(tasks)} tasks belong to instances of others")
-    return int(known)
+    known = 0
+    cached = [task for task in tasks if task.cache_key is not None]
+    if cached:
+        rows = (await connection.execute(_REUSE, _values(cached, master))).all()
+        reused = set(map(tuple, rows))
+        known = len(reused)
+        tasks = [task for task in tasks if (task.workflow_instance_id, task.code) not in reused]
+    if tasks:
+        done = await connection.execute(_QUEUE, _values(tasks, master))
+        if done.rowcount != len(tasks):
+            raise OwnershipLost(f"{len(tasks) - done.rowcount} of {len(tasks)} tasks belong to instances of others")
+    return known
+
+
+def _values(tasks: Sequence[NewTask], master: Epoch) -> dict[str, object]:
+    return {
+        "master": master,
+        "instances": [task.workflow_instance_id for task in tasks],
+        "codes": [task.code for task in tasks],
+        "attempts": [task.attempt for task in tasks],
+        "names": [task.name for task in tasks],
+        "types": [task.type for task in tasks],
+        "write_aheads": [task.write_ahead for task in tasks],
+        "worker_groups": [task.worker_group for task in tasks],
+        "workflow_priorities": [task.workflow_priority for task in tasks],
+        "task_priorities": [task.task_priority for task in tasks],
+        "params": [task.params for task in tasks],
+        "parameter_values": [task.parameter_values for task in tasks],
+        "retries": [task.retries for task in tasks],
+        "wait_reasons": [task.wait_reason for task in tasks],
+        "wait_minutes": [float(task.wait_minutes) for task in tasks],  # psycopg takes no list of ints and floats
+        "timeouts": [None if task.timeout_s is None else float(task.timeout_s) for task in tasks],
+        "timeout_strategies": [task.timeout_strategy for task in tasks],
+        "states": [task.state for task in tasks],
+        "reasons": [task.reason for task in tasks],
+        "outputs": [task.outputs for task in tasks],
+        "branches": [task.branch for task in tasks],
+        "cache_keys": [task.cache_key for task in tasks],
+        "dry_runs": [task.dry_run for task in tasks],
+        "environments": [task.environment for task in tasks],
+        "tenants": [task.tenant for task in tasks],
+        "parameter_types": [task.parameter_types for task in tasks],
+    }
 
 
 async def halt(
-    connection: AsyncConnection, halts: Mapping[WorkflowInstanceId, tuple[TaskState, str]], master: Epoch
+    connection: AsyncConnection,
+    halts: Mapping[WorkflowInstanceId, tuple[TaskState, str]],
+    given_up: Collection[WorkflowInstanceId],
+    master: Epoch,
 ) -> list[TaskEnd]:
-    """End what waits or is queued of own instances as PAUSE or KILL, with the reason; those ends."""
+    """End what waits or is queued of own instances as PAUSE or KILL, with the reason; those ends.
+
+    Of those that are `given_up` also whatever lives in the master: nobody will end that.
+    """
     values = {
         "instances": list(halts),
         "states": [state for state, _ in halts.values()],
         "reasons": [reason for _, reason in halts.values()],
+        "given_up": [id_ in given_up for id_ in halts],
         "master": master,
     }
     return [
@@ -294,6 +316,7 @@ async def latest_attempts(
                 row.flag == "YES",
                 row.outputs,
                 None if row.branch is None else frozenset(map(TaskCode, json.loads(row.branch))),
+                row.parameter_values,
             )
         )
     return found

@@ -72,9 +72,8 @@ class InstanceEnd:
     outputs: str | None = None
 
 
-# What is there already is not made again: a second START of one child, or a second fire of one time of a schedule. One
-# that does not run has no owner, so that nobody hands it on.
-_INSERT = text("""
+# One that does not run has no owner, so that nobody hands it on.
+_NEW = """
     INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
                                    priority, worker_group, params, ended_at, reason, command_type, execution_type,
                                    startup_names, schedule_time, time_zone, schedule_id, dry_run, environment,
@@ -99,9 +98,10 @@ _INSERT = text("""
                command_type, execution_type, startup_names, schedule_time, time_zone, schedule_id, dry_run,
                environment, warning_type, alert_group, scope, backfill, depth, parent_instance, parent_code,
                parent_attempt, child_index)
-    ON CONFLICT DO NOTHING
-    RETURNING id, command_id, schedule_time
-""")
+"""
+_INSERT = text(f"{_NEW} RETURNING id, command_id, schedule_time")
+# What is there already is not made again: a second START of one child, or a second fire of one time of a schedule.
+_INSERT_ONCE = text(f"{_NEW} ON CONFLICT DO NOTHING RETURNING id, command_id, schedule_time")
 _ENTER = text("""
     UPDATE workflow_instance i SET state = e.state
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS e (id, state)
@@ -178,8 +178,9 @@ async def insert(
 
     One that is missing there already exists, as another's child or fire.
     """
+    may_be_there = any(each.parent is not None or each.schedule_id is not None for each in new)
     rows = await connection.execute(
-        _INSERT,
+        _INSERT_ONCE if may_be_there else _INSERT,
         {
             "master": master,
             "command_ids": [each.command_id for each in new],

@@ -32,10 +32,8 @@ async def first_date(connection: AsyncConnection, command: Start, plan: Plan) ->
     Raises `Refused` if the dates cannot be read.
     """
     spec = BackfillSpec.parse(command.backfill or "")
-    schedule = _schedule(await schedules.of_workflow(connection, command.workflow_code))
-    calendar = command.time_zone or (schedule.time_zone if schedule else plan.spec.time_zone)
-    fire_times = _fire_times(schedule)
-    own, *others = chains(spec, fire_times, zone(calendar))
+    given = command.time_zone
+    calendar, (own, *others) = await dates_of(connection, command.workflow_code, plan.spec.time_zone, spec, given)
     single = replace(spec, dependents=False)
     new = [_chain(command, command.workflow_code, rest(single, chain), calendar) for chain in others]
     if spec.dependents:
@@ -47,6 +45,18 @@ async def first_date(connection: AsyncConnection, command: Start, plan: Plan) ->
         await commands.insert_many(connection, new)
     left = _with(command.params, rest(single, own[1:])) if len(own) > 1 else None
     return replace(command, schedule_time=own[0], time_zone=calendar, backfill=left)
+
+
+async def dates_of(
+    connection: AsyncConnection, code: WorkflowCode, own_zone: str, spec: BackfillSpec, given_zone: str | None = None
+) -> tuple[str, list[list[datetime]]]:
+    """The zone in which dates are meant (as given, that of the schedule, or the workflow's own), and the chains.
+
+    Raises `Refused` if the dates, or the workflow's schedule, cannot be read.
+    """
+    schedule = _schedule(await schedules.of_workflow(connection, code))
+    calendar = given_zone or (schedule.time_zone if schedule else own_zone)
+    return calendar, chains(spec, _fire_times(schedule), zone(calendar))
 
 
 def _schedule(rows: Sequence[ScheduleRow]) -> ScheduleRow | None:

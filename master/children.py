@@ -33,6 +33,8 @@ class Children:
     started: set[int] = field(default_factory=set)
     ended: dict[int, tuple[WorkflowState, str | None]] = field(default_factory=dict)
     paused: set[int] = field(default_factory=set)
+    has_failed: bool = False
+    _next: int = 0
 
     @classmethod
     def of(cls, plan: Plan, code: TaskCode, attempt: int, values: Mapping[str, str]) -> Children:
@@ -50,35 +52,36 @@ class Children:
     @property
     def is_over(self) -> bool:
         """Whether nothing of them runs, and nothing more will begin."""
-        return len(self.ended) == len(self.started) and (self._has_failed or len(self.ended) == len(self.params))
+        return len(self.ended) == len(self.started) and (self.has_failed or len(self.ended) == len(self.params))
 
     @property
     def runs(self) -> bool:
         """Whether any of them is neither over nor paused."""
         return len(self.started) > len(self.ended) + len(self.paused)
 
-    @property
-    def _has_failed(self) -> bool:
-        return any(state is not W.SUCCESS for state, _ in self.ended.values())
-
     def start_more(self) -> list[StartChild]:
         """Begin as many as may run side by side, in order; none after one has failed."""
         effects = []
-        index = 0
-        while not self._has_failed and len(self.started) - len(self.ended) < self.width and index < len(self.params):
-            if index not in self.started:
-                effects.append(self._start(index))
-            index += 1
+        while (
+            not self.has_failed and len(self.started) - len(self.ended) < self.width and self._next < len(self.params)
+        ):
+            if self._next not in self.started:
+                effects.append(self._start(self._next))
+            self._next += 1
         return effects
 
     def finished(self, index: int, state: WorkflowState, outputs: str | None) -> None:
-        """A child has come to an end, which it may leave again if it is a pause."""
+        """A child has come to an end, which it may leave again if it is a pause. An end stays one, whatever is told
+        late."""
+        if index in self.ended:
+            return
         self.started.add(index)
         self.paused.discard(index)
         if state is W.PAUSE:
             self.paused.add(index)
         else:
             self.ended[index] = (state, outputs)
+            self.has_failed = self.has_failed or state is not W.SUCCESS
 
     def adopt(self, child: Child) -> None:
         """Take in a row."""

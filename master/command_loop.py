@@ -150,12 +150,12 @@ class CommandLoop:
                     lines.append((row, command))
                 case Move():
                     moves.append((row, command))
+        if moves:  # before the takeovers: one that is to be halted must not begin anything first
+            await self._mover.handle(moves, work)
         if recovers:
             await take_over(recovers, work, self._life.me.epoch, self._driver)
         if starts:
             await self._starter.handle(starts, work)
-        if moves:
-            await self._mover.handle(moves, work)
         if lines:
             await self._mover.next_in_line(lines, work)
 

@@ -38,10 +38,12 @@ class Contexts:
         self._after: dict[TaskCode, Context] = {}
 
     def gave(self, code: TaskCode, outputs: Mapping[str, str]) -> None:
-        """A task has ended well and gave these; tell it before any task after it is asked for."""
+        """A task has ended well and gave these."""
         if outputs:
             self._outputs[code] = outputs
             self._finished[code] = len(self._finished)
+            if code in self._after:  # a task after it was asked for: where tasks were left out, it need not wait
+                self._after.clear()
 
     def seen_by(self, code: TaskCode) -> Mapping[str, str]:
         """What the ancestors of a task gave, by name."""

@@ -66,7 +66,15 @@ class Driver:
     def hold(self, runnables: Iterable[WorkflowRunnable]) -> None:
         """Drive these from now on. Called before the transaction that makes them commits, so that no event of theirs
         can come earlier; `forget` them if it does not."""
-        self._runnables.update((runnable.instance.id, runnable) for runnable in runnables)
+        for runnable in runnables:
+            self._runnables[runnable.instance.id] = runnable
+            if minutes := runnable.plan.spec.timeout_minutes:
+                asyncio.get_running_loop().call_later(60 * minutes, self._warn_of_length, runnable, minutes)
+
+    def _warn_of_length(self, runnable: WorkflowRunnable, minutes: float) -> None:
+        """A workflow's own timeout only warns. It counts from when this master began to drive it."""
+        if self._runnables.get(runnable.instance.id) is runnable:
+            log.warning("workflow_takes_too_long", workflow_instance=runnable.instance.id, timeout_minutes=minutes)
 
     def forget(self, ids: Iterable[WorkflowInstanceId]) -> None:
         """Drop from memory: what has ended, or what may no longer be as the rows say."""

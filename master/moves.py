@@ -7,7 +7,7 @@ was asked to go on by the task above it, and does not, tells that task.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from dao import children, ends, instance_moves, serial_line, task_events, task_instances
 from dao.children import SUB_WORKFLOW, Above
@@ -15,18 +15,15 @@ from dao.instance_moves import Locked, Revival
 from dao.serial_line import InLine
 from master.batch_work import BatchWork
 from master.driver import Driver
-from master.plan import Plan
+from master.revival import revival
 from model.choices import ExecutionType
 from model.command_moves import COMMAND_MOVES, CommandType, why_not
 from model.commands import CommandRow, Move, RecoverSerialWait
 from model.errors import NotFound, Refused
-from model.ids import Epoch, TaskCode, WorkflowInstanceId
-from model.instances import TaskAttempt
-from model.states import TaskState, WorkflowState
+from model.ids import Epoch, WorkflowCode, WorkflowInstanceId
+from model.states import WorkflowState
 
-C, T, W = CommandType, TaskState, WorkflowState
-_FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)
-_SUSPENDED = (T.PAUSE, T.KILL, T.NEED_FAULT_TOLERANCE)
+C, W = CommandType, WorkflowState
 _HALTED = {W.PAUSE: "it was paused before it had begun to run", W.STOP: "it was stopped before it had begun to run"}
 
 
@@ -93,17 +90,29 @@ class Mover:
     async def next_in_line(self, rows: Sequence[tuple[CommandRow, RecoverSerialWait]], work: BatchWork) -> None:
         """Let the oldest waiting run of each workflow go on, if none is before it."""
         line = await serial_line.lock(work.connection, {command.workflow_code for _, command in rows})
-        gone_on: set[WorkflowInstanceId] = set()
+        called: set[WorkflowCode] = set()
         for row, command in rows:
             own = [each for each in line if each.workflow_code == command.workflow_code]
             waiting = [each.id for each in own if each.state is W.SERIAL_WAIT]
-            if not waiting or len(waiting) < len(own) or waiting[0] in gone_on:
-                work.done(row)
-                continue
-            gone_on.add(waiting[0])
-            locked = await instance_moves.lock(work.connection, waiting[:1])
-            await self._go_on(locked[waiting[0]], Move(row.id, C.RECOVER_SERIAL_WAIT, waiting[0]), work)
-            work.done(row, waiting[0])
+            next_one = None
+            if waiting and len(waiting) == len(own) and command.workflow_code not in called:
+                called.add(command.workflow_code)
+                next_one = await self._first_that_waits(waiting, work)
+            if next_one is not None:
+                try:
+                    await self._go_on(next_one, Move(row.id, C.RECOVER_SERIAL_WAIT, next_one.id), work)
+                except Refused as error:
+                    work.refuse(row, str(error), next_one.id)
+                    continue
+            work.done(row, next_one.id if next_one else None)
+
+    async def _first_that_waits(self, waiting: Sequence[WorkflowInstanceId], work: BatchWork) -> Locked | None:
+        """The oldest that still does, now that its row is held: a pause or stop may have come in between."""
+        for id_ in waiting:
+            locked = (await instance_moves.lock(work.connection, [id_]))[id_]
+            if locked.state is W.SERIAL_WAIT:
+                return locked
+        return None
 
     async def _go_on(self, instance: Locked, move: Move, work: BatchWork) -> None:
         """Make an instance run, as our own. Raises `Refused`, having changed nothing."""
@@ -113,13 +122,14 @@ class Mover:
         if isinstance(plan, Refused):
             raise plan
         attempts = (await task_instances.latest_attempts(connection, [id_]))[id_]
-        revival, again, resumes = _revival(move, plan, attempts)
-        begun = {attempt.code for attempt in attempts}
-        if again & begun:
-            await task_instances.invalidate(connection, [(id_, code) for code in sorted(again & begun)])
+        going_on = revival(move, plan, attempts, instance.scope)
+        again = going_on.again & {attempt.code for attempt in attempts}
+        if again:
+            await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
         await task_events.forget(connection, [id_])
-        revived = await instance_moves.revive(connection, [revival], self._epoch)
-        work.held += await self._driver.adopt(connection, list(revived.values()), work.writes, {id_: resumes})
+        change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent)
+        revived = await instance_moves.revive(connection, [change], self._epoch)
+        work.held += await self._driver.adopt(connection, list(revived.values()), work.writes, {id_: going_on.resumes})
 
 
 def _is_resumed_from_above(row: CommandRow, move: Move) -> bool:
@@ -128,32 +138,6 @@ def _is_resumed_from_above(row: CommandRow, move: Move) -> bool:
 
 def _is_halted(above: Above | None) -> bool:
     return above is not None and above.state in (W.READY_PAUSE, W.READY_STOP)
-
-
-def _revival(
-    move: Move, plan: Plan, attempts: Iterable[TaskAttempt]
-) -> tuple[Revival, frozenset[TaskCode], frozenset[TaskCode]]:
-    """How the instance changes, which tasks are to run again, and the children of which go on."""
-    id_ = move.workflow_instance_id
-    valid = {attempt.code: attempt.state for attempt in attempts if attempt.valid and attempt.code in plan.tasks}
-    match move.type:
-        case C.RECOVER_SUSPENDED_PROCESS:
-            again = _in(valid, _SUSPENDED)
-            return Revival(id_, keeps_executing=True, parent=move.parent), again, again
-        case C.START_FAILURE_TASK_PROCESS:
-            failed = _in(valid, _FAILED)
-            return Revival(id_, parent=move.parent), plan.graph.with_all_after(failed), failed
-        case C.REPEAT_RUNNING:
-            return Revival(id_, repeats=True, parent=move.parent), frozenset(valid), frozenset()
-        case C.EXECUTE_TASK:
-            scope = plan.graph.around(plan.find(move.start_tasks), move.depend_type)
-            return Revival(id_, executing=scope, parent=move.parent), scope, frozenset()
-        case _:
-            return Revival(id_, keeps_executing=True, parent=move.parent), frozenset(), frozenset()
-
-
-def _in(states: Mapping[TaskCode, TaskState], wanted: Sequence[TaskState]) -> frozenset[TaskCode]:
-    return frozenset(code for code, state in states.items() if state in wanted)
 
 
 def _check_line(instance: Locked, line: Sequence[InLine]) -> None:

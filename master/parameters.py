@@ -52,6 +52,8 @@ def base_parameters(
     Raises `Refused` if they grow too large.
     """
     written = {**project, **plan.spec.params, **startup}
+    if not written:
+        return dict(inherited)
     if not any("$" in value for value in written.values()):
         return {**project, **inherited, **plan.spec.params, **startup}
     builtins = builtins_of(plan, WorkflowInstanceId(0), at, time_zone)

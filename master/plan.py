@@ -23,8 +23,8 @@ from model.workflow import TaskSpec, WorkflowSpec
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """One task of a plan; `params` is already JSON text, `worker_group` None means the instance's; times in
-    minutes, 0 = none.
+    """One task of a plan; `params` is already JSON text, times are in minutes, 0 = none. Where `worker_group` and
+    `environment` are None the instance's count.
 
     `logic` is set for what runs in the master; `branches` are the tasks that it may choose. `inputs` are its local
     parameters with a value of their own, `outputs` its OUT ones with their defaults (None: it gives all it prints).
@@ -145,7 +145,7 @@ def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) 
         task.timeout_strategy,
         task.flag is Flag.NO,
         task.cache,
-        task.environment or spec.environment,
+        task.environment,
         task.tenant or spec.tenant,
         logic,
         frozenset(codes[name] for name in logic.branches() if name in codes) if logic else frozenset(),

@@ -10,6 +10,7 @@ Which task may begin is `progress.py`'s to say, what it sees of parameters `para
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
@@ -97,7 +98,10 @@ class WorkflowRunnable:
                 effects: list[Effect] = []
             case Adopted(attempts, children, resumes):
                 effects = self._adopt(attempts, children)
-                resumed = {code: [child for child in children if child.code == code] for code in resumes}
+                resumed = {
+                    code: [child for child in children if (child.code, child.attempt) == (code, self._attempts[code])]
+                    for code in resumes & self._attempts.keys()
+                }
             case TaskFinished(code, attempt, state, outputs):
                 if code not in self._in_flight or attempt != self._attempts[code]:
                     return []
@@ -123,11 +127,10 @@ class WorkflowRunnable:
 
     def _halt(self) -> list[Effect]:
         """Hold or kill what is there. Told again after a takeover: the owner before may have died in between."""
-        halt = HoldTasks() if self.state is W.READY_PAUSE else KillTasks("its workflow was stopped")
-        effects: list[Effect] = [halt]
-        for code in list(self._children):
-            effects += self._look_at_children(code)
-        return effects
+        # What a failure was to kill is not spared by a pause that comes after it.
+        holds = self.state is W.READY_PAUSE and not self._ending
+        halt = HoldTasks() if holds else KillTasks("its workflow was stopped")
+        return [halt, *self._look_at_all_children()]
 
     def _adopt(self, attempts: Iterable[TaskAttempt], children: Iterable[Child]) -> list[Effect]:
         """What is queued or runs on a living worker goes on; only what is missing is queued."""
@@ -140,7 +143,7 @@ class WorkflowRunnable:
         valid = [attempt for attempt in known if self._still_counts(attempt)]
         self._begun |= {attempt.code for attempt in valid}
         self._ready += self._progress.begin()
-        for attempt in sorted(valid, key=self._failures_first):
+        for attempt in sorted(valid, key=self._order):
             if not attempt.state.is_final:
                 self._in_flight.add(attempt.code)
                 self._adopt_children(attempt, children)
@@ -148,28 +151,30 @@ class WorkflowRunnable:
                 effects += self._record(attempt.code, attempt.state, attempt.outputs, attempt.branch)
             elif attempt.state in _SUCCEEDED:
                 self._give(attempt.code, attempt.outputs)
+                self._ends.kept.add(attempt.code)
             elif attempt.state in _FAILED:
                 self._ends.failed[attempt.code] = attempt.state
         if self.state is not W.RUNNING_EXECUTION:
             return [*effects, *self._halt()]
-        for code in list(self._children):
-            effects += self._look_at_children(code)
-        return effects
+        return [*effects, *self._look_at_all_children()]
 
     def _still_counts(self, attempt: TaskAttempt) -> bool:
         """One that was held back begins again as soon as its workflow runs."""
         return attempt.valid and not (attempt.state is T.PAUSE and self.state is W.RUNNING_EXECUTION)
 
-    def _failures_first(self, attempt: TaskAttempt) -> int:
+    def _order(self, attempt: TaskAttempt) -> int:
         """The failure before what it killed, and what failed for good before what makes others run: with END nothing
-        may start after a failure, whichever the rows tell first."""
+        may start after a failure, whichever the rows tell first. Last what sees the outputs of others: what has
+        children, and what runs again."""
+        if not attempt.state.is_final:
+            return 4
         if self._runs_again(attempt.code, attempt.state):
-            return 3
-        return _FAILED.index(attempt.state) if attempt.state in _FAILED else 4
+            return 5
+        return _FAILED.index(attempt.state) if attempt.state in _FAILED else 3
 
     def _adopt_children(self, attempt: TaskAttempt, children: Iterable[Child]) -> None:
         if isinstance(self.plan.tasks[attempt.code].logic, SubProcessParams | DynamicParams):
-            own = Children.of(self.plan, attempt.code, attempt.attempt, self._parameters.values(attempt.code))
+            own = Children.of(self.plan, attempt.code, attempt.attempt, json.loads(attempt.values))
             for child in children:
                 if child.code == attempt.code and child.attempt == attempt.attempt:
                     own.adopt(child)
@@ -187,6 +192,7 @@ class WorkflowRunnable:
                 self._ready += self._progress.succeeded(code, branch)
                 return []
             case T.PAUSE:
+                self._ends.paused.add(code)
                 return []
             case T.FAILURE | T.KILL | T.NEED_FAULT_TOLERANCE:
                 return self._again(code, state) if self._runs_again(code, state) else self._fail(code, state)
@@ -212,6 +218,7 @@ class WorkflowRunnable:
         self._retries[code] += state is T.FAILURE
         if self.state is W.READY_PAUSE:
             self._attempts[code] += 1
+            self._ends.paused.add(code)
             return [RecordTask(code, self._attempts[code], T.PAUSE, self._retries[code])]
         interval = self.plan.tasks[code].retry_interval if state is T.FAILURE else 0
         return self._queue(code, Wait(WaitReason.RETRY, interval) if interval else None)
@@ -223,7 +230,14 @@ class WorkflowRunnable:
         if is_asked_for or self._is_halted or self.instance.failure_strategy is FailureStrategy.CONTINUE:
             return []
         self._ending = True
-        return [KillTasks(), *(effect for code in list(self._children) for effect in self._look_at_children(code))]
+        return [KillTasks(), *self._look_at_all_children()]
+
+    def _look_at_all_children(self) -> list[Effect]:
+        effects: list[Effect] = []
+        for code in list(self._children):
+            if code in self._children:  # the end of one may have ended others
+                effects += self._look_at_children(code)
+        return effects
 
     def _look_at_children(self, code: TaskCode) -> list[Effect]:
         """The task that stands for other workflows ends when they have, or when they rest and it is halted."""
@@ -262,25 +276,27 @@ class WorkflowRunnable:
                     attempt = self._next_attempt(code)
                     return [RecordTask(code, attempt, T.RUNNING_EXECUTION, values=self._parameters.as_text(code))]
                 case SubProcessParams() | DynamicParams():
-                    attempt = self._attempts.get(code, 0) + 1
-                    children = Children.of(self.plan, code, attempt, self._parameters.values(code))
+                    # Kept in the row: a later owner, who heard of other ends in between, must see the same.
+                    values = self._parameters.values(code)
+                    children = Children.of(self.plan, code, self._attempts.get(code, 0) + 1, values)
                     self._children[code] = children
-                    begun = RecordTask(code, self._next_attempt(code), T.RUNNING_EXECUTION)
+                    text = json.dumps(values, ensure_ascii=False)
+                    begun = RecordTask(code, self._next_attempt(code), T.RUNNING_EXECUTION, values=text)
                     first = children.resume(resumed) if resumed else children.start_more()
                     over = self._look_at_children(code) if children.is_over else []
                     return [begun, *first, *over]
                 case _:
                     branch = chosen_branch(self.plan, code, lambda: self._parameters.values(code), self._has_succeeded)
         except Refused as error:
-            attempt = self._next_attempt(code)
+            failed = RecordTask(code, self._next_attempt(code), T.FAILURE, self._retries[code], str(error))
             self._in_flight.discard(code)
-            failed = RecordTask(code, attempt, T.FAILURE, reason=str(error))
             return [failed, *self._fail(code, T.FAILURE)]
         attempt = self._next_attempt(code)
         return [RecordTask(code, attempt, T.SUCCESS, branch=branch), *self._record(code, T.SUCCESS, branch=branch)]
 
     def _has_succeeded(self, code: TaskCode) -> bool:
-        return code in self._progress.done and code not in self._progress.skipped
+        """As CONDITIONS ask. What is out of scope and did not fail counts as if it had succeeded."""
+        return code in self._progress.done and code not in self._progress.skipped and code not in self._ends.failed
 
     def _queue(self, code: TaskCode, wait: Wait | None) -> list[Effect]:
         values = self._parameters.as_text(code)
@@ -294,7 +310,8 @@ class WorkflowRunnable:
     def _finish_if_over(self) -> list[Effect]:
         if self._in_flight:
             return []
-        state, reason = self._ends.verdict(self.state)
+        is_complete = not self._ends.paused and self._begun.issuperset(self._ready)
+        state, reason = self._ends.verdict(self.state, is_complete=is_complete)
         assert state in WORKFLOW_TRANSITIONS[self.state], f"{self.state} cannot become {state}"
         self.state = state
         return [Finish(state, reason, self._parameters.at_the_end() if state is W.SUCCESS else None)]

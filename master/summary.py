@@ -14,28 +14,32 @@ STOPPED = "it was stopped"
 class Ends:
     """How tasks ended for good, in the order in which it was heard."""
 
-    __slots__ = ("_plan", "_progress", "failed")
+    __slots__ = ("_plan", "_progress", "failed", "kept", "paused")
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
         self._plan = plan
         self._progress = progress
         self.failed: dict[TaskCode, TaskState] = {}
+        self.paused: set[TaskCode] = set()
+        """What was held back, and begins when the instance goes on."""
+        self.kept: set[TaskCode] = set()
+        """What is out of scope and had succeeded before."""
 
-    def verdict(self, state: WorkflowState) -> tuple[WorkflowState, str]:
+    def verdict(self, state: WorkflowState, *, is_complete: bool) -> tuple[WorkflowState, str]:
         """What an instance in that state ends as when nothing of it is in flight, and the sentence why.
 
-        While it is paused failure wins over pause wins over success; while it is stopped kill wins over failure wins
-        over success.
+        It `is_complete` if nothing would begin were it to go on. While it is paused failure wins over pause wins over
+        success; while it is stopped kill wins over failure wins over success.
         """
         killed = any(end is not T.FAILURE for end in self.failed.values())
         counting = self._counting(halted=state is not W.RUNNING_EXECUTION)
-        is_complete = len(self._progress.done) + len(self.failed) == len(self._plan.tasks)
         if state is W.READY_STOP and killed:
             return W.STOP, STOPPED
         if counting:
             return W.FAILURE, self._why_failed(counting)
         if state is W.RUNNING_EXECUTION:
-            assert is_complete or self.failed, "nothing is in flight, nothing failed, yet not all is done"
+            is_done = len(self._progress.done) == len(self._plan.tasks)
+            assert is_complete and (is_done or self.failed), "nothing is in flight, nothing failed, yet not all is done"
             return W.SUCCESS, ""
         if is_complete:
             return W.SUCCESS, ""
@@ -46,10 +50,11 @@ class Ends:
         return {code: end for code, end in self.failed.items() if not self._is_taken_up(code, halted)}
 
     def _is_taken_up(self, code: TaskCode, halted: bool) -> bool:
-        if not self._progress.is_in_scope(code):
-            return False
-        judges = [judge for judge in self._plan.judges.get(code, ()) if self._progress.is_in_scope(judge)]
-        return any(judge in self._progress.done or (halted and judge not in self.failed) for judge in judges)
+        judges = self._plan.judges.get(code, ())
+        in_scope = [judge for judge in judges if self._progress.is_in_scope(judge)]
+        if not self._progress.is_in_scope(code) and not self.kept.isdisjoint(judges):
+            return True
+        return any(judge in self._progress.done or (halted and judge not in self.failed) for judge in in_scope)
 
     def _why_failed(self, counting: dict[TaskCode, TaskState]) -> str:
         """What failed first, and how many others in which way."""

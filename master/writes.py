@@ -127,7 +127,8 @@ class Writes:
     ) -> bool:
         """End what waits, ask for the end of what runs; the runnables hear at once what is over. Whether workers
         are asked."""
-        for end in await task_instances.halt(connection, halts, master):
+        given_up = {id_ for id_ in halts if self._halting[id_] is None}
+        for end in await task_instances.halt(connection, halts, given_up, master):
             runnable = self._halting[end.workflow_instance_id]
             if runnable is not None:
                 self.add(runnable, runnable.handle(TaskFinished(end.code, end.attempt, end.state)))
@@ -166,7 +167,7 @@ def _new_task(runnable: WorkflowRunnable, effect: QueueTask | RecordTask) -> New
         branch,
         _cache_key(runnable, task, effect.values) if queued and task.cache and not instance.dry_run else None,
         instance.dry_run,
-        instance.environment or task.environment,
+        task.environment or instance.environment,
         task.tenant,
         task.parameter_types,
     )
@@ -180,7 +181,10 @@ def _cache_key(runnable: WorkflowRunnable, task: PlannedTask, values: str) -> st
 
 
 def _new_child(runnable: WorkflowRunnable, effect: StartChild) -> NewChild:
-    task, instance = runnable.plan.tasks[effect.code], runnable.instance
+    """What the start of this instance asked for holds below it too; what its definition says does not."""
+    task, instance, spec = runnable.plan.tasks[effect.code], runnable.instance, runnable.plan.spec
+    asked_group = None if instance.worker_group == spec.worker_group else instance.worker_group
+    asked_environment = None if instance.environment == spec.environment else instance.environment
     return NewChild(
         Parent(instance.id, effect.code, effect.attempt, effect.index),
         effect.project,
@@ -188,8 +192,8 @@ def _new_child(runnable: WorkflowRunnable, effect: StartChild) -> NewChild:
         effect.version,
         effect.params,
         instance.priority,
-        task.worker_group or instance.worker_group,
-        instance.environment,
+        task.worker_group or asked_group,
+        task.environment or asked_environment,
         instance.dry_run,
         instance.schedule_time,
         instance.time_zone,

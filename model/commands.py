@@ -21,7 +21,7 @@ from model.errors import Refused
 from model.fields import GROUP_NAME, NAME_LENGTH_MAX
 from model.ids import CommandId, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
-from model.parameters import parse_parameters
+from model.parameters import is_storable, parse_parameters
 from model.zones import zone
 
 START_TASKS_BYTES_MAX = 1_048_576
@@ -240,7 +240,11 @@ def _start_tasks(value: str | None) -> tuple[str, ...]:
         raise Refused('start_tasks is no valid JSON list; write one such as ["extract", "load"]') from None
     if not all(isinstance(each, str | int) and not isinstance(each, bool) for each in given):
         raise Refused("start_tasks must be a list of names or codes of tasks")
-    return tuple(str(each) for each in given)
+    names = tuple(str(each) for each in given)
+    # What is said of such a name could not be written down, and would hold up all the commands of its batch.
+    if not all(map(is_storable, names)):
+        raise Refused("start_tasks holds a NUL or half a character, which no name of a task has; remove it")
+    return names
 
 
 def read_parent(value: str | None) -> Parent | None:

@@ -55,7 +55,8 @@ class TaskAttempt:
     """The latest attempt of a task: its number (from 1), where it stands, and how many retries it stands for.
 
     One that is not `valid` only tells its number: the task is to run again. `outputs` is a JSON object as text or None,
-    `branch` the tasks that it chose if it is one that chooses.
+    `branch` the tasks that it chose if it is one that chooses. `values` is a JSON object: what each `${name}` stood for
+    when it began, if it runs in its master.
     """
 
     code: TaskCode
@@ -65,6 +66,7 @@ class TaskAttempt:
     valid: bool = True
     outputs: str | None = None
     branch: frozenset[TaskCode] | None = None
+    values: str = "{}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class TaskSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Name
-    type: str = Field(min_length=1, max_length=100)
+    type: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(plain_data)]
     params: Annotated[dict[str, Any], AfterValidator(plain_data)] = {}
     after: tuple[str, ...] = ()
     priority: Priority = Priority.MEDIUM
@@ -83,7 +83,7 @@ class WorkflowSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    description: str = Field("", max_length=10_000)
+    description: Annotated[str, Field(max_length=10_000), AfterValidator(plain_data)] = ""
     priority: Priority = Priority.MEDIUM
     failure_strategy: FailureStrategy = FailureStrategy.CONTINUE
     worker_group: GroupName = DEFAULT_WORKER_GROUP
@@ -93,7 +93,7 @@ class WorkflowSpec(BaseModel):
     environment: Name | None = None
     tenant: TenantName | None = None
     params: Annotated[dict[str, ParameterValue], AfterValidator(plain_data)] = {}
-    outputs: tuple[str, ...] = ()
+    outputs: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
     tasks: tuple[TaskSpec, ...] = Field(max_length=TASKS_MAX)
 
     @model_validator(mode="after")
@@ -215,6 +215,13 @@ _SAID = {
     "too_long": f"must not have more than {TASKS_MAX} entries",
 }
 
+_NO_CONTROL = "must not hold control characters"
+_PATTERNS = {
+    "worker_group": "must be 1 to 100 letters, digits and _ . -",
+    "tenant": "must be a user of the operating system: at most 32 small letters, digits and _ . -",
+    "local_params": "must be letters, digits and _ . only, and begin with a letter or _",
+}
+
 
 def _problem(content: Mapping[str, Any], part: Any) -> Problem:
     where = tuple(part["loc"])
@@ -222,8 +229,7 @@ def _problem(content: Mapping[str, Any], part: Any) -> Problem:
         return Problem(where=("tasks", part["ctx"]["task"]), sentence=part["ctx"]["sentence"])
     message = _SAID.get(part["type"], str(part["msg"]).removeprefix("Value error, "))
     if part["type"] == "string_pattern_mismatch":
-        in_group = where[-1] == "worker_group"
-        message = "must be 1 to 100 letters, digits and _ . -" if in_group else "must not hold control characters"
+        message = _PATTERNS.get("local_params" if "local_params" in where else str(where[-1]), _NO_CONTROL)
     if part["type"] == "extra_forbidden":
         message = f"there is no field {_quoted(where[-1])}{_near(where)}"
     elif part["type"] == "missing":

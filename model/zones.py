@@ -12,4 +12,5 @@ def zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise Refused(f'there is no time zone "{name[:100]}"; use a name such as Europe/Berlin or UTC') from None
+        shown = f'"{name[:100]}"' if name.isprintable() else ascii(name[:100])
+        raise Refused(f"there is no time zone {shown}; use a name such as Europe/Berlin or UTC") from None

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import lists, questions
+from dao import definitions, lists, questions
+from dao.definitions import Definition
 from dao.lists import Run, TaskRun
-from model.errors import NotFound
+from master.plan import Plan
+from model.choices import ReleaseState
+from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.states import WorkflowState
 
@@ -46,6 +49,24 @@ async def find_task(connection: AsyncConnection, named: str) -> tuple[Run, TaskR
         known = ", ".join(dict.fromkeys(task.name for task in tasks)) or "none"
         raise NotFound(f'no task "{name}" has begun in run {run.id}; begun are: {known}')
     return run, attempts[-1]
+
+
+async def find_startable(connection: AsyncConnection, name: str, project: str) -> Definition:
+    """The workflow that is meant. Raises `NotFound`, and `Refused` if it is OFFLINE."""
+    head = await definitions.find(connection, name, project)
+    if head.release_state is not ReleaseState.ONLINE:
+        raise Refused(f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it')
+    return head
+
+
+async def find_plan(connection: AsyncConnection, run: Run) -> Plan | None:
+    """The definition of a run; None when it is gone or cannot be read."""
+    key = (run.workflow_code, run.version)
+    spec = (await definitions.specs(connection, [key])).get(key)
+    try:
+        return None if spec is None or isinstance(spec, Refused) else Plan.of(*key, spec, name=run.workflow or "")
+    except Refused:
+        return None
 
 
 def as_id(named: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Waiting for what a command started: until a master took it, then until its run has ended."""
+"""Waiting for what a command asked for: until a master took it, then until its run has ended."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from dataclasses import dataclass
 from dao import lists, questions
 from dao.database import Database
 from dao.questions import CommandFate
-from model.errors import Refused
+from model.errors import Refused, ShoalError
 from model.ids import CommandId, WorkflowInstanceId
 from model.states import WorkflowState
 
 LOOK_EVERY_S = 0.1
 LOOK_EVERY_S_MAX = 1.0
+TAKEN_WITHIN_S = 5.0
+"""A master takes a command within moments; after so long it is better to say that none did."""
+
+
+class NotDone(ShoalError):
+    """A master judged a command and refused it: nothing was changed."""
 
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How a run ended."""
+    """How a run ended. `tasks` counts those that began, each once."""
 
     run: WorkflowInstanceId
     workflow: str
@@ -34,6 +40,26 @@ class RunEnd:
         return self.state is WorkflowState.SUCCESS
 
 
+async def until_taken(database: Database, command: CommandId, within_s: float = TAKEN_WITHIN_S) -> CommandFate | None:
+    """What a master did with a command that changes a run; None when none took it within `within_s` seconds.
+
+    Raises:
+        NotDone: the master refused it; the sentence is its reason.
+    """
+    try:
+        async with asyncio.timeout(within_s):
+            while True:
+                async with database.reading() as connection:
+                    fate = await questions.fate_of(connection, command)
+                if fate.reason is not None:
+                    raise NotDone(fate.reason)
+                if fate.handled_at is not None:
+                    return fate
+                await asyncio.sleep(LOOK_EVERY_S)
+    except TimeoutError:
+        return None
+
+
 async def follow_command(
     database: Database, command: CommandId, started: Callable[[CommandFate], None] = lambda _fate: None
 ) -> RunEnd:
@@ -41,7 +67,7 @@ async def follow_command(
 
     Args:
         database: looked at ten times a second at first, once a second later.
-        command: a START command.
+        command: one that starts a run, or changes one.
         started: called once, when a master took it.
     Raises:
         Refused: the command became an error command; the sentence is its reason.
@@ -60,6 +86,7 @@ async def follow_command(
                 run, tasks = await lists.run(connection, fate.run)
                 if run.state.is_final:
                     name = run.workflow or str(run.workflow_code)
-                    return RunEnd(run.id, name, run.state, len(tasks), run.took_s, run.reason)
+                    begun = len({task.code for task in tasks if task.valid})
+                    return RunEnd(run.id, name, run.state, begun, run.took_s, run.reason)
         await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 1.1, LOOK_EVERY_S_MAX)

@@ -1,6 +1,7 @@
 """Why something does not move: one plain sentence, and one line that says what to do about it.
 
 Pure: facts go in, words come out (`why_facts.py` collects them). The command line and later the web page use the same.
+Commands and tasks are explained here, runs in `why_run.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 
 from model.nodes import Slot
 from model.states import TaskState, WaitReason, WorkflowState
-from shoal.words import duration
+from shoal.standing import Unbegun
+from shoal.words import counted, duration
 
 SILENT_AFTER_S = 6.0
 """A master whose last beat is older is suspect: three beats by default."""
@@ -68,7 +70,9 @@ class TaskFacts:
 
     `waits_for` are the predecessors that have not succeeded, each with its state, None = not begun. `place` counts in
     the queue of its group, 1 = next. `worker_gone` says that the worker left or was fenced. `since_s` is how long it
-    has been running, or took. `due_in_s` remains of a wait for `wait_reason`.
+    has been running, or took. `due_in_s` remains of a wait for `wait_reason`. `standing` says why it has no attempt.
+    `children` are the runs for which it stands, and `child` the answer for the one that matters most. `depends_on` is
+    what a DEPENDENT task waits for, in words.
     """
 
     run: int
@@ -85,22 +89,10 @@ class TaskFacts:
     reason: str | None = None
     wait_reason: WaitReason | None = None
     due_in_s: float | None = None
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """A run, and its tasks in the order of the workflow. `handing_on` is the open command of a failover."""
-
-    id: int
-    workflow: str
-    state: WorkflowState
-    tasks: Sequence[TaskFacts]
-    took_s: float
-    reason: str | None = None
-    owner: str | None = None
-    owner_gone: bool = False
-    masters: int = 1
-    handing_on: CommandFacts | None = None
+    standing: Unbegun | None = None
+    children: Sequence[tuple[int, WorkflowState]] = ()
+    child: Why | None = None
+    depends_on: Sequence[str] = ()
 
 
 def why_command(command: CommandFacts) -> Why:
@@ -141,11 +133,11 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
         case None:
             return _not_begun(task, run_state)
         case TaskState.DELAY_EXECUTION | TaskState.SUBMITTED_SUCCESS:
-            return _waits_for_a_time(task)
+            return why_delayed(task)
         case TaskState.QUEUED:
-            return _queued(task)
+            return why_queued(task)
         case TaskState.DISPATCH | TaskState.RUNNING_EXECUTION:
-            return _running(task)
+            return why_running(task)
         case TaskState.NEED_FAULT_TOLERANCE:
             lost = f"{task.name} lost its worker {task.worker or ''}".rstrip()
             if run_state.is_final:
@@ -164,63 +156,28 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
             return Why(f"{task.name} has ended as {task.state}{reason}", f"Its log: shoal log {task.id}")
 
 
-def why_run(run: RunFacts) -> Why:
-    """Why a run does not move, or how it ended."""
-    name = f"Run {run.id} of {run.workflow}"
-    if run.state is WorkflowState.SUCCESS:
-        return Why(f"{name} has ended: SUCCESS in {duration(run.took_s)}.", f"Run it again: shoal run {run.workflow}")
-    if run.state is WorkflowState.FAILURE:
-        failed = next((task for task in run.tasks if task.state is TaskState.FAILURE), None)
-        do = f"Read the log: shoal log {failed.id}" if failed else f"See its tasks: shoal show {run.id}"
-        return Why(f"{name} has ended as FAILURE: {run.reason or 'no reason was stored'}", do)
-    if run.handing_on is not None:
-        command = why_command(run.handing_on)
-        lost = f"{name} lost its master{f' {run.owner}' if run.owner else ''} and waits to be taken over"
-        return Why(f"{lost}. {command.sentence}", command.do)
-    if run.owner_gone:
-        if not run.masters:
-            return Why(f"{name} lost its master {run.owner}, and no other is alive.", "Start one: shoal master")
-        return Why(
-            f"{name} lost its master {run.owner}; the others look for such runs every few seconds.",
-            "Watch: shoal slots",
-        )
-    return _unfinished(run, name)
-
-
-def _unfinished(run: RunFacts, name: str) -> Why:
-    """A run with a living owner: what it waits for most."""
-    queued = [task for task in run.tasks if task.state is TaskState.QUEUED]
-    delayed = [task for task in run.tasks if task.state is TaskState.DELAY_EXECUTION]
-    running = [task for task in run.tasks if task.state in (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)]
-    stuck = next((task for task in queued if task.group is not None and not task.group.workers), None)
-    if stuck is not None or (queued and not running):
-        answer = _queued(stuck or queued[0])
-        return Why(f"{name} waits for {(stuck or queued[0]).name}. {answer.sentence}", answer.do)
-    if running:
-        lost = next((task for task in running if task.worker_gone), None)
-        first = lost or max(running, key=lambda task: task.since_s or 0)
-        more = f" {len(running)} of its tasks run." if len(running) > 1 else ""
-        answer = _running(first)
-        return Why(f"{name} waits for {first.name}.{more} {answer.sentence}", answer.do)
-    if delayed:
-        first = min(delayed, key=lambda task: task.due_in_s or 0)
-        answer = _waits_for_a_time(first)
-        return Why(f"{name} waits for {first.name}. {answer.sentence}", answer.do)
-    return Why(
-        f"{name} has no task that runs or waits; its master {run.owner or ''} is about to move it on.",
-        f"Look again: shoal show {run.id}; if it stays so, read the log of that master",
-    )
-
-
 def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
     show = f"See the run: shoal show {task.run}"
+    match task.standing:
+        case Unbegun.FORBIDDEN:
+            return Why(
+                f"{task.name} does not run: it is forbidden in its definition (flag: NO) and passed over.",
+                "To run it, take the flag away and apply the workflow again: shoal workflow apply FILE",
+            )
+        case Unbegun.SKIPPED:
+            return Why(f"{task.name} is skipped: it hangs only on branches that were not chosen.", show)
+        case Unbegun.LEFT_OUT:
+            return Why(
+                f"{task.name} does not run: the run was started, or run again, for other tasks only.",
+                f"When it has ended: shoal rerun {task.run} --task {task.name}",
+            )
     if run_state.is_final:
         failed = [name for name, state in task.waits_for if state in (TaskState.FAILURE, TaskState.KILL)]
-        because = f", because {_names(failed)} did not succeed" if failed else ""
+        because = f", because {names_of(failed)} did not succeed" if failed else ""
         return Why(f"{task.name} never began: its run ended as {run_state} first{because}.", show)
     failed = [name for name, state in task.waits_for if state is TaskState.FAILURE]
     if failed:
-        return Why(f"{task.name} will not begin, because {_names(failed)} failed; other branches go on.", show)
+        return Why(f"{task.name} will not begin, because {names_of(failed)} failed; other branches go on.", show)
     if task.waits_for:
         reasons = [f"{name} {_stands(state)}" for name, state in task.waits_for[:NAMES_MAX]]
         more = len(task.waits_for) - NAMES_MAX
@@ -230,13 +187,15 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
     return Why(f"{task.name} waits for nothing; its master is about to queue it.", show)
 
 
-def _waits_for_a_time(task: TaskFacts) -> Why:
+def why_delayed(task: TaskFacts) -> Why:
+    """Of a task whose time has not come."""
     what = "its next attempt" if task.wait_reason is WaitReason.RETRY else "its delay to pass"
     due = f"due in {duration(task.due_in_s)}" if (task.due_in_s or 0) > 0 else "due now"
     return Why(f"{task.name} waits for {what}, {due}.", f"Look again then: shoal why {task.run}/{task.name}")
 
 
-def _queued(task: TaskFacts) -> Why:
+def why_queued(task: TaskFacts) -> Why:
+    """Of a task that waits for a worker."""
     group = task.group
     if group is None:
         return Why(f"{task.name} is queued for a worker.", "Who is there: shoal workers")
@@ -260,7 +219,14 @@ def _queued(task: TaskFacts) -> Why:
     )
 
 
-def _running(task: TaskFacts) -> Why:
+def why_running(task: TaskFacts) -> Why:
+    """Of a task that runs, on a worker or as what a master waits for."""
+    if task.depends_on:
+        waits = " and ".join(task.depends_on[:NAMES_MAX])
+        more = f" and {len(task.depends_on) - NAMES_MAX} more" if len(task.depends_on) > NAMES_MAX else ""
+        return Why(f"{task.name} depends on {waits}{more}, and waits for that.", "What has run: shoal runs")
+    if task.children:
+        return _stands_for(task)
     on = f"on {task.worker}" if task.worker else "on a worker"
     if task.worker_gone:
         return Why(
@@ -272,6 +238,19 @@ def _running(task: TaskFacts) -> Why:
     if task.kill_requested:
         return Why(f"{task.name} is being killed {on}; it had been running{since}.", follow)
     return Why(f"{task.name} runs {on}{since}.", follow)
+
+
+def _stands_for(task: TaskFacts) -> Why:
+    """A task that is as far as its children are."""
+    unfinished = [id_ for id_, state in task.children if not state.is_final]
+    of = f"{task.name} stands for {counted(len(task.children), 'run')}"
+    if not unfinished:
+        return Why(f"{of}, which ended; its master is about to move it on.", f"See the run: shoal show {task.run}")
+    waits = f"{of} and waits for run {unfinished[0]}"
+    more = f" and {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
+    if task.child is None:
+        return Why(f"{waits}{more}.", f"Ask about it: shoal why {unfinished[0]}")
+    return Why(f"{waits}{more}. {task.child.sentence}", task.child.do)
 
 
 def _stands(state: TaskState | None) -> str:
@@ -288,6 +267,7 @@ def _stands(state: TaskState | None) -> str:
             return f"has ended as {state}"
 
 
-def _names(names: Sequence[str]) -> str:
+def names_of(names: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
     shown = ", ".join(names[:NAMES_MAX])
     return shown if len(names) <= NAMES_MAX else f"{shown} and {len(names) - NAMES_MAX} more"

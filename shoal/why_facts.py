@@ -8,20 +8,25 @@ from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import definitions, lists, questions
+from dao import kin, lists, questions
 from dao.lists import Run, TaskRun
 from dao.nodes import NodeRow
+from master.plan import Plan
 from model.errors import NotFound
 from model.ids import CommandId, WorkflowInstanceId
+from model.logic.dependent import DependentParams
 from model.nodes import NodeKind, NodeState, NodeStatus, Slot
-from model.states import TaskState
-from model.workflow import TaskSpec, WorkflowSpec
-from shoal.references import as_id, find_run
+from model.states import TaskState, WorkflowState
+from shoal.references import as_id, find_plan, find_run
 from shoal.slot_report import SlotReport
-from shoal.why import CommandFacts, GroupFacts, MasterFacts, RunFacts, TaskFacts, Why, why_command, why_run, why_task
+from shoal.standing import latest_by_name, unbegun
+from shoal.why import CommandFacts, GroupFacts, MasterFacts, TaskFacts, Why, why_command, why_task
+from shoal.why_run import RunFacts, why_run
 
 PLACES_ASKED_MAX = 20
 """Places in the queue are counted one by one; nobody reads more of them."""
+NESTED_MAX = 5
+"""So many runs below each other make a sentence that can still be read."""
 
 
 @dataclass(frozen=True)
@@ -74,20 +79,18 @@ async def _command(connection: AsyncConnection, around: Surroundings, id_: Comma
     )
 
 
-async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowInstanceId) -> RunFacts:
+async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowInstanceId, nested: int = 0) -> RunFacts:
     run, attempts = await lists.run(connection, id_)
-    key = (run.workflow_code, run.version)
-    spec = (await definitions.specs(connection, [key])).get(key)
+    plan = await find_plan(connection, run)
     handing_on = None if run.state.is_final else await questions.handing_on(connection, id_)
     owner = await questions.node_life(connection, run.master)
-    groups = await _groups(connection, around.workers)
-    latest = {attempt.name: attempt for attempt in attempts}
-    tasks = spec.tasks if isinstance(spec, WorkflowSpec) else ()
-    facts = [_waiting(run, task, latest) for task in tasks if task.name not in latest]
-    for position, attempt in enumerate(latest.values()):
-        asks = attempt.state is TaskState.QUEUED and position < PLACES_ASKED_MAX
-        place = await questions.place_in_queue(connection, attempt.id) if asks else None
-        facts.append(await _begun(connection, run, attempt, groups, place))
+    latest = latest_by_name(attempts)
+    facts = _without_attempt(run, plan, attempts, latest) if plan else []
+    facts += await _begun(connection, around, run, latest, plan, nested)
+    places = {name: place for place, name in enumerate(plan.codes)} if plan else {}
+    facts.sort(key=lambda task: places.get(task.name, 0))
+    is_driven = run.state.is_driven or run.state is WorkflowState.FAILOVER
+    is_in_line = run.state is WorkflowState.SERIAL_WAIT
     return RunFacts(
         run.id,
         run.workflow or f"code {run.workflow_code}",
@@ -96,40 +99,80 @@ async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowI
         run.took_s,
         run.reason,
         run.owner,
-        owner_gone=not run.state.is_final and (owner is None or owner.state in (NodeState.LEFT, NodeState.FENCED)),
+        owner_gone=is_driven and (owner is None or owner.state in (NodeState.LEFT, NodeState.FENCED)),
         masters=len(around.slots.masters),
         handing_on=await _command(connection, around, handing_on) if handing_on is not None else None,
+        before=await kin.before(connection, id_, run.workflow_code) if is_in_line else (),
+        requested=None if run.state.is_final else run.requested_state,
     )
 
 
-def _waiting(run: Run, task: TaskSpec, latest: Mapping[str, TaskRun]) -> TaskFacts:
-    states = {name: latest[name].state if name in latest else None for name in task.after}
-    missing = [(name, state) for name, state in states.items() if state is not TaskState.SUCCESS]
-    return TaskFacts(run.id, task.name, waits_for=missing)
+def _without_attempt(
+    run: Run, plan: Plan, attempts: Sequence[TaskRun], latest: Mapping[str, TaskRun]
+) -> list[TaskFacts]:
+    return [
+        TaskFacts(
+            run.id,
+            name,
+            waits_for=[(before, latest[before].state if before in latest else None) for before in standing.missing],
+            standing=standing.state,
+        )
+        for name, standing in unbegun(plan, run.scope, attempts, ended=run.state.is_final).items()
+    ]
 
 
 async def _begun(
-    connection: AsyncConnection, run: Run, attempt: TaskRun, groups: Mapping[str, GroupFacts], place: int | None
-) -> TaskFacts:
-    gone = False
-    if not attempt.state.is_final and attempt.worker is not None:
-        life = await questions.node_life(connection, attempt.worker)
-        gone = life is None or life.state in (NodeState.LEFT, NodeState.FENCED)
-    return TaskFacts(
-        run.id,
-        attempt.name,
-        attempt.id,
-        attempt.state,
-        group=groups.get(attempt.worker_group, GroupFacts(attempt.worker_group, 0, 0, 0, 0)),
-        place=place,
-        worker=attempt.worker_address,
-        worker_gone=gone,
-        since_s=attempt.took_s,
-        kill_requested=attempt.kill_requested,
-        reason=attempt.reason,
-        wait_reason=attempt.wait_reason,
-        due_in_s=attempt.due_in_s,
-    )
+    connection: AsyncConnection,
+    around: Surroundings,
+    run: Run,
+    latest: Mapping[str, TaskRun],
+    plan: Plan | None,
+    nested: int,
+) -> list[TaskFacts]:
+    """The tasks with an attempt that counts."""
+    groups = await _groups(connection, around.workers)
+    children = await kin.children(connection, run.id) if plan is None or plan.has_children else []
+    facts = []
+    for position, attempt in enumerate(latest.values()):
+        asks = attempt.state is TaskState.QUEUED and position < PLACES_ASKED_MAX
+        place = await questions.place_in_queue(connection, attempt.id) if asks else None
+        own = [child for child in children if (child.code, child.attempt) == (attempt.code, attempt.attempt)]
+        rests = [child for child in own if not child.state.is_final]
+        asks = bool(rests) and not attempt.state.is_final and nested < NESTED_MAX
+        child = why_run(await _run(connection, around, rests[0].id, nested + 1)) if asks else None
+        facts.append(
+            TaskFacts(
+                run.id,
+                attempt.name,
+                attempt.id,
+                attempt.state,
+                group=groups.get(attempt.worker_group, GroupFacts(attempt.worker_group, 0, 0, 0, 0)),
+                place=place,
+                worker=attempt.worker_address,
+                worker_gone=await _is_gone(connection, attempt),
+                since_s=attempt.took_s,
+                kill_requested=attempt.kill_requested,
+                reason=attempt.reason,
+                wait_reason=attempt.wait_reason,
+                due_in_s=attempt.due_in_s,
+                children=[(each.id, each.state) for each in own],
+                child=child,
+                depends_on=_depends_on(plan, attempt),
+            )
+        )
+    return facts
+
+
+def _depends_on(plan: Plan | None, attempt: TaskRun) -> list[str]:
+    task = plan.tasks.get(attempt.code) if plan else None
+    return [str(item) for item in task.logic.items()] if task and isinstance(task.logic, DependentParams) else []
+
+
+async def _is_gone(connection: AsyncConnection, attempt: TaskRun) -> bool:
+    if attempt.state.is_final or attempt.worker is None:
+        return False
+    life = await questions.node_life(connection, attempt.worker)
+    return life is None or life.state in (NodeState.LEFT, NodeState.FENCED)
 
 
 async def _groups(connection: AsyncConnection, workers: Iterable[NodeRow]) -> dict[str, GroupFacts]:

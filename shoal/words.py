@@ -16,6 +16,17 @@ STATES: dict[str, tuple[str, str]] = {
     "NOT_BEGUN": ("·", "dim"),
     "FAILOVER": ("⇄", "magenta"),
     "NEED_FAULT_TOLERANCE": ("⇄", "magenta"),
+    "SUBMITTED_SUCCESS": ("○", "yellow"),
+    "SERIAL_WAIT": ("⋮", "yellow"),
+    "WAIT_TO_RUN": ("⋮", "yellow"),
+    "READY_PAUSE": ("◑", "yellow"),
+    "READY_STOP": ("◑", "red"),
+    "PAUSE": ("‖", "yellow"),
+    "STOP": ("■", "red"),
+    "FORCED_SUCCESS": ("✓", "yellow"),
+    "SKIPPED": ("↷", "dim"),
+    "FORBIDDEN": ("⊘", "dim"),
+    "LEFT_OUT": ("·", "dim"),
     "NORMAL": ("●", "green"),
     "BUSY": ("▲", "yellow"),
     "ALIVE": ("●", "green"),
@@ -25,6 +36,16 @@ STATES: dict[str, tuple[str, str]] = {
     "OFFLINE": ("○", "dim"),
 }
 """State -> its sign and its style. A shape beside the colour: not everybody sees colours, and pipes have none."""
+
+MEANINGS: dict[str, str] = {
+    "SUBMITTED_SUCCESS": "about to begin",
+    "SERIAL_WAIT": "waits until earlier runs of its workflow have ended",
+    "WAIT_TO_RUN": "waits until a master has room for it",
+    "READY_PAUSE": "being paused: what runs may finish, nothing new begins",
+    "READY_STOP": "being stopped: what runs is killed",
+    "FAILOVER": "handed on to another master",
+}
+"""What a state of a run means that does not say it by its name."""
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 

@@ -7,8 +7,9 @@ All that is wrong with it is told at once, each with file, line, task and cure; 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.fields import Name
+from model.logic.catalog import LOGIC_TYPES
 from model.workflow import InvalidWorkflow, Problem, WorkflowSpec
 from shoal.yaml_lines import BYTES_MAX, BadYaml, Document, Number, read_documents
 from worker.tasks.catalog import TaskCatalog
@@ -36,12 +38,14 @@ class Head(BaseModel):
 
 @dataclass(frozen=True)
 class WorkflowDocument:
-    """One workflow of a file."""
+    """One workflow of a file, and the lines on which its tasks begin there."""
 
     project: str
     name: str
     release_state: ReleaseState
     spec: WorkflowSpec
+    file: str = ""
+    lines: Mapping[str, int] = field(default_factory=dict)
 
 
 class BadWorkflowFile(Refused):
@@ -103,7 +107,7 @@ def parse_workflows(data: bytes, file: str, catalog: TaskCatalog) -> list[Workfl
     faults: list[str] = []
     for document in documents:
         try:
-            found.append(_workflow(document, catalog))
+            found.append(_workflow(document, file, catalog))
         except InvalidWorkflow as error:
             lines = sorted((document.line_of(problem.where), problem.sentence) for problem in error.problems)
             faults += [f"{file}:{line}: {sentence}" for line, sentence in lines]
@@ -113,7 +117,7 @@ def parse_workflows(data: bytes, file: str, catalog: TaskCatalog) -> list[Workfl
     return found
 
 
-def _workflow(document: Document, catalog: TaskCatalog) -> WorkflowDocument:
+def _workflow(document: Document, file: str, catalog: TaskCatalog) -> WorkflowDocument:
     content = _plain(document.content)
     if not isinstance(content, dict):
         raise InvalidWorkflow([Problem(where=(), sentence="a workflow is a mapping with `name:` and `tasks:`")])
@@ -129,7 +133,8 @@ def _workflow(document: Document, catalog: TaskCatalog) -> WorkflowDocument:
     if problems:
         raise InvalidWorkflow(problems)
     head = Head.model_validate(head_fields)
-    return WorkflowDocument(head.project, head.name, head.release_state, spec)
+    lines = {task.name: document.line_of(("tasks", place)) for place, task in enumerate(spec.tasks)}
+    return WorkflowDocument(head.project, head.name, head.release_state, spec, file, lines)
 
 
 def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
@@ -146,6 +151,8 @@ def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
 def _unrunnable(spec: WorkflowSpec, catalog: TaskCatalog) -> Iterator[Problem]:
     """The tasks that no worker of this version could run."""
     for place, task in enumerate(spec.tasks):
+        if task.type in LOGIC_TYPES:
+            continue  # it runs in the master, and was checked with the rest
         params = json.dumps(task.params)
         try:
             catalog.make(task.type, params, {})
@@ -154,7 +161,9 @@ def _unrunnable(spec: WorkflowSpec, catalog: TaskCatalog) -> Iterator[Problem]:
             if is_known and "${" in params:
                 continue  # a reference may stand for what is asked; its value comes with the command
             where = ("tasks", place, "params" if is_known else "type")
-            yield Problem(where=where, sentence=f'task "{task.name}": {error}')
+            near = get_close_matches(task.type.upper(), LOGIC_TYPES, n=1) if not is_known else []
+            meant = f'there is no task type "{task.type}"; did you mean {near[0]}?' if near else str(error)
+            yield Problem(where=where, sentence=f'task "{task.name}": {meant}')
 
 
 def _twice(found: list[WorkflowDocument], file: str) -> Iterator[str]:

@@ -213,6 +213,9 @@ CREATE INDEX command_claim ON command (priority_rank, id);
 CREATE INDEX command_age ON command (created_at);
 -- At most one open hand-over of an instance, whoever notices the death.
 CREATE UNIQUE INDEX command_one_recover ON command (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS';
+-- Statement: who is called already, of those that wait for their turn or for room.
+CREATE INDEX command_calls ON command (workflow_code, workflow_instance_id)
+    WHERE type IN ('RECOVER_SERIAL_WAIT', 'RECOVER_WAITING_THREAD');
 
 CREATE TABLE command_history (
     command_id           bigint PRIMARY KEY,
@@ -311,10 +314,10 @@ COMMENT ON COLUMN workflow_instance.depth IS 'How many workflows stand above thi
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How often its owner was fenced; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 -- Statements: what a master owns; what a dead master left.
 CREATE INDEX workflow_instance_unfinished ON workflow_instance (master_id, id) WHERE ended_at IS NULL;
--- Statement: what of a workflow has not ended, for serial execution. By state, and not by ended_at: of two indexes that
--- say the same the planner may take the wrong one for what a master owns.
+-- Statement: what of a workflow has not ended, for serial execution. Said so that no other statement's condition implies
+-- it: of two indexes that fit, the planner may take this one for what a master owns or ends, and read all that runs.
 CREATE INDEX workflow_instance_in_line ON workflow_instance (workflow_code, id)
-    WHERE state NOT IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP');
+    WHERE (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')) IS NOT TRUE;
 -- Statement: what waits for its turn or for room.
 CREATE INDEX workflow_instance_waiting ON workflow_instance (workflow_code) WHERE state IN ('SERIAL_WAIT', 'WAIT_TO_RUN');
 -- Statement: what DEPENDENT waits for.

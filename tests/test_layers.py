@@ -34,7 +34,22 @@ PURE = (
     "master/slots.py",
     "master/judge.py",
     "master/plan.py",
+    "master/progress.py",
+    "master/contexts.py",
+    "master/parameters.py",
+    "master/children.py",
+    "master/logic.py",
+    "master/summary.py",
+    "master/events.py",
     "master/runnable.py",
+    "master/events.py",
+    "master/progress.py",
+    "master/contexts.py",
+    "master/parameters.py",
+    "master/children.py",
+    "master/logic.py",
+    "master/summary.py",
+    "master/revival.py",
     "master/batch.py",
 )
 IMPURE = {
@@ -152,7 +167,7 @@ def test_what_is_pure_stands_on_what_is_pure() -> None:
         f"{name_of(path)}:{line} imports {imported}"
         for path in pure
         for line, imported in imports_of(path)
-        if imported.split(".")[0] in BELOW and imported.rpartition(".")[0] not in known
+        if imported.split(".")[0] in BELOW and not {imported, imported.rpartition(".")[0]} & known
     ]
     assert not wrong
 

@@ -2,63 +2,117 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
+from dao.kin import ChildRun
 from dao.lists import Run, TaskRun
 from dao.questions import CommandFate
+from master.plan import Plan
 from model.states import TaskState, WorkflowState
-from model.workflow import TaskSpec, WorkflowSpec
+from model.workflow import TaskSpec
 from shoal.cli.answer import Column, hint, say, state, table
-from shoal.words import duration, plain, when
+from shoal.standing import Standing, Unbegun, unbegun
+from shoal.words import MEANINGS, counted, duration, exact, plain, when
 
 TREE_TASKS_MAX = 200
-NOT_BEGUN, WAITING = "NOT_BEGUN", "WAITING"
-"""States of a task that has no attempt yet."""
+CHILDREN_NAMED_MAX = 3
+SAME_TIME_S = 5.0
+"""A manual start is for its own time, which two statements read a moment apart."""
+
+_SAID = {
+    Unbegun.SKIPPED: "on a branch that was not chosen",
+    Unbegun.FORBIDDEN: "its flag is NO: passed over",
+    Unbegun.LEFT_OUT: "the run is limited to other tasks",
+}
 
 
-def print_run(
-    run: Run,
-    tasks: Sequence[TaskRun],
-    plan: WorkflowSpec | None,
-    command: CommandFate | None,
-    now: datetime,
-    *,
-    utc: bool,
-) -> None:
-    """Print one run. `plan` is its definition with codes, None when that cannot be read."""
+@dataclass(frozen=True)
+class RunPage:
+    """All that is shown of a run. `plan` is None when its definition cannot be read, `command` when history is gone."""
+
+    run: Run
+    tasks: Sequence[TaskRun]
+    children: Sequence[ChildRun]
+    plan: Plan | None
+    command: CommandFate | None
+
+    @property
+    def standing(self) -> dict[str, Standing]:
+        """The tasks without an attempt."""
+        if self.plan is None:
+            return {}
+        return unbegun(self.plan, self.run.scope, self.tasks, ended=self.run.state.is_final)
+
+    def said_children(self, task: TaskRun) -> str:
+        """The runs for which an attempt stands, in words; empty without any."""
+        own = [child for child in self.children if (child.code, child.attempt) == (task.code, task.attempt)]
+        if len(own) <= CHILDREN_NAMED_MAX:
+            return ", ".join(f"run {child.id} ({child.state})" for child in own)
+        states = Counter(child.state for child in own)
+        counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+        return f"{len(own)} runs from {own[0].id} to {own[-1].id}: {counts}"
+
+
+def print_run(page: RunPage, now: datetime, *, utc: bool, everything: bool) -> None:
+    """Print one run; attempts that count no more only if `everything` is asked for."""
+    run = page.run
+    _print_head(run, page.command, now, utc=utc)
+    say()
+    hidden = 0 if everything else sum(not task.valid for task in page.tasks)
+    _print_tasks(page, [task for task in page.tasks if task.valid or everything])
+    if hidden:
+        say(f"{counted(hidden, 'attempt')} of before not shown, since they count no more: shoal show {run.id} --all")
+    say()
+    hint(_next(run, [task for task in page.tasks if task.valid]))
+
+
+def run_time(run: Run, *, utc: bool) -> str | None:
+    """What a run is for, in its own zone; None when that is the time of its start."""
+    if abs((run.schedule_time - run.started_at).total_seconds()) <= SAME_TIME_S:
+        return None
+    return exact(run.schedule_time) if utc else f"{run.schedule_time.astimezone(ZoneInfo(run.time_zone)):%F %T %Z}"
+
+
+def _print_head(run: Run, command: CommandFate | None, now: datetime, *, utc: bool) -> None:
     name = run.workflow or f"code {run.workflow_code}"
     slot = f"   slot {command.slot}" if command and command.slot else ""
     owner = f" → {run.owner}" if run.owner else ""
     say(f"{plain(name)}  v{run.version}  run {run.id}{slot}{owner}   started {when(run.started_at, now, utc=utc)}")
     line = state(run.state)
     line.append(f"   {duration(run.took_s)}", style="")
+    if run.requested_state not in (None, run.state) and not run.state.is_final:
+        line.append(f"   {run.requested_state} is asked for")
+    if meaning := MEANINGS.get(run.state):
+        line.append(f"   {meaning}", style="dim")
+    if run.run_times > 1:
+        line.append(f"   run {run.run_times} times from the start")
     if run.takeovers:
         line.append(f"   taken over {run.takeovers} times")
     say(line)
+    if time := run_time(run, utc=utc):
+        say(f"For: {time}")
+    if run.parent is not None:
+        say(f"Child of: run {run.parent}")
     if run.reason:
         say(f"Why: {plain(run.reason)}")
-    say()
-    _print_tasks(run, tasks, plan)
-    say()
-    hint(_next(run, tasks))
 
 
-def _print_tasks(run: Run, tasks: Sequence[TaskRun], plan: WorkflowSpec | None) -> None:
+def _print_tasks(page: RunPage, tasks: Sequence[TaskRun]) -> None:
     by_name: dict[str, list[TaskRun]] = {}
     for task in tasks:
         by_name.setdefault(task.name, []).append(task)
-    indents = _tree(plan.tasks) if plan else [(0, name) for name in by_name]
-    specs = {task.name: task for task in plan.tasks} if plan else {}
-    succeeded = {task.name for task in tasks if task.state is TaskState.SUCCESS}
+    indents = _tree(page.plan.spec.tasks) if page.plan else [(0, name) for name in by_name]
+    standing = page.standing
     rows: list[tuple[object, ...]] = []
     for depth, name in indents:
         label = f"{'  ' * depth}{'└ ' if depth else ''}{name}"
-        rows += [_attempt_row(label, attempt) for attempt in by_name.get(name, ())]
-        if name not in by_name:
-            missing = [before for before in specs[name].after if before not in succeeded] if name in specs else []
-            why = "" if run.state.is_final else f"waits for {', '.join(missing)}" if missing else "starts next"
-            rows.append((label, state(NOT_BEGUN if run.state.is_final else WAITING), "-", "-", "-", "-", why))
+        rows += [_attempt_row(page, label, attempt) for attempt in by_name.get(name, ())]
+        if name in standing:
+            rows.append(_unbegun_row(label, standing[name]))
     columns = [
         Column("TASK"),
         Column("STATE"),
@@ -71,9 +125,21 @@ def _print_tasks(run: Run, tasks: Sequence[TaskRun], plan: WorkflowSpec | None) 
     table(columns, rows)
 
 
-def _attempt_row(label: str, task: TaskRun) -> tuple[object, ...]:
-    took, worker = duration(task.took_s), task.worker_address or "-"
-    return (label, state(task.state), task.attempt, took, task.id, worker, task.reason or "")
+def _unbegun_row(label: str, standing: Standing) -> tuple[object, ...]:
+    why = _SAID.get(standing.state, "")
+    if standing.state is Unbegun.WAITING:
+        why = f"waits for {', '.join(standing.missing)}" if standing.missing else "starts next"
+    return (label, state(standing.state), "-", "-", "-", "-", why)
+
+
+def _attempt_row(page: RunPage, label: str, task: TaskRun) -> tuple[object, ...]:
+    said = [page.said_children(task), task.reason or ""]
+    shown = state(task.state)
+    if not task.valid:
+        shown.stylize("dim")
+        said.insert(0, "counts no more")
+    why = ": ".join(filter(None, said))
+    return (label, shown, task.attempt, duration(task.took_s), task.id, task.worker_address or "-", why)
 
 
 def _tree(tasks: Sequence[TaskSpec]) -> list[tuple[int, str]]:
@@ -94,9 +160,16 @@ def _tree(tasks: Sequence[TaskSpec]) -> list[tuple[int, str]]:
 
 def _next(run: Run, tasks: Sequence[TaskRun]) -> str:
     """The next likely command."""
+    if run.state in (WorkflowState.PAUSE, WorkflowState.STOP):
+        return f"Let it go on: shoal resume {run.id}   Begin anew: shoal rerun {run.id}"
     failed = next((task for task in tasks if task.state is TaskState.FAILURE), None)
     if failed is not None:
-        return f"Read the log of what failed: shoal log {failed.id}"
-    if run.state in (WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILOVER):
+        ran = failed.worker is not None
+        first = (
+            f"Read the log of what failed: shoal log {failed.id}" if ran else f"Why: shoal why {run.id}/{failed.name}"
+        )
+        return f"{first}   Go on: shoal rerun {run.id} --failed" if run.state is WorkflowState.FAILURE else first
+    if not run.state.is_final:
         return f"Why it does not move: shoal why {run.id}"
-    return f"Read a log: shoal log {run.id}/{tasks[-1].name}" if tasks else "Other runs: shoal runs"
+    logged = [task for task in tasks if task.worker is not None]
+    return f"Read a log: shoal log {run.id}/{logged[-1].name}" if logged else "Other runs: shoal runs"

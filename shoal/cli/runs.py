@@ -12,6 +12,7 @@ from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
     from dao.lists import Run, TaskRun
+    from shoal.cli.run_page import RunPage
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its id, @last, @failed, or a workflow's name.")]
 
@@ -37,6 +38,7 @@ async def runs(
     from model.errors import Refused
     from shoal.cli import answer
     from shoal.cli.answer import Column
+    from shoal.cli.run_page import run_time
     from shoal.words import duration, parse_duration, when
 
     try:
@@ -54,11 +56,13 @@ async def runs(
         answer.say("No run matches." if state or workflow or since else "There is no run yet.")
         answer.hint("Start one: shoal run NAME   What can be started: shoal workflow list")
         return
+    times = [run_time(run, utc=call.utc) for run in found]
     columns = [
         Column("RUN", right=True),
-        Column("WORKFLOW", keep=5),
+        Column("WORKFLOW", keep=6),
         Column("VERSION", keep=1, right=True),
         Column("STATE"),
+        *([Column("FOR", keep=5)] if any(times) else []),
         Column("STARTED", keep=4, right=True),
         Column("TOOK", keep=3, right=True),
         Column("MASTER", keep=0),
@@ -72,39 +76,42 @@ async def runs(
                 run.workflow or f"code {run.workflow_code}",
                 run.version,
                 answer.state(run.state),
+                *([time or "-"] if any(times) else []),
                 when(run.started_at, ask.now, utc=call.utc),
                 duration(run.took_s),
                 run.owner or "-",
                 run.reason or "",
             )
-            for run in found
+            for run, time in zip(found, times, strict=True)
         ],
     )
     answer.hint(f"See one: shoal show {found[0].id}   Why it does not move: shoal why {found[0].id}")
 
 
-async def show(call: Call, run: RunName) -> None:
+async def show(
+    call: Call,
+    run: RunName,
+    everything: Annotated[bool, typer.Option("--all", help="Also attempts that count no more.")] = False,
+) -> None:
     """Show one run: its tasks, every attempt, and the tree of who waits for whom."""
-    from dao import definitions, lists, questions
-    from model.workflow import WorkflowSpec
+    from dao import kin, lists, questions
     from shoal.cli import answer, run_page
-    from shoal.references import find_run
+    from shoal.references import find_plan, find_run
 
     async with call.asking() as ask:
         id_ = await find_run(ask.connection, run)
         found, tasks = await lists.run(ask.connection, id_)
-        key = (found.workflow_code, found.version)
-        spec = (await definitions.specs(ask.connection, [key])).get(key)
-        command = await questions.started_by(ask.connection, id_)
-    if call.as_json:
-        slot = str(command.slot) if command and command.slot else None
-        head = answer.json_fields(
-            {**_run_fields(found), "command_id": command.id if command else None, "slot_at_start": slot}
+        page = run_page.RunPage(
+            found,
+            tasks,
+            await kin.children(ask.connection, id_),
+            await find_plan(ask.connection, found),
+            await questions.started_by(ask.connection, id_),
         )
-        answer.print_json({**head, "tasks": [_task_fields(task) for task in tasks]})
+    if call.as_json:
+        answer.print_json(_page_fields(page))
         return
-    plan = spec.coded() if isinstance(spec, WorkflowSpec) else None
-    run_page.print_run(found, tasks, plan, command, ask.now, utc=call.utc)
+    run_page.print_run(page, ask.now, utc=call.utc, everything=everything)
 
 
 async def log(
@@ -154,8 +161,31 @@ def _run_fields(run: Run) -> dict[str, Any]:
             "master": run.owner,
             "takeovers": run.takeovers,
             "params": run.params,
+            "schedule_time": run.schedule_time,
+            "time_zone": run.time_zone,
+            "command_type": run.command_type,
+            "run_times": run.run_times,
+            "requested_state": run.requested_state,
+            "parent_id": run.parent,
         }
     )
+
+
+def _page_fields(page: RunPage) -> dict[str, Any]:
+    from shoal.cli.answer import json_fields
+
+    command = page.command
+    slot = str(command.slot) if command and command.slot else None
+    return {
+        **_run_fields(page.run),
+        **json_fields({"command_id": command.id if command else None, "slot_at_start": slot}),
+        "tasks": [_task_fields(task) for task in page.tasks],
+        "not_begun": [{"name": name, "state": standing.state} for name, standing in page.standing.items()],
+        "children": [
+            json_fields({"id": child.id, "workflow": child.workflow, "state": child.state, "task_code": child.code})
+            for child in page.children
+        ],
+    }
 
 
 def _task_fields(task: TaskRun) -> dict[str, Any]:
@@ -166,4 +196,5 @@ def _task_fields(task: TaskRun) -> dict[str, Any]:
     fields = asdict(task)
     fields["worker_id"] = fields.pop("worker")
     fields["worker"] = fields.pop("worker_address")
+    fields["branch"] = None if task.branch is None else [str(code) for code in sorted(task.branch)]
     return json_fields(fields)

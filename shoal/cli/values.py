@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from model.errors import Refused
 
 
-def read_values(given: Sequence[str]) -> dict[str, str]:
-    """Values by name; of a name that is given twice the last. Raises `Refused`."""
+def read_values(given: Sequence[str], option: str = "--param") -> dict[str, str]:
+    """Values by name; of a name that is given twice the last. Raises `Refused`, naming the `option`."""
     values: dict[str, str] = {}
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not name:
-            raise Refused(f'--param "{each}" has no value; write it as name=value')
+            raise Refused(f'{option} "{each}" has no value; write it as name=value')
         values[name] = value
     return values

@@ -1,16 +1,14 @@
-"""The verbs about workflows: `workflow apply`, `list`, `show`, and `run`."""
+"""The verbs about workflows: `workflow apply`, `check`, `list`, `show`, and `run`."""
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from model.choices import FailureStrategy, Priority, TaskDependType
+from model.states import WorkflowState
 from shoal.cli.call import Call
 from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
@@ -19,9 +17,6 @@ if TYPE_CHECKING:
     from dao.definitions import Definition
 
 LIST_MAX = 10_000
-LATE_S = 5.0
-"""After so many seconds a person who waits wants to know for what."""
-RUN_FAILED = 1
 
 Project = Annotated[str, typer.Option(help="The project that the workflow belongs to.")]
 
@@ -30,25 +25,28 @@ def add_to(app: typer.Typer) -> None:
     """Add the group `workflow`, and `run`."""
     group = typer.Typer(no_args_is_help=True, help="Definitions: saved from YAML files, listed, shown.")
     verb(group, "shoal workflow apply examples/hello.yaml")(apply)
+    verb(group, "shoal workflow check examples/hello.yaml")(check)
     verb(group, "shoal workflow list", name="list")(list_all)
     verb(group, "shoal workflow show hello")(show)
     app.add_typer(group, name="workflow")
-    verb(app, "shoal run hello", "shoal run hello --param name=Ada --wait")(run)
+    verb(
+        app,
+        "shoal run hello",
+        "shoal run hello --param name=Ada --wait",
+        "shoal run hello --task count_cores --depend task_only",
+    )(run)
 
 
 async def apply(call: Call, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Save workflows from YAML files; nothing is saved unless all are right. What has not changed stays as it is."""
-    from dao import definitions
+    from shoal.applying import save_all
     from shoal.cli.answer import hint, json_fields, print_json, say
     from shoal.words import counted
     from shoal.workflow_file import read_workflow_files
 
     documents = read_workflow_files(files)
     async with call.asking() as ask, ask.database.writing() as connection:
-        saved: list[tuple[Definition, bool]] = [
-            await definitions.save(connection, each.project, each.name, each.release_state, each.spec)
-            for each in documents
-        ]
+        saved = await save_all(connection, documents)
     if call.as_json:
         print_json([json_fields({**_fields(head), "is_new_version": is_new}) for head, is_new in saved])
         return
@@ -56,6 +54,21 @@ async def apply(call: Call, files: Annotated[list[Path], typer.Argument(help="YA
         what = f"saved as version {head.version}" if is_new else f"unchanged, version {head.version}"
         say(f'Workflow "{head.name}" ({counted(len(document.spec.tasks), "task")}, code {head.code}): {what}.')
     hint(f"Start it: shoal run {saved[0][0].name} --wait")
+
+
+async def check(call: Call, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
+    """Say what is wrong with YAML files, without a server: so not whether other workflows that they name exist."""
+    from shoal.cli.answer import hint, print_json, say
+    from shoal.words import counted
+    from shoal.workflow_file import read_workflow_files
+
+    documents = read_workflow_files(files)
+    if call.as_json:
+        print_json([{"project": each.project, "name": each.name, "file": each.file} for each in documents])
+        return
+    for each in documents:
+        say(f'Workflow "{each.name}" ({counted(len(each.spec.tasks), "task")}) is well written.')
+    hint(f"Save it: shoal workflow apply {documents[0].file}")
 
 
 async def list_all(call: Call) -> None:
@@ -142,27 +155,28 @@ async def run(
         TaskDependType | None,
         typer.Option(case_sensitive=False, help="With --task: alone, with all before it, or with all after it."),
     ] = None,
-    environment: Annotated[str | None, typer.Option(help="Name of an environment, instead of the tasks' own.")] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="Name of an environment, for the tasks that name none.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Everything happens but the tasks' own work.")] = False,
     project: Project = "default",
 ) -> None:
     """Start a workflow: one row in `command`, which the master of its slot takes."""
     import json
 
-    from dao import commands, definitions
+    from dao import commands
     from dao.commands import NewCommand
-    from model.choices import ReleaseState
     from model.command_moves import CommandType
     from model.errors import Refused
+    from shoal.cli import following
     from shoal.cli.answer import hint, json_fields, print_json, say
-    from shoal.waiting import follow_command
-    from shoal.words import counted, duration, plain
+    from shoal.references import find_startable
 
     values = read_values(param or [])
+    if depend and not task:
+        raise Refused("--depend says what runs beside the tasks of --task; name those too")
     async with call.asking() as ask:
-        head = await definitions.find(ask.connection, name, project)
-        if head.release_state is not ReleaseState.ONLINE:
-            raise Refused(f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it')
+        head = await find_startable(ask.connection, name, project)
         async with ask.database.writing() as connection:
             command = await commands.insert(
                 connection,
@@ -187,22 +201,8 @@ async def run(
             say(f'Workflow "{head.name}" is asked for by command {command}.')
             hint(f"See it: shoal show {head.name}   Why does it not run: shoal why command {command}")
             return
-        sentence = f"shoal: command {command} still waits for a master; `shoal why command {command}` says why\n"
-        late = asyncio.get_running_loop().call_later(LATE_S, sys.stderr.write, sentence)
-        try:
-            end = await follow_command(ask.database, command, started=lambda _fate: late.cancel())
-        finally:
-            late.cancel()
-    if call.as_json:
-        print_json(json_fields({"command_id": command, "run_id": end.run, **asdict(end)}))
-    else:
-        why = f": {plain(end.reason)}" if end.reason else ""
-        say(
-            f"Run {end.run} of {end.workflow}: {end.state}, {counted(end.tasks, 'task')} in {duration(end.took_s)}{why}"
-        )
-        hint(f"See its tasks: shoal show {end.run}")
-    if not end.succeeded:
-        raise typer.Exit(RUN_FAILED)
+        end = await following.follow(ask.database, command)
+    following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
 
 
 def _fields(head: Definition) -> dict[str, object]:

@@ -103,6 +103,8 @@ ALTER TABLE command
                              WHEN upper(priority) = 'HIGHEST' THEN 0 WHEN upper(priority) = 'HIGH' THEN 1
                              WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED;
 CREATE INDEX command_claim ON command (priority_rank, id);
+CREATE INDEX command_calls ON command (workflow_code, workflow_instance_id)
+    WHERE type IN ('RECOVER_SERIAL_WAIT', 'RECOVER_WAITING_THREAD');
 ALTER TABLE error_command
     ADD COLUMN warning_type text,
     ADD COLUMN alert_group text,
@@ -224,7 +226,7 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')))
     EXECUTE FUNCTION refuse_transition();
 CREATE INDEX workflow_instance_in_line ON workflow_instance (workflow_code, id)
-    WHERE state NOT IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP');
+    WHERE (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')) IS NOT TRUE;
 CREATE INDEX workflow_instance_waiting ON workflow_instance (workflow_code) WHERE state IN ('SERIAL_WAIT', 'WAIT_TO_RUN');
 CREATE INDEX workflow_instance_time ON workflow_instance (workflow_code, schedule_time);
 CREATE UNIQUE INDEX workflow_instance_child ON workflow_instance (parent_instance_id, parent_task_code, parent_attempt, child_index)

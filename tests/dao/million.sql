@@ -42,10 +42,29 @@ FROM generate_series(1, 100000) AS i;
 INSERT INTO command (type, workflow_code, priority)
 SELECT 'START_PROCESS', 1001, (ARRAY['HIGHEST', 'HIGH', 'MEDIUM', 'LOW', 'LOWEST'])[1 + (i * 7919::bigint) % 5]
 FROM generate_series(1, 999000) AS i;
+-- Of the runs that are over a tenth is of a serial workflow, in whose line ten wait, and a tenth were children.
 INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy, priority,
-                               worker_group, ended_at)
-SELECT 3000000 + i, 1001, 1, 'SUCCESS', 1 + i % 4, 'CONTINUE', 'MEDIUM', 'default', clock_timestamp()
+                               worker_group, ended_at, execution_type, parent_instance_id, parent_task_code, parent_attempt,
+                               child_index)
+SELECT 3000000 + i, CASE WHEN i % 10 = 0 THEN 2002 ELSE 1001 END, 1, 'SUCCESS', 1 + i % 4, 'CONTINUE', 'MEDIUM',
+       'default', clock_timestamp(), CASE WHEN i % 10 = 0 THEN 'SERIAL_WAIT' ELSE 'PARALLEL' END,
+       CASE WHEN i % 10 = 1 THEN 1000 + i / 1000 END, CASE WHEN i % 10 = 1 THEN 1 END, CASE WHEN i % 10 = 1 THEN 1 END,
+       CASE WHEN i % 10 = 1 THEN i END
 FROM generate_series(1, 1000000) AS i;
+INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy, priority,
+                               worker_group, execution_type)
+SELECT 5000000 + i, 2002, 1, 'SERIAL_WAIT', 0, 'CONTINUE', 'MEDIUM', 'default', 'SERIAL_WAIT'
+FROM generate_series(1, 10) AS i;
+-- The first runs of master 1 have ten children each; those are over.
+INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy, priority,
+                               worker_group, ended_at, parent_instance_id, parent_task_code, parent_attempt, child_index)
+SELECT 6000000 + 100 * i + n, 1001, 1, 'SUCCESS', 2, 'CONTINUE', 'MEDIUM', 'default', clock_timestamp(), 4 * i, 3, 1, n
+FROM generate_series(1, 20) AS i, generate_series(0, 9) AS n;
+-- Their tasks that stand for other workflows, and one that waits for another.
+INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
+                           workflow_priority, task_priority, started_at)
+SELECT 4 * i, 3, 'c', 'SUB_PROCESS', 'RUNNING_EXECUTION', 'default', 'MEDIUM', 'MEDIUM', clock_timestamp()
+FROM generate_series(1, 20) AS i;
 INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
                            workflow_priority, task_priority, worker_id, started_at, ended_at)
 SELECT 1000 + i, 1, 'a', 'FAKE', 'SUCCESS', 'default', 'MEDIUM', 'MEDIUM', 51 + i % 4, clock_timestamp(), clock_timestamp()

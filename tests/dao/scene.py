@@ -87,13 +87,15 @@ class Scene:
             age=age,
         )
 
-    async def instance(self, master: Me, *, priority: Priority = Priority.MEDIUM) -> WorkflowInstanceId:
-        """A running instance of that master."""
+    async def instance(
+        self, master: Me, *, priority: Priority = Priority.MEDIUM, code: int = 1001, **fields: Any
+    ) -> WorkflowInstanceId:
+        """An instance, running and that master's; see `NewInstance` for the fields."""
         self._command += 1
         command = CommandId(self._command)
-        new = NewInstance(command, WorkflowCode(1001), 1, FailureStrategy.CONTINUE, priority, "default", "{}")
+        new = NewInstance(command, WorkflowCode(code), 1, FailureStrategy.CONTINUE, priority, "default", "{}", **fields)
         async with self.writing() as connection:
-            return (await workflow_instances.insert(connection, [new], master.epoch))[command]
+            return (await workflow_instances.insert(connection, [new], master.epoch))[command][0]
 
     async def queue(self, instance: WorkflowInstanceId, *codes: int, master: Me, **fields: Any) -> None:
         """Queue the first attempts of the tasks with these codes; see `new_task` for the fields."""
@@ -119,11 +121,14 @@ def new_task(
     worker_group: str = "default",
     workflow_priority: Priority = Priority.MEDIUM,
     task_priority: Priority = Priority.MEDIUM,
+    type_: str = "FAKE",
+    **fields: Any,
 ) -> NewTask:
-    """A FAKE task to be queued."""
+    """A task to be queued; see `NewTask` for the other fields."""
     return NewTask(
-        *(instance, TaskCode(code), attempt, f"task {code}", "FAKE", write_ahead, worker_group),
+        *(instance, TaskCode(code), attempt, f"task {code}", type_, write_ahead, worker_group),
         *(workflow_priority, task_priority, "{}", "{}"),
+        **fields,
     )
 
 

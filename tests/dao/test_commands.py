@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import text
 
 from dao import commands
-from dao.commands import Outcome
+from dao.commands import NewCommand, Outcome
 from dao.errors import BadData
-from model.choices import FailureStrategy, Priority
+from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
+from model.command_moves import CommandType
 from model.commands import CommandRow
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.nodes import Slot
@@ -31,7 +32,7 @@ def ids(rows: list[CommandRow]) -> list[CommandId]:
 async def test_two_lines_of_sql_and_the_function_ask_for_the_same(scene: Scene) -> None:
     await scene.sql("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 1001)")
     async with scene.writing() as connection:
-        await commands.insert(connection, WorkflowCode(1001))
+        await commands.insert(connection, NewCommand(CommandType.START_PROCESS, WorkflowCode(1001)))
     by_hand, by_function = await taken(scene)
     for name in ("type", "workflow_code", "workflow_version", "params", "priority", "worker_group", "created_by"):
         assert getattr(by_hand, name) == getattr(by_function, name)
@@ -41,18 +42,47 @@ async def test_a_start_keeps_all_that_it_was_given(scene: Scene) -> None:
     async with scene.writing() as connection:
         id_ = await commands.insert(
             connection,
-            WorkflowCode(1001),
-            version=3,
-            params='{"day": "2026-01-31"}',
-            priority=Priority.HIGH,
-            failure_strategy=FailureStrategy.END,
-            worker_group="gpu",
-            created_by="anna",
+            NewCommand(
+                CommandType.START_PROCESS,
+                WorkflowCode(1001),
+                workflow_version=3,
+                params='{"day": "2026-01-31"}',
+                priority=Priority.HIGH,
+                failure_strategy=FailureStrategy.END,
+                worker_group="gpu",
+                warning_type=WarningType.ALL,
+                alert_group="ops",
+                environment="etl",
+                dry_run=True,
+                task_depend_type=TaskDependType.TASK_PRE,
+                start_tasks="a,b",
+                schedule_time=datetime(2026, 3, 29, 1, tzinfo=UTC),
+                time_zone="Europe/Berlin",
+                created_by="anna",
+            ),
         )
     [row] = await taken(scene)
     assert (row.id, row.type, row.workflow_code, row.workflow_version) == (id_, "START_PROCESS", "1001", "3")
     assert (row.params, row.priority, row.failure_strategy) == ('{"day": "2026-01-31"}', "HIGH", "END")
-    assert (row.worker_group, row.created_by) == ("gpu", "anna")
+    assert (row.worker_group, row.created_by, row.dry_run, row.environment) == ("gpu", "anna", "true", "etl")
+    assert (row.warning_type, row.alert_group, row.task_depend_type) == ("ALL", "ops", "TASK_PRE")
+    assert (row.start_tasks, row.schedule_time, row.time_zone) == ("a,b", "2026-03-29 01:00:00+00", "Europe/Berlin")
+
+
+async def test_a_change_of_a_run_names_the_run(scene: Scene) -> None:
+    async with scene.writing() as connection:
+        await commands.insert_many(
+            connection,
+            [
+                NewCommand(CommandType.PAUSE, workflow_instance_id=WorkflowInstanceId(42)),
+                NewCommand(CommandType.STOP, workflow_instance_id=WorkflowInstanceId(43)),
+            ],
+        )
+    rows = await taken(scene)
+    assert [(row.type, row.workflow_instance_id, row.workflow_code) for row in rows] == [
+        ("PAUSE", "42", None),
+        ("STOP", "43", None),
+    ]
 
 
 async def test_a_claim_takes_its_slot_and_leaves_the_others(scene: Scene) -> None:

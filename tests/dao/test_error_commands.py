@@ -56,6 +56,24 @@ async def test_a_retry_asks_anew_for_the_same_and_takes_the_error_away(scene: Sc
             await error_commands.retry_error_command(connection, id_)
 
 
+async def test_a_retry_keeps_every_column_that_says_what_is_asked(scene: Scene) -> None:
+    values = (
+        "'COMPLEMENT_DATA', 'ALL', 'night', 'prod', true, 'TASK_PRE', '[\"a\"]', '2026-01-31 05:00:00+00', "
+        "'Europe/Berlin', 7, '1/2/3/4'"
+    )
+    columns = (
+        "type, warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks, schedule_time, "
+        "time_zone, schedule_id, parent"
+    )
+    [id_] = await refused(scene, f"INSERT INTO command ({columns}) VALUES ({values})")
+    async with scene.writing() as connection:
+        await error_commands.retry_error_command(connection, id_)
+    assert await scene.sql(f"SELECT count(*) FROM command WHERE ({columns}) = ({values})") == [1]
+    mine = "SELECT column_name FROM information_schema.columns WHERE table_name = "
+    kept = set(await scene.sql(f"{mine}'error_command'")) - {"command_id", "reason", "master_id", "refused_at"}
+    assert set(await scene.sql(f"{mine}'command'")) - {"id", "priority_rank"} == kept
+
+
 async def test_a_hand_over_that_is_under_way_is_not_asked_for_twice(scene: Scene) -> None:
     recover = "INSERT INTO command (type, workflow_instance_id) VALUES ('RECOVER_TOLERANCE_FAULT_PROCESS', 5)"
     [id_] = await refused(scene, recover)

@@ -19,12 +19,27 @@ import pytest_asyncio
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import commands, nodes, schedules, task_claims, task_events, task_instances, workflow_instances
+from dao import (
+    children,
+    commands,
+    ends,
+    instance_moves,
+    nodes,
+    schedules,
+    serial_line,
+    task_claims,
+    task_events,
+    task_instances,
+    workflow_instances,
+)
 from dao.database import Database
+from dao.instance_moves import Revival
 from dao.schedules import Fire
 from dao.task_claims import Report
+from dao.task_instances import MasterTaskEnd
 from dao.workflow_instances import InstanceEnd
-from model.ids import Epoch, ScheduleId, TaskInstanceId, WorkflowInstanceId
+from model.ids import Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.instances import Parent
 from model.nodes import Slot
 from model.schedules import ScheduleRow
 from model.states import TaskState, WorkflowState
@@ -37,6 +52,10 @@ BIG = {"command", "schedule", "task_instance", "workflow_instance"}
 LIVING_MASTER, LIVING_WORKER, DEAD_WORKER = Epoch(1), Epoch(51), Epoch(53)
 RUNNING = [WorkflowInstanceId(id_) for id_ in range(4, 1001, 4)]
 """The unfinished instances of the living master."""
+ABOVE = RUNNING[:20]
+"""Those of them that have children."""
+OVER = range(2_001, 2_021)
+"""Instances that have ended, some of a serial workflow, some under another."""
 
 FIRES = [
     Fire(
@@ -82,7 +101,62 @@ HOT = {
         {"workflow_instance_pkey"},
         len(RUNNING),
     ),
-    "kill": Hot(lambda c: task_instances.kill(c, RUNNING[:5], LIVING_MASTER), set(), 2_100),
+    "halt": Hot(
+        lambda c: task_instances.halt(c, dict.fromkeys(RUNNING[:5], (TaskState.KILL, "x")), (), LIVING_MASTER),
+        {"task_instance_attempt"},
+        100,
+    ),
+    # Of some tasks or of all that run, which are few beside those that are over: either way is right.
+    "ask kill": Hot(lambda c: task_instances.ask_kill(c, RUNNING[:5], LIVING_MASTER), set(), 2_100),
+    "end in master": Hot(
+        lambda c: task_instances.end_in_master(
+            c, [MasterTaskEnd(each, TaskCode(3), 1, TaskState.SUCCESS, "", None) for each in ABOVE], LIVING_MASTER
+        ),
+        set(),
+        4 * len(ABOVE),
+    ),
+    "invalidate": Hot(
+        lambda c: task_instances.invalidate(c, [(each, TaskCode(1)) for each in RUNNING[:5]]),
+        {"task_instance_attempt"},
+        20,
+    ),
+    "serial line": Hot(lambda c: serial_line.lock(c, [WorkflowCode(2002)]), {"workflow_instance_in_line"}, 10),
+    "look for who waits": Hot(serial_line.anyone_waits, {"workflow_instance_waiting"}, 10),
+    "call the forgotten": Hot(
+        serial_line.call_forgotten, {"workflow_instance_waiting", "workflow_instance_in_line", "command_calls"}, 1_100
+    ),
+    "hold runs": Hot(lambda c: instance_moves.lock(c, RUNNING[:5]), {"workflow_instance_pkey"}, 5),
+    "ask for a halt": Hot(
+        lambda c: instance_moves.ask_halt(c, dict.fromkeys(RUNNING[:5], WorkflowState.READY_STOP)),
+        {"workflow_instance_pkey"},
+        5,
+    ),
+    "revive": Hot(
+        lambda c: instance_moves.revive(c, [Revival(WorkflowInstanceId(each)) for each in OVER], LIVING_MASTER),
+        {"workflow_instance_pkey"},
+        len(OVER),
+    ),
+    "who is above": Hot(lambda c: children.above(c, ABOVE), {"workflow_instance_pkey"}, 4 * len(ABOVE)),
+    "children of": Hot(lambda c: children.of(c, ABOVE), {"workflow_instance_child"}, 10 * len(ABOVE)),
+    "existing children": Hot(
+        lambda c: children.existing(c, [Parent(each, TaskCode(3), 1, 7) for each in ABOVE]),
+        {"workflow_instance_child"},
+        len(ABOVE),
+    ),
+    "halt children": Hot(lambda c: children.halt(c, dict.fromkeys(ABOVE, TaskState.KILL)), set(), 2_100),
+    "resume children": Hot(
+        lambda c: children.resume(c, [(Parent(each, TaskCode(3), 1, 7), 2) for each in ABOVE]),
+        {"workflow_instance_child"},
+        len(ABOVE),
+    ),
+    "tell who is above": Hot(
+        lambda c: children.tell(c, [(Parent(each, TaskCode(3), 1, 7), WorkflowState.FAILURE) for each in ABOVE]),
+        {"workflow_instance_pkey"},
+        len(ABOVE),
+    ),
+    "tell who waits for an end": Hot(
+        lambda c: ends.tell(c, [WorkflowInstanceId(each) for each in OVER]), {"workflow_instance_pkey"}, 5 * len(OVER)
+    ),
     "latest attempts": Hot(
         lambda c: task_instances.latest_attempts(c, RUNNING), {"task_instance_attempt"}, len(RUNNING)
     ),

@@ -8,20 +8,36 @@ import sys
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
+from shutil import copyfile, copytree
 
 import pytest
 
 from dao import schema
 from dao.database import SESSION_SETTINGS, Database
 from dao.errors import BadData
-from model.choices import FailureStrategy, Priority, ReleaseState
+from model.choices import (
+    ExecutionType,
+    FailureStrategy,
+    Flag,
+    Misfire,
+    Priority,
+    ReleaseState,
+    TimeoutStrategy,
+    WarningType,
+)
 from model.errors import Refused, Unavailable
 from model.nodes import NodeKind, NodeState
-from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
+from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 from model.transition_sql import transition_trigger
+from tests.dao.catalog import catalog
 from tests.dao.scene import Scene
 
+OLDEST = Path(__file__).parent / "schema_1.sql"
 SQL = Path(schema.__file__).parent.parent / "sql"
+
+NOW = schema.read_scripts().version
+NEXT = NOW + 1
+"""The number of an upgrade that there is not yet."""
 
 State = WorkflowState | TaskState
 
@@ -29,8 +45,16 @@ State = WorkflowState | TaskState
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Our scripts, to which a test may add upgrades."""
+    copytree(SQL / "upgrades", tmp_path / "upgrades")
+    copyfile(SQL / "schema.sql", tmp_path / "schema.sql")
+    return tmp_path
+
+
+@pytest.fixture
+def oldest(tmp_path: Path) -> Path:
+    """The scripts as they were first released: `schema_1.sql` is the whole schema of then."""
     (tmp_path / "upgrades").mkdir()
-    (tmp_path / "schema.sql").write_text((SQL / "schema.sql").read_text())
+    copyfile(OLDEST, tmp_path / "schema.sql")
     return tmp_path
 
 
@@ -89,33 +113,67 @@ def test_the_number_in_the_whole_schema_is_that_of_the_last_upgrade() -> None:
 # ------------------------------------------------------------------------------------------- brought up to date
 
 
+async def test_an_old_database_brought_up_to_date_is_the_same_as_a_new_one(
+    empty_database: Database, database: Database, oldest: Path
+) -> None:
+    old, new = Scene(empty_database), Scene(database)
+    await schema.init(empty_database, oldest)
+    assert not await old.sql("SELECT FROM pg_tables WHERE tablename = 'task_cache'"), "it is an old one"
+    assert (await schema.upgrade(empty_database)).version == NOW
+    upgraded, made = await catalog(old), await catalog(new)
+    for part, wanted in made.items():
+        assert upgraded[part] == wanted, part
+
+
+async def test_an_upgrade_keeps_what_stands_in_an_old_database(empty_database: Database, oldest: Path) -> None:
+    old = Scene(empty_database)
+    await schema.init(empty_database, oldest)
+    await old.sql("INSERT INTO command (type, workflow_code, priority) VALUES ('START_PROCESS', 1001, 'low')")
+    await old.sql(
+        "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
+        "failure_strategy, priority, worker_group) VALUES (1, 1, 1, 'RUNNING_EXECUTION', 1, 'END', 'LOW', 'g')"
+    )
+    await old.sql(
+        "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
+        "workflow_priority, task_priority) VALUES (1, 1, 'a', 'FAKE', 'QUEUED', 'g', 'LOW', 'LOW')"
+    )
+    await schema.upgrade(empty_database)
+    assert await old.sql("SELECT type, workflow_code, priority_rank, dry_run FROM command") == [
+        ("START_PROCESS", 1001, 3, False)
+    ]
+    assert await old.sql("SELECT state, execution_type, run_times, time_zone FROM workflow_instance") == [
+        ("RUNNING_EXECUTION", "PARALLEL", 1, "UTC")
+    ]
+    assert await old.sql("SELECT state, flag, dry_run FROM task_instance") == [("QUEUED", "YES", False)]
+
+
 async def test_upgrades_run_in_order_and_once(empty_database: Database, folder: Path) -> None:
     await schema.init(empty_database, folder)
-    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a int); INSERT INTO note VALUES (1);")
-    an_upgrade(folder, 3, "add_more", "INSERT INTO note SELECT 2 WHERE EXISTS (SELECT FROM note WHERE a = 1);")
+    an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a int); INSERT INTO note VALUES (1);")
+    an_upgrade(folder, NEXT + 1, "add_more", "INSERT INTO note SELECT 2 WHERE EXISTS (SELECT FROM note WHERE a = 1);")
     first = await schema.upgrade(empty_database, folder)
     second = await schema.upgrade(empty_database, folder)
-    assert (first.version, first.ran, second.ran) == (3, ("add_note", "add_more"), ())
+    assert (first.version, first.ran, second.ran) == (NEXT + 1, ("add_note", "add_more"), ())
     assert await Scene(empty_database).sql("SELECT a FROM note ORDER BY a") == [1, 2]
     await schema.check(empty_database, folder)
 
 
 async def test_a_script_that_fails_leaves_nothing_of_itself(empty_database: Database, folder: Path) -> None:
     await schema.init(empty_database, folder)
-    an_upgrade(folder, 2, "good", "CREATE TABLE good (a int);")
-    an_upgrade(folder, 3, "broken", "CREATE TABLE half (a int); SELECT 1 / 0;")
+    an_upgrade(folder, NEXT, "good", "CREATE TABLE good (a int);")
+    an_upgrade(folder, NEXT + 1, "broken", "CREATE TABLE half (a int); SELECT 1 / 0;")
     with pytest.raises(Refused, match=r"does not take broken\.sql, which was undone: division by zero"):
         await schema.upgrade(empty_database, folder)
     scene = Scene(empty_database)
     assert await scene.sql("SELECT to_regclass('good') IS NOT NULL, to_regclass('half') IS NOT NULL") == [(True, False)]
-    assert await scene.sql("SELECT max(version) FROM schema_version") == [2]
+    assert await scene.sql("SELECT max(version) FROM schema_version") == [NEXT]
 
 
 async def test_a_script_may_take_longer_than_our_statements(
     empty_database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await schema.init(empty_database, folder)
-    an_upgrade(folder, 2, "slow", "SELECT pg_sleep(0.5);")
+    an_upgrade(folder, NEXT, "slow", "SELECT pg_sleep(0.5);")
     monkeypatch.setattr("dao.database.SESSION_SETTINGS", {**SESSION_SETTINGS, "statement_timeout": "100ms"})
     hasty = Database(empty_database.url, application_name="hasty")
     try:
@@ -128,15 +186,15 @@ async def test_a_script_may_take_longer_than_our_statements(
 
 async def test_a_script_that_was_changed_after_it_ran_is_said(empty_database: Database, folder: Path) -> None:
     await schema.init(empty_database, folder)
-    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a int);")
+    an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a int);")
     await schema.upgrade(empty_database, folder)
-    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a bigint);")
+    an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a bigint);")
     assert (await schema.upgrade(empty_database, folder)).changed == ("add_note",)
 
 
 def test_a_gap_in_the_numbers_of_the_upgrades_is_refused(folder: Path) -> None:
-    an_upgrade(folder, 3, "too_far", "")
-    with pytest.raises(ValueError, match="must be named 0002_what_it_does"):
+    an_upgrade(folder, NEXT + 1, "too_far", "")
+    with pytest.raises(ValueError, match=f"must be named {NEXT:04}_what_it_does"):
         schema.read_scripts(folder)
 
 
@@ -151,8 +209,8 @@ async def test_a_missing_schema_is_told_with_its_cure(empty_database: Database) 
 
 
 async def test_an_older_schema_is_told_with_its_cure(database: Database, folder: Path) -> None:
-    an_upgrade(folder, 2, "add_note", "CREATE TABLE note (a int);")
-    with pytest.raises(Refused, match="has schema version 1, this program needs 2; run `shoal db upgrade`"):
+    an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a int);")
+    with pytest.raises(Refused, match=f"has schema version {NOW}, this program needs {NEXT}; run `shoal db upgrade`"):
         await schema.check(database, folder)
 
 
@@ -162,7 +220,7 @@ async def test_an_older_schema_is_told_with_its_cure(database: Database, folder:
 async def test_a_newer_schema_is_told_with_its_cure(database: Database, program: str, cure: str) -> None:
     await Scene(database).sql(f"INSERT INTO schema_version (version, name, program) VALUES (99, 'future', {program})")
     for ask in (schema.check, schema.upgrade):
-        with pytest.raises(Refused, match=f"has schema version 99, this program knows only 1; {cure}"):
+        with pytest.raises(Refused, match=f"has schema version 99, this program knows only {NOW}; {cure}"):
             await ask(database)
 
 
@@ -174,7 +232,13 @@ async def test_a_newer_schema_is_told_with_its_cure(database: Database, program:
     [
         ("workflow_instance", "state", WorkflowState),
         ("workflow_instance", "failure_strategy", FailureStrategy),
+        ("workflow_instance", "execution_type", ExecutionType),
+        ("workflow_instance", "warning_type", WarningType),
         ("task_instance", "state", TaskState),
+        ("task_instance", "flag", Flag),
+        ("task_instance", "wait_reason", WaitReason),
+        ("task_instance", "timeout_strategy", TimeoutStrategy),
+        ("schedule", "misfire", Misfire),
         ("node", "state", NodeState),
         ("node", "kind", NodeKind),
         ("workflow_definition", "release_state", ReleaseState),

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 
 import pytest
 
-from dao import task_claims, task_instances
+from dao import task_claims, task_events, task_instances
 from dao.errors import BadData
 from dao.nodes import Me
 from dao.workflow_instances import OwnershipLost
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
-from model.states import TaskState
+from model.states import TaskState, WaitReason
 from tests.dao.scene import Scene, new_task
 
 
-async def kill(scene: Scene, *instances: WorkflowInstanceId, master: Me) -> list[TaskEnd]:
+async def halt(
+    scene: Scene,
+    *instances: WorkflowInstanceId,
+    master: Me,
+    state: TaskState = TaskState.KILL,
+    given_up: Collection[WorkflowInstanceId] = (),
+) -> list[TaskEnd]:
     async with scene.writing() as connection:
-        return await task_instances.kill(connection, instances, master.epoch)
+        halts = dict.fromkeys(instances, (state, "so it was asked"))
+        return await task_instances.halt(connection, halts, given_up, master.epoch)
+
+
+async def kill(scene: Scene, *instances: WorkflowInstanceId, master: Me) -> list[TaskEnd]:
+    """As a master kills: what waits ends, what runs is asked for."""
+    async with scene.writing() as connection:
+        halts = dict.fromkeys(instances, (TaskState.KILL, "so it was asked"))
+        ends = await task_instances.halt(connection, halts, (), master.epoch)
+        await task_instances.ask_kill(connection, instances, master.epoch)
+    return ends
 
 
 async def mark_lost(scene: Scene, limit: int = 100) -> int:
@@ -65,6 +82,49 @@ async def test_a_kill_ends_what_is_queued_and_asks_for_what_runs(scene: Scene) -
     assert await kill(scene, instance, master=master) == []
 
 
+async def test_a_pause_holds_back_what_has_not_begun_and_lets_the_rest_come_to_its_end(scene: Scene) -> None:
+    """DEPENDENT only waits, in its master; a task that stands for other workflows ends when they have paused."""
+    master, worker = await scene.master(), await scene.worker()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 1, master=master)
+    await scene.claim(worker)
+    await scene.queue(instance, 2, master=master)
+    await scene.queue(instance, 3, wait_reason=WaitReason.DELAY, wait_minutes=5, master=master)
+    await scene.queue(instance, 4, state=TaskState.RUNNING_EXECUTION, type_="DEPENDENT", master=master)
+    await scene.queue(instance, 5, state=TaskState.RUNNING_EXECUTION, type_="SUB_PROCESS", master=master)
+    ends = await halt(scene, instance, master=master, state=TaskState.PAUSE)
+    assert {end.code for end in ends} == {2, 3, 4}
+    assert {end.state for end in ends} == {TaskState.PAUSE}
+    running = "RUNNING_EXECUTION"
+    assert await scene.states() == {1: running, 2: "PAUSE", 3: "PAUSE", 4: "PAUSE", 5: running}
+    assert await scene.sql("SELECT count(*) FROM task_instance WHERE kill_requested") == [0]
+    assert await scene.sql("SELECT DISTINCT reason FROM task_instance WHERE state = 'PAUSE'") == ["so it was asked"]
+
+
+async def test_a_kill_asks_no_worker_for_what_lives_in_the_master(scene: Scene) -> None:
+    master = await scene.master()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 1, state=TaskState.RUNNING_EXECUTION, type_="SUB_PROCESS", master=master)
+    assert await kill(scene, instance, master=master) == []
+    assert await scene.sql("SELECT state, kill_requested FROM task_instance") == [("RUNNING_EXECUTION", False)]
+
+
+async def test_an_instance_that_is_given_up_leaves_nothing_in_its_master(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    given_up, other = await scene.instance(master), await scene.instance(master)
+    for instance in (given_up, other):
+        await scene.queue(instance, 1, state=TaskState.RUNNING_EXECUTION, type_="SUB_PROCESS", master=master)
+    await scene.queue(given_up, 2, master=master)
+    await scene.claim(worker)
+    ends = await halt(scene, given_up, other, master=master, given_up=[given_up])
+    assert ends == [TaskEnd(given_up, TaskCode(1), 1, TaskState.KILL)]
+    assert await scene.sql("SELECT state FROM task_instance ORDER BY workflow_instance_id, task_code") == [
+        "KILL",
+        "RUNNING_EXECUTION",
+        "RUNNING_EXECUTION",
+    ]
+
+
 async def test_a_master_kills_only_what_is_its_own(scene: Scene) -> None:
     master, other, worker = await scene.master(), await scene.master(), await scene.worker()
     instance = await scene.instance(master)
@@ -106,6 +166,94 @@ async def test_the_latest_attempt_of_each_task_is_read(scene: Scene) -> None:
         second: [TaskAttempt(TaskCode(5), 1, TaskState.QUEUED)],
         empty: [],
     }
+
+
+async def test_attempts_are_read_in_the_order_in_which_they_ended_with_all_that_they_gave(scene: Scene) -> None:
+    master = await scene.master()
+    instance = await scene.instance(master)
+    success = {"state": TaskState.SUCCESS, "type_": "SWITCH"}
+    await scene.queue(instance, 4, master=master)
+    await scene.queue(instance, 2, branch="[4, 7]", outputs='{"a": "1"}', master=master, **success)
+    await scene.queue(instance, 1, master=master, **success)
+    await scene.queue(instance, 3, retries=2, state=TaskState.FAILURE, reason="x", master=master)
+    async with scene.writing() as connection:
+        await task_instances.invalidate(connection, [(instance, TaskCode(1)), (instance, TaskCode(9))])
+        found = await task_instances.latest_attempts(connection, [instance])
+    assert found[instance] == [
+        TaskAttempt(TaskCode(2), 1, TaskState.SUCCESS, 0, True, '{"a": "1"}', frozenset({TaskCode(4), TaskCode(7)})),
+        TaskAttempt(TaskCode(1), 1, TaskState.SUCCESS, 0, False),
+        TaskAttempt(TaskCode(3), 1, TaskState.FAILURE, 2),
+        TaskAttempt(TaskCode(4), 1, TaskState.QUEUED),
+    ]
+
+
+async def test_a_task_that_is_to_run_again_leaves_all_its_attempts_behind(scene: Scene) -> None:
+    master = await scene.master()
+    instance, other = await scene.instance(master), await scene.instance(master)
+    for attempt in (1, 2):
+        await scene.queue(instance, 1, 2, attempt=attempt, master=master)
+    await scene.queue(other, 1, master=master)
+    async with scene.writing() as connection:
+        await task_instances.invalidate(connection, [(instance, TaskCode(1))])
+    assert await scene.sql("SELECT workflow_instance_id, task_code FROM task_instance WHERE flag = 'NO'") == [
+        (instance, 1),
+        (instance, 1),
+    ]
+
+
+# ------------------------------------------------------------------------------------------- a known result
+
+
+async def test_a_task_with_a_known_result_is_over_at_once_and_told_like_any_other(scene: Scene) -> None:
+    master = await scene.master()
+    instance = await scene.instance(master)
+    await scene.sql("INSERT INTO task_cache (key, outputs) VALUES ('known', '{\"rows\": \"7\"}'), ('empty', NULL)")
+    delayed = {"wait_reason": WaitReason.DELAY, "wait_minutes": 5}
+    async with scene.writing() as connection:
+        known = await task_instances.queue(
+            connection,
+            [
+                new_task(instance, 1, cache_key="known"),
+                new_task(instance, 2, cache_key="empty"),
+                new_task(instance, 3, cache_key="known", **delayed),
+                new_task(instance, 4, cache_key="unknown"),
+                new_task(instance, 5),
+            ],
+            master.epoch,
+        )
+    assert known == 3
+    assert await scene.states() == {1: "SUCCESS", 2: "SUCCESS", 3: "SUCCESS", 4: "QUEUED", 5: "QUEUED"}
+    why = "the outputs of an earlier success were used"
+    assert await scene.sql(
+        "SELECT outputs, reason, started_at IS NOT NULL, wait_reason, worker_id FROM task_instance "
+        "WHERE task_code < 4 ORDER BY task_code"
+    ) == [(outputs, why, True, None, None) for outputs in ('{"rows": "7"}', None, '{"rows": "7"}')]
+    async with scene.writing() as connection:
+        told = await task_events.consume(connection, master.epoch, 10)
+    assert sorted(told, key=lambda end: end.code if isinstance(end, TaskEnd) else 0) == [
+        TaskEnd(instance, TaskCode(code), 1, TaskState.SUCCESS, outputs)
+        for code, outputs in [(1, '{"rows": "7"}'), (2, None), (3, '{"rows": "7"}')]
+    ]
+    assert await claimed(scene) == {4, 5}
+
+
+async def claimed(scene: Scene) -> set[int]:
+    return {task.code for task in await scene.claim(await scene.worker())}
+
+
+async def test_an_attempt_that_is_only_recorded_is_told_to_nobody(scene: Scene) -> None:
+    master = await scene.master()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 1, state=TaskState.SUCCESS, type_="SWITCH", master=master)
+    await scene.queue(instance, 2, state=TaskState.PAUSE, master=master)
+    await scene.queue(instance, 3, state=TaskState.RUNNING_EXECUTION, type_="DEPENDENT", master=master)
+    assert await scene.sql("SELECT started_at IS NOT NULL, ended_at IS NOT NULL FROM task_instance ORDER BY id") == [
+        (True, True),
+        (True, True),
+        (True, False),
+    ]
+    assert await scene.sql("SELECT count(*) FROM task_event") == [0]
+    assert await claimed(scene) == set()
 
 
 async def test_what_a_lost_worker_ran_is_marked_once_and_told(scene: Scene) -> None:

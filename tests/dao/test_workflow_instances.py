@@ -45,7 +45,8 @@ async def test_a_new_run_is_its_masters_and_stands_there_as_it_was_asked_for(sce
         for n in (70, 80)
     ]
     async with scene.writing() as connection:
-        ids = await workflow_instances.insert(connection, new, master.epoch)
+        made = await workflow_instances.insert(connection, new, master.epoch)
+        ids = {command: id_ for command, (id_, _) in made.items()}
         assert await workflow_instances.owned(connection, master.epoch) == set(ids.values())
         [found] = await workflow_instances.read_owned(connection, [ids[CommandId(80)]], master.epoch)
     assert list(ids) == [70, 80]

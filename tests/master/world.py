@@ -1,224 +1,465 @@
-"""Tables, workers and a master that dies, reduced to what a runnable can notice.
+"""Tables, workers, children, people and a master that dies, reduced to what a runnable can notice.
 
-It keeps the rows, lets attempts end, hands events over late, twice and in any order, and throws the runnable away as a
-failover does. Every effect is checked as it is written: the rules stand in `_queue`, `_kill` and `_finish`.
+It keeps the rows, lets attempts and children end, pauses, stops and revives the instance, hands events over late, twice
+and in any order, and throws the runnable away as a failover does. Every effect is checked as it is written, against
+`reference.py`: the rules stand in `_begin`, `_again`, `_halt` and `_finish`.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from random import Random
-from typing import Any
 
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
-
-from master.events import Adopted, Effect, Event, Finish, KillTasks, QueueTask, Started, TaskFinished, Wait
+from master import events
+from master.events import (
+    Adopted,
+    ChildFinished,
+    Effect,
+    Event,
+    Finish,
+    HaltAsked,
+    QueueTask,
+    RecordTask,
+    Started,
+    TaskFinished,
+    Wait,
+)
 from master.plan import Plan
+from master.revival import revival
 from master.runnable import WorkflowRunnable as Runnable
-from model.choices import FailureStrategy, OnWorkerLoss, Priority
-from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
+from model.choices import FailureStrategy, TaskDependType
+from model.command_moves import COMMAND_MOVES, REVIVING, CommandType
+from model.commands import Move
+from model.errors import Refused
+from model.ids import CommandId, TaskCode
 from model.instances import TaskAttempt, WorkflowInstance
+from model.logic import conditions, switch
+from model.logic.conditions import ConditionsParams
+from model.logic.dependent import DependentParams
+from model.logic.dynamic import DynamicParams, tuples
+from model.logic.sub_process import SubProcessParams
+from model.logic.switch import SwitchParams
+from model.parameters import replace_references
+from model.states import WORKFLOW_TRANSITIONS, WaitReason
 from model.states import TaskState as T
-from model.states import WaitReason, WorkflowState
-from model.workflow import WorkflowSpec
+from model.states import WorkflowState as W
+from tests.master.family import Family
+from tests.master.plans import an_instance
+from tests.master.reference import FAILED, SUCCEEDED, Given, Reference, Row
+from tests.master.reference import Standing as S
 
 LOSSES_MAX = 3
-
-
-def a_plan(
-    after: dict[str, list[str]], fails_on_loss: set[str] | None = None, fields: dict[str, dict[str, Any]] | None = None
-) -> Plan:
-    """Task -> the tasks that it waits for; `fields` are further ones of some tasks."""
-    tasks = [
-        {"name": name, "type": "FAKE", "after": befores}
-        | ({"on_worker_loss": OnWorkerLoss.FAIL} if name in (fails_on_loss or ()) else {})
-        | (fields or {}).get(name, {})
-        for name, befores in after.items()
-    ]
-    return Plan.of(WorkflowCode(1), 1, WorkflowSpec.parse({"tasks": tasks}))
-
-
-def a_runnable(plan: Plan, strategy: FailureStrategy = FailureStrategy.CONTINUE) -> Runnable:
-    id_, code = WorkflowInstanceId(1), plan.workflow_code
-    return Runnable(WorkflowInstance(id_, code, plan.version, strategy, Priority.MEDIUM, "default", "{}"), plan)
-
-
-@st.composite
-def plans(draw: DrawFn, size_max: int = 60) -> Plan:
-    """Any directed acyclic graph, its tasks written down in any order."""
-    names = [f"t{number}" for number in range(draw(st.integers(1, size_max)))]
-    random = draw(st.randoms(use_true_random=False))
-    width = random.choice([1, 2, 4])
-    after = {
-        name: random.sample(names[:place], random.randint(0, min(place, width))) for place, name in enumerate(names)
-    }
-    random.shuffle(names)
-    lives = {
-        name: {"retry_times": random.choice([0, 0, 1, 3]), "retry_interval": random.choice([0, 1.5]), "delay_time": 2}
-        for name in names
-        if random.random() < 0.4
-    }
-    return a_plan({name: after[name] for name in names}, {name for name in names if random.random() < 0.3}, lives)
+STEPS_MAX = 50_000
+BASE = {"g": "global", "s": "startup", "k": "1"}
+STARTUP = frozenset({"s"})
 
 
 class World:
-    """One workflow instance from its start to its end."""
+    """One workflow instance from its start to its end, and on if somebody revives it."""
 
-    def __init__(self, plan: Plan, strategy: FailureStrategy, random: Random, failing: float) -> None:
-        self.plan, self.strategy, self._random, self._failing = plan, strategy, random, failing
-        self.rows: dict[TaskCode, list[T]] = {}
+    def __init__(
+        self, plan: Plan, strategy: FailureStrategy, random: Random, failing: float, *, disturbed: bool = True
+    ) -> None:
+        self.plan, self._strategy, self._random, self._failing = plan, strategy, random, failing
+        self.rows: dict[TaskCode, list[Row]] = {}
+        self.family = Family(plan, self.rows, random)
+        self.state, self.requested, self.scope = W.RUNNING_EXECUTION, None, self._any_scope() if disturbed else None
+        self._first_scope = self.scope
         self.end: Finish | None = None
-        self.kill_asked = False
-        self.lives: list[list[tuple[Event, list[Effect]]]] = []
-        self._pending: list[TaskFinished] = []
-        self._heard: list[TaskFinished] = []
-        self._before = {
-            code: {each for each, after in plan.graph.successors.items() if code in after} for code in plan.tasks
-        }
-        self._runnable = self._new_runnable()
-        self._write(self._tell(Started()))
+        self.ending = False
+        self.revivals = 0
+        self.lives: list[tuple[WorkflowInstance, list[tuple[Event, list[Effect]]]]] = []
+        self._instance = replace(
+            an_instance(plan, strategy, json.dumps(BASE)), startup_names=json.dumps(sorted(STARTUP))
+        )
+        self._clock = 0
+        self._pending: list[Event] = []
+        self._heard: list[Event] = []
+        self._halts: W | None = None
+        self._new_life()
+        self._transact(Started())
+
+    # ------------------------------------------------------------------------------------------ what happens
 
     def step(self) -> None:
-        """Something happens."""
-        self._random.choices(
-            [self._work, self._deliver, self._repeat, self._fail_over, self._roll_back], [8, 8, 2, 1, 1]
-        )[0]()
+        happens = {
+            self._work: 16,
+            self._deliver: 14,
+            self._deliver_many: 2,
+            self._repeat: 3,
+            self._take_over: 0.7,
+            self._read_again: 0.7,
+            self._roll_back: 0.7,
+            self._ask_pause: 0.25,
+            self._ask_stop: 0.15,
+            self._revive: 0.4,
+        }
+        self._random.choices(list(happens), list(happens.values()))[0]()
 
     def settle(self) -> None:
         """No more faults: what remains comes to its end, or it never would."""
-        while self.end is None:
-            assert self._pending or self._in_flight(), "nothing runs, nothing is to be told, and it has not ended"
+        for _ in range(STEPS_MAX):
+            if self.end is not None:
+                return
+            assert self._pending or self._busy() or self.family.busy(), "nothing is to happen, and it has not ended"
             self._work()
             self._deliver()
+        raise AssertionError("it does not end")
 
     def _work(self) -> None:
-        if not (running := self._in_flight()):
+        rows, children = self._busy(), self.family.busy()
+        if not rows and not children:
             return
-        code = self._random.choice(running)
-        states = self.rows[code]
-        if states[-1] is T.DELAY_EXECUTION:
-            states[-1] = T.QUEUED
-            return
-        if states[-1] is T.QUEUED:
-            states[-1] = T.RUNNING_EXECUTION
-            return
-        ends = [T.SUCCESS]
-        if self._random.random() < self._failing:
-            ends = (
-                [T.FAILURE, T.KILL] if len(states) > LOSSES_MAX else [T.FAILURE, T.KILL, *[T.NEED_FAULT_TOLERANCE] * 4]
-            )
-        states[-1] = T.KILL if self.kill_asked and self._random.random() < 0.8 else self._random.choice(ends)
-        self._pending.append(TaskFinished(code, len(states), states[-1]))
+        place = self._random.randrange(len(rows) + len(children))
+        if place < len(rows):
+            self._work_on(rows[place])
+        elif event := self.family.work(children[place - len(rows)], self.requested or self.state, self._failing):
+            self._pending.append(event)
+
+    def _work_on(self, code: TaskCode) -> None:
+        row = self.rows[code][-1]
+        if row.state is T.DELAY_EXECUTION:
+            row.state = T.QUEUED
+        elif row.state is T.QUEUED:
+            row.state = T.RUNNING_EXECUTION
+        else:
+            ends = [T.SUCCESS]
+            if self._random.random() < self._failing:
+                ends = [T.FAILURE]
+                if self.plan.tasks[code].logic is None:
+                    ends += [T.KILL] + [T.NEED_FAULT_TOLERANCE] * (4 if len(self.rows[code]) <= LOSSES_MAX else 0)
+            state = T.KILL if row.kill_asked and self._random.random() < 0.8 else self._random.choice(ends)
+            self._end_row(code, state, self._any_outputs(code) if state is T.SUCCESS else None)
+            self._pending.append(TaskFinished(code, len(self.rows[code]), state, row.outputs))
 
     def _deliver(self) -> None:
-        if self._pending and self.end is None:
-            event = self._pending.pop(self._random.randrange(len(self._pending)))
-            self._heard.append(event)
-            self._write(self._tell(event))
+        if self._pending:
+            self._transact(self._take())
+
+    def _deliver_many(self) -> None:
+        """One transaction."""
+        self._transact(*(self._take() for _ in range(min(len(self._pending), self._random.randint(2, 5)))))
+
+    def _take(self) -> Event:
+        event = self._pending.pop(self._random.randrange(len(self._pending)))
+        self._heard.append(event)
+        return event
 
     def _repeat(self) -> None:
-        if self._heard:
-            assert self._tell(self._random.choice(self._heard)) == [], "an event told twice was heard twice"
+        """Of a child that never was no row tells: a new owner has not heard of it."""
+        heard = [event for event in self._heard if not isinstance(event, ChildFinished) or self.family.has(event)]
+        if heard:
+            assert self._tell(self._random.choice(heard)) == [], "an event told twice was heard twice"
 
-    def _fail_over(self) -> None:
-        if self.end is not None:
-            return
-        self._heard += self._pending
-        if self._random.random() < 0.5:  # the new owner drops them: the rows say it already
+    def _ask_pause(self) -> None:
+        self._ask(CommandType.PAUSE)
+
+    def _ask_stop(self) -> None:
+        self._ask(CommandType.STOP)
+
+    def _ask(self, type_: CommandType) -> None:
+        after = COMMAND_MOVES[type_].get(self.requested or self.state)
+        if after is not None:
+            self.requested = after
+            self._pending.append(HaltAsked(after))
+
+    def _take_over(self) -> None:
+        """The new owner reads rows; what was to be told is in them, so that it is forgotten."""
+        if self.end is None:
+            self._heard += self._pending
             self._pending.clear()
-        latest = [
-            TaskAttempt(code, len(states), states[-1], self._retries(states)) for code, states in self.rows.items()
-        ]
-        self._random.shuffle(latest)
-        failed = any(self._is_for_good(attempt) for attempt in latest)
-        self._runnable = self._new_runnable()
-        effects = self._tell(Adopted(tuple(latest)))
-        if failed and self.strategy is FailureStrategy.END:
-            assert KillTasks() in effects
-            assert not [effect for effect in effects if isinstance(effect, QueueTask)], "queued though one has failed"
-        self._write(effects)
+            self.state = self.requested or self.state
+            self._adopt()
+
+    def _read_again(self) -> None:
+        if self.end is None:
+            self._adopt()
 
     def _roll_back(self) -> None:
         """The transaction fails: what was to be written is not, and the runnable is made again from the rows."""
         if self._pending and self.end is None:
             self._tell(self._random.choice(self._pending))
-            self._fail_over()
+            self._adopt()
 
-    def _new_runnable(self) -> Runnable:
-        self.lives.append([])
-        return a_runnable(self.plan, self.strategy)
+    def _revive(self) -> None:
+        """A command lets the instance leave its final state; now and then a person has called a failure a success."""
+        if self.end is None or self.revivals == 4:
+            return
+        self.revivals += 1
+        for rows in self.rows.values():
+            if rows[-1].valid and rows[-1].state in FAILED and self._random.random() < 0.1:
+                rows[-1].state = T.FORCED_SUCCESS
+        type_ = self._random.choice([each for each in sorted(REVIVING) if self.state in COMMAND_MOVES[each]])
+        some = self._random.sample([task.name for task in self.plan.tasks.values()], 1)
+        depend_type = self._random.choice(list(TaskDependType))
+        move = Move(CommandId(1), type_, self._instance.id, depend_type, tuple(some))
+        going_on = revival(move, self.plan, self._latest(), self.scope)
+        for code in going_on.again & self.rows.keys():
+            for row in self.rows[code]:
+                row.valid = False
+        if not going_on.keeps_executing:
+            self.scope = self._first_scope if going_on.executing is None else going_on.executing
+        self.state, self.requested, self.end, self.ending = W.RUNNING_EXECUTION, None, None, False
+        self._pending.clear()
+        self._heard.clear()
+        self._adopt(going_on.resumes)
+
+    # ------------------------------------------------------------------------------------------ the owner
+
+    def _new_life(self) -> None:
+        self._instance = replace(self._instance, state=self.state, requested_state=self.requested, scope=self.scope)
+        self._runnable = Runnable(self._instance, self.plan)
+        self._given = Given(self.plan, BASE, STARTUP)
+        self.lives.append((self._instance, []))
+
+    def _adopt(self, resumes: frozenset[TaskCode] = frozenset()) -> None:
+        self._new_life()
+        if self.state is not W.RUNNING_EXECUTION:
+            self.ending = False  # what was to be killed was asked to end; the new owner knows a pause only
+        told: list[Event] = [Adopted(tuple(self._latest()), self.family.adopted(), resumes)]
+        if self.requested is not None:
+            told.append(HaltAsked(self.requested))
+        self._transact(*told)
+
+    def _latest(self) -> list[TaskAttempt]:
+        """As `dao.task_instances` gives them: in the order in which they ended, what runs last."""
+        attempts = [
+            TaskAttempt(code, len(rows), row.state, row.retries, row.valid, row.outputs, row.branch, row.values)
+            for code, rows in sorted(
+                self.rows.items(), key=lambda item: (item[1][-1].ended or self._clock + 1, item[0])
+            )
+            for row in rows[-1:]
+        ]
+        return attempts
+
+    def _transact(self, *told: Event) -> None:
+        """What `Writes` does in one transaction: effects in their order, then what is held or killed."""
+        for event in told:
+            self._write(self._tell(event))
+        while self._halts is not None:
+            state, self._halts = self._halts, None
+            self.family.halt(W.PAUSE if state is W.READY_PAUSE else W.STOP)
+            for event in self._halt_rows(state):
+                self._write(self._tell(event))
+        if not self._pending and self.end is None:
+            self._check_nothing_is_left_out()
 
     def _tell(self, event: Event) -> list[Effect]:
+        match event:
+            case TaskFinished(code, attempt, state, outputs) if state in SUCCEEDED and self._counts(code, attempt):
+                self._given.heard(code, outputs)
+            case ChildFinished():
+                self.family.heard(event)
+            case Adopted(attempts, children):
+                for each in attempts:
+                    if each.valid and each.state in SUCCEEDED:
+                        self._given.heard(each.code, each.outputs)
+                self.family.new_life(children)
         effects = self._runnable.handle(event)
-        self.lives[-1].append((event, effects))
+        self.lives[-1][1].append((event, effects))
         return effects
 
-    def _write(self, effects: list[Effect]) -> None:
+    def _counts(self, code: TaskCode, attempt: int) -> bool:
+        return len(self.rows.get(code, ())) == attempt and self.rows[code][-1].valid
+
+    # ------------------------------------------------------------------------------------------ effects
+
+    def _write(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             assert self.end is None, "something comes after the end"
             match effect:
-                case QueueTask():
-                    self._queue(effect)
-                case KillTasks():
+                case events.Enter(state):
+                    assert state in WORKFLOW_TRANSITIONS[self.state]
+                    assert self.requested in (state, W.READY_STOP), "halted though nobody asked"
+                    self.state = state
+                case QueueTask() | RecordTask():
+                    self._new_attempt(effect)
+                case events.EndTask(code, attempt, state, _, outputs):
+                    self.family.check_end(effect, self._halted())
+                    if state is T.SUCCESS:
+                        self._given.heard(code, outputs)
+                    self._end_row(code, state, outputs)
+                case events.StartChild():
+                    assert not self._halted(), "a child is started though nothing new may"
+                    self.family.start(effect)
+                case events.ResumeChild():
+                    assert not self._halted()
+                    self.family.resume(effect)
+                case events.HoldTasks():
+                    assert self.state is W.READY_PAUSE and not self.ending
+                    self._halts = W.READY_PAUSE
+                case events.KillTasks():
                     self._kill()
                 case Finish():
                     self._finish(effect)
 
-    def _queue(self, effect: QueueTask) -> None:
-        states = self.rows.setdefault(effect.code, [])
-        assert not self.kill_asked, "queued after the first failure"
-        assert all(self.rows.get(before, [None])[-1] is T.SUCCESS for before in self._before[effect.code])
-        assert effect.attempt == len(states) + 1, "attempts count from 1 without gaps, each once"
-        if states:
-            assert states[-1] is not T.KILL
-            assert not self._is_over(effect.code, states)
-        assert effect.retries == states.count(T.FAILURE)
-        task = self.plan.tasks[effect.code]
-        wait = (WaitReason.DELAY, task.delay_time) if not states else None
-        if states and states[-1] is T.FAILURE:
-            wait = (WaitReason.RETRY, task.retry_interval)
-        assert effect.wait == (Wait(*wait) if wait and wait[1] else None)
-        states.append(T.DELAY_EXECUTION if effect.wait else T.QUEUED)
+    def _halted(self) -> W | None:
+        """As what the instance rests, if nothing new may start."""
+        if self.ending:
+            return W.READY_STOP
+        return None if self.state is W.RUNNING_EXECUTION else self.state
+
+    def _reference(self) -> Reference:
+        stopping = self.ending or self.state is W.READY_STOP
+        return Reference(self.plan, self.scope, self.rows, stopping=stopping)
+
+    def _new_attempt(self, effect: QueueTask | RecordTask) -> None:
+        rows, reference = self.rows.setdefault(effect.code, []), self._reference()
+        last, row = reference.latest(effect.code), Row(T.QUEUED, effect.retries)
+        assert effect.attempt == len(rows) + 1, "attempts count from 1 without gaps, each once"
+        if last is not None and last.state is not T.PAUSE:
+            self._again(effect, last, reference)
+        else:
+            self._begin(effect, row, reference)
+        if isinstance(effect, QueueTask):
+            row.state = T.DELAY_EXECUTION if effect.wait else T.QUEUED
+            assert self.plan.tasks[effect.code].logic is None
+            assert json.loads(effect.values) == self._given.values(effect.code)
+        else:
+            row.state, row.outputs, row.branch = effect.state, effect.outputs, effect.branch
+            row.values = effect.values
+        if row.state.is_final:
+            self._clock += 1
+            row.ended = self._clock
+        rows.append(row)
+
+    def _again(self, effect: QueueTask | RecordTask, last: Row, reference: Reference) -> None:
+        """A loss or a failure is made good; while it is paused, later."""
+        assert last.state.is_final and reference.runs_again(effect.code, last), "a task runs twice without cause"
+        failed = last.state is T.FAILURE
+        assert effect.retries == last.retries + failed
+        if isinstance(effect, QueueTask):
+            assert not self._halted(), "queued though nothing new may start"
+            interval = self.plan.tasks[effect.code].retry_interval if failed else 0
+            assert effect.wait == (Wait(WaitReason.RETRY, interval) if interval else None)
+        else:
+            assert self.state is W.READY_PAUSE and effect.state is T.PAUSE
+
+    def _begin(self, effect: QueueTask | RecordTask, row: Row, reference: Reference) -> None:
+        code, task = effect.code, self.plan.tasks[effect.code]
+        assert not self._halted(), "begun though nothing new may start"
+        assert reference.is_in_scope(code), "begun though it was left out"
+        assert reference.may_begin(code) is S.BEGINS, "begun before its predecessors, or though it is passed over"
+        if isinstance(effect, QueueTask):
+            assert effect.wait == (Wait(WaitReason.DELAY, task.delay_time) if task.delay_time else None)
+            before = self.rows[code][-1] if self.rows[code] else None
+            keeps = before is not None and (before.valid or before.state in (T.PAUSE, T.KILL))
+            assert effect.retries == (before.retries if before and keeps else 0)
+            return
+        values = self._given.values(code)
+        try:
+            match task.logic:
+                case DependentParams():
+                    assert (effect.state, json.loads(effect.values)) == (T.RUNNING_EXECUTION, values)
+                case SubProcessParams(params=params):
+                    own = {param.name: values[param.name] for param in task.inputs}
+                    given = {
+                        name: replace_references(text, values, lambda _, value: value) for name, text in params.items()
+                    }
+                    row.params = ({**own, **given},)
+                    assert (effect.state, json.loads(effect.values)) == (T.RUNNING_EXECUTION, values)
+                case DynamicParams() as params:
+                    row.params = tuple(tuples(params, values))
+                    assert (effect.state, json.loads(effect.values)) == (T.RUNNING_EXECUTION, values)
+                case SwitchParams() as params:
+                    self._check_branch(effect, switch.choose(params, values))
+                case ConditionsParams() as params:
+                    ended = {name: reference.has_succeeded(self.plan.codes[name]) for name in params.named()}
+                    self._check_branch(effect, conditions.choose(params, ended))
+                case None:
+                    raise AssertionError("a task of a worker is recorded, not queued")
+        except Refused as error:
+            assert (effect.state, effect.reason) == (T.FAILURE, str(error))
+
+    def _check_branch(self, effect: RecordTask, names: Sequence[str]) -> None:
+        assert effect.state is T.SUCCESS
+        assert effect.branch == {self.plan.codes[name] for name in names}
 
     def _kill(self) -> None:
-        assert self.strategy is FailureStrategy.END
-        self.kill_asked = True
-        for code, states in self.rows.items():
-            if states[-1] in (T.QUEUED, T.DELAY_EXECUTION):  # ends in the same transaction, and is told at once
-                states[-1] = T.KILL
-                self._pending.append(TaskFinished(code, len(states), T.KILL))
+        if self.state is W.RUNNING_EXECUTION:
+            assert self._strategy is FailureStrategy.END
+            assert self._reference().must_end()
+            self.ending = True
+        assert self.ending or self.state is W.READY_STOP, "killed though it was only paused"
+        self._halts = W.READY_STOP
+
+    def _halt_rows(self, state: W) -> list[Event]:
+        """What waits ends in this transaction, and is told at once; what runs is asked to end, if it is to."""
+        told: list[Event] = []
+        for code, row in self._live():
+            if row.state in (T.DELAY_EXECUTION, T.QUEUED) or isinstance(self.plan.tasks[code].logic, DependentParams):
+                self._end_row(code, T.PAUSE if state is W.READY_PAUSE else T.KILL)
+                told.append(TaskFinished(code, len(self.rows[code]), row.state))
+            elif state is W.READY_STOP:
+                row.kill_asked = True
+        self._random.shuffle(told)
+        return told
 
     def _finish(self, effect: Finish) -> None:
-        assert not self._in_flight(), "it ended with tasks that run"
-        last = {code: self.rows.get(code, [None])[-1] for code in self.plan.tasks}
-        succeeded = all(state is T.SUCCESS for state in last.values())
-        assert (effect.state is WorkflowState.SUCCESS) == succeeded == (effect.reason == "")
-        if self.strategy is FailureStrategy.END:
-            assert self.kill_asked != succeeded
-        elif not succeeded:
-            for code in self.plan.tasks:
-                ready = all(last[before] is T.SUCCESS for before in self._before[code])
-                assert (last[code] is None) != ready, "an independent branch was left out"
-        self.end = effect
+        assert not self._live(), "it ended with tasks that run"
+        reference = self._reference()
+        assert S.AGAIN not in reference.standing.values()
+        if self.ending and self.state is W.RUNNING_EXECUTION:
+            assert effect.state is W.FAILURE
+        else:
+            assert effect.state is reference.verdict(self.state)
+        assert effect.state in WORKFLOW_TRANSITIONS[self.state]
+        assert (effect.state is W.SUCCESS) == (effect.reason == "")
+        values = self._given.at_the_end()
+        given = {name: values[name] for name in self.plan.spec.outputs if name in values}
+        assert effect.outputs == (json.dumps(given) if given and effect.state is W.SUCCESS else None)
+        self.end, self.state, self.requested, self.ending = effect, effect.state, None, False
 
-    def _is_for_good(self, attempt: TaskAttempt) -> bool:
-        return self._is_over(attempt.code, self.rows[attempt.code])
+    # ------------------------------------------------------------------------------------------ what is so
 
-    def _is_over(self, code: TaskCode, states: list[T]) -> bool:
-        """Whether the last of these attempts failed for good."""
-        task = self.plan.tasks[code]
-        match states[-1]:
-            case T.NEED_FAULT_TOLERANCE:
-                return task.on_worker_loss is OnWorkerLoss.FAIL
-            case T.FAILURE:
-                return states.count(T.FAILURE) > task.retry_times
-            case state:
-                return state is T.KILL
+    def _check_nothing_is_left_out(self) -> None:
+        """The owner has heard all: what may begin has begun, and what is to be held or killed is."""
+        reference, halted = self._reference(), self._halted()
+        standings = set(reference.standing.values())
+        assert S.AGAIN not in standings, "a loss or a failure is not made good"
+        if not halted:
+            assert S.BEGINS not in standings and S.PAUSED not in standings, "an independent branch is left out"
+            assert self._strategy is FailureStrategy.CONTINUE or not reference.must_end()
+        for code, row in self._live():
+            logic = self.plan.tasks[code].logic
+            if isinstance(logic, SubProcessParams | DynamicParams):
+                if not halted:
+                    self.family.check_nothing_is_left_out(code, len(self.rows[code]))
+                else:
+                    assert not self.family.is_resting(code, len(self.rows[code]))
+            elif halted:
+                assert row.state is T.RUNNING_EXECUTION, "something waits though it is halted"
+                assert not isinstance(logic, DependentParams)
+                assert row.kill_asked or halted is W.READY_PAUSE, "something runs on though it is stopped"
 
-    @staticmethod
-    def _retries(states: list[T]) -> int:
-        """What the row of the last attempt holds: the failures before it."""
-        return states[:-1].count(T.FAILURE)
+    def _live(self) -> list[tuple[TaskCode, Row]]:
+        return [(code, rows[-1]) for code, rows in self.rows.items() if not rows[-1].state.is_final]
 
-    def _in_flight(self) -> list[TaskCode]:
-        return [code for code, states in self.rows.items() if not states[-1].is_final]
+    def _busy(self) -> list[TaskCode]:
+        """What goes on by itself, or by a worker."""
+        return [
+            code
+            for code, _ in self._live()
+            if not isinstance(self.plan.tasks[code].logic, SubProcessParams | DynamicParams)
+        ]
+
+    def _end_row(self, code: TaskCode, state: T, outputs: str | None = None) -> None:
+        row = self.rows[code][-1]
+        assert not row.state.is_final
+        self._clock += 1
+        row.state, row.outputs, row.ended = state, outputs, self._clock
+
+    def _any_outputs(self, code: TaskCode) -> str | None:
+        if self.plan.tasks[code].logic is not None or self._random.random() < 0.5:
+            return None
+        names = self._random.sample(["g", "s", "k", "x", "y"], self._random.randint(1, 3))
+        values = ["", "1", "2", f"{code}/{len(self.rows[code])}"]
+        return json.dumps({name: self._random.choice(values) for name in names})
+
+    def _any_scope(self) -> frozenset[TaskCode] | None:
+        if self._random.random() < 0.7:
+            return None
+        some = self._random.sample(sorted(self.plan.tasks), min(len(self.plan.tasks), self._random.randint(1, 3)))
+        return self.plan.graph.around(some, self._random.choice(list(TaskDependType)))

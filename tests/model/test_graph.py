@@ -88,5 +88,7 @@ def test_a_graph_has_each_edge_in_both_directions(waits: Waits) -> None:
     assert {(after, before) for before, afters in graph.successors.items() for after in afters} == {
         (codes[name], codes[before]) for name, befores in waits.items() for before in befores
     }
-    assert graph.predecessor_count == {codes[name]: len(befores) for name, befores in waits.items()}
+    assert graph.predecessors == {
+        codes[name]: tuple(codes[before] for before in befores) for name, befores in waits.items()
+    }
     assert graph.roots == tuple(codes[name] for name, befores in waits.items() if not befores)

@@ -11,12 +11,13 @@ import pytest
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
 from model.transition_sql import transition_trigger
 
+W = WorkflowState
 Transitions = Mapping[Any, frozenset[Any]]
 both = pytest.mark.parametrize(
     ("states", "transitions", "first"),
     [
-        (WorkflowState, WORKFLOW_TRANSITIONS, WorkflowState.RUNNING_EXECUTION),
-        (TaskState, TASK_TRANSITIONS, TaskState.DELAY_EXECUTION),
+        (WorkflowState, WORKFLOW_TRANSITIONS, WorkflowState.SUBMITTED_SUCCESS),
+        (TaskState, TASK_TRANSITIONS, TaskState.SUBMITTED_SUCCESS),
     ],
     ids=["workflow", "task"],
 )
@@ -36,9 +37,39 @@ def test_every_state_says_where_it_may_go(states: type[StrEnum], transitions: Tr
     assert set(transitions) == set(states)
 
 
-@both
-def test_exactly_the_final_states_have_no_way_out(states: Any, transitions: Transitions, first: StrEnum) -> None:
-    assert {state for state in states if state.is_final} == {state for state in states if not transitions[state]}
+def test_a_run_leaves_exactly_the_final_states_only_to_run_again() -> None:
+    again = frozenset({WorkflowState.RUNNING_EXECUTION})
+    for state, after in WORKFLOW_TRANSITIONS.items():
+        assert state.is_final == (after == again), state
+
+
+def test_an_attempt_leaves_exactly_the_final_states_only_when_a_person_declares_it_a_success() -> None:
+    forced = {TaskState.FORCED_SUCCESS}
+    for state, after in TASK_TRANSITIONS.items():
+        assert state.is_final == (after <= forced), state
+    assert {state for state, after in TASK_TRANSITIONS.items() if after == forced} == {
+        TaskState.FAILURE,
+        TaskState.KILL,
+        TaskState.NEED_FAULT_TOLERANCE,
+    }
+
+
+def test_exactly_what_a_master_drives_is_neither_final_nor_waiting_nor_between_two_masters() -> None:
+    between = {W.SUBMITTED_SUCCESS, W.SERIAL_WAIT, W.WAIT_TO_RUN, W.FAILOVER}
+    assert {state for state in W if state.is_driven} == {state for state in W if not state.is_final} - between
+
+
+def test_a_stop_overrules_a_pause_and_never_the_other_way_round() -> None:
+    assert W.READY_STOP in WORKFLOW_TRANSITIONS[W.READY_PAUSE]
+    assert W.READY_PAUSE not in WORKFLOW_TRANSITIONS[W.READY_STOP]
+    assert W.PAUSE not in WORKFLOW_TRANSITIONS[W.READY_STOP]
+
+
+def test_whatever_waits_can_be_paused_and_stopped_at_once() -> None:
+    for waiting in (W.SUBMITTED_SUCCESS, W.SERIAL_WAIT, W.WAIT_TO_RUN):
+        assert {W.PAUSE, W.STOP} <= WORKFLOW_TRANSITIONS[waiting]
+    for each in (TaskState.SUBMITTED_SUCCESS, TaskState.DELAY_EXECUTION, TaskState.QUEUED):
+        assert {TaskState.PAUSE, TaskState.KILL} <= TASK_TRANSITIONS[each]
 
 
 @both

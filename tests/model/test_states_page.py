@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from model.command_drawing import command_drawing
+from model.command_moves import STARTING, CommandType
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
 from model.transition_drawing import transition_drawing
 
@@ -13,8 +15,14 @@ PAGE = Path(__file__).parents[2] / "docs" / "states.md"
 def test_the_drawings_are_made_from_the_tables() -> None:
     page = PAGE.read_text()
     for drawing in (
-        transition_drawing([WorkflowState.RUNNING_EXECUTION], WORKFLOW_TRANSITIONS),
-        transition_drawing([TaskState.QUEUED, TaskState.DELAY_EXECUTION], TASK_TRANSITIONS),
+        transition_drawing(
+            [WorkflowState.SUBMITTED_SUCCESS, WorkflowState.SERIAL_WAIT, WorkflowState.RUNNING_EXECUTION],
+            WORKFLOW_TRANSITIONS,
+        ),
+        transition_drawing(
+            [TaskState.SUBMITTED_SUCCESS, TaskState.QUEUED, TaskState.DELAY_EXECUTION], TASK_TRANSITIONS
+        ),
+        command_drawing(),
     ):
         assert drawing in page, f"put this into docs/states.md:\n\n{drawing}"
 
@@ -23,3 +31,9 @@ def test_each_state_is_explained() -> None:
     page = PAGE.read_text()
     for state in [*WorkflowState, *TaskState]:
         assert f"| {state} |" in page
+
+
+def test_what_a_command_asks_for_is_said_of_those_too_that_change_no_run() -> None:
+    page = PAGE.read_text()
+    assert all(type_ in page for type_ in CommandType)
+    assert len(STARTING) == 4

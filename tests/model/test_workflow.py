@@ -46,11 +46,14 @@ def nested(levels: int) -> Any:
 def test_what_is_not_said_has_its_usual_value() -> None:
     spec = WorkflowSpec.parse({"tasks": [TASK]})
     assert spec.model_dump(mode="json", exclude={"tasks"}) == {
-        "description": "", "priority": "MEDIUM", "failure_strategy": "CONTINUE", "worker_group": "default", "params": {}
+        "description": "", "priority": "MEDIUM", "failure_strategy": "CONTINUE", "worker_group": "default",
+        "params": {}, "execution_type": "PARALLEL", "timeout_minutes": 0, "time_zone": "UTC", "environment": None,
+        "tenant": None, "outputs": [],
     }  # fmt: skip
     assert spec.tasks[0].model_dump(mode="json") == TASK | {
         "params": {}, "after": [], "priority": "MEDIUM", "worker_group": None, "on_worker_loss": "retry", "code": None,
         "retry_times": 0, "retry_interval": 0, "delay_time": 0, "timeout": 0, "timeout_strategy": "FAILED",
+        "flag": "YES", "local_params": [], "cache": False, "environment": None, "tenant": None,
     }  # fmt: skip
 
 
@@ -95,11 +98,13 @@ def test_an_unknown_field_is_met_with_the_one_that_was_meant() -> None:
 
 def test_an_unknown_field_that_is_like_none_is_met_with_all_of_them() -> None:
     assert fault({"tasks": [TASK], "zzz": 1}) == (
-        'there is no field "zzz"; known are description, priority, failure_strategy, worker_group, params, tasks'
+        'there is no field "zzz"; known are description, priority, failure_strategy, worker_group, execution_type, '
+        "timeout_minutes, time_zone, environment, tenant, params, outputs, tasks"
     )
     assert fault_in_task(zzz=1) == (
         'task "a": there is no field "zzz"; known are name, type, params, after, priority, worker_group, '
-        "on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, code"
+        "on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, flag, local_params, "
+        "cache, environment, tenant, code"
     )
 
 
@@ -127,6 +132,21 @@ def test_a_missing_field_is_named_with_its_task() -> None:
         ),
         ({"on_worker_loss": "x"}, "task \"a\": field \"on_worker_loss\": input should be 'retry' or 'fail'"),
         ({"worker_group": "a b"}, 'task "a": field "worker_group": must be 1 to 100 letters, digits and _ . -'),
+        ({"retry_times": -1}, 'task "a": field "retry_times": input should be greater than or equal to 0'),
+        ({"retry_interval": -0.5}, 'task "a": field "retry_interval": input should be greater than or equal to 0'),
+        ({"delay_time": float("inf")}, 'task "a": field "delay_time": input should be a finite number'),
+        ({"timeout": 366 * 24 * 60 + 1}, 'task "a": field "timeout": input should be less than or equal to 527040'),
+        (
+            {"timeout_strategy": "x"},
+            "task \"a\": field \"timeout_strategy\": input should be 'WARN', 'FAILED' or 'WARNFAILED'",
+        ),
+        ({"flag": "MAYBE"}, "task \"a\": field \"flag\": input should be 'YES' or 'NO'"),
+        (
+            {"tenant": "Root User"},
+            'task "a": field "tenant": must be a user of the operating system: at most 32 small letters, digits and '
+            "_ . -",
+        ),
+        ({"environment": ""}, 'task "a": field "environment": string should have at least 1 character'),
         ({"code": 0}, 'task "a": field "code": input should be greater than 0'),
         ({"code": 2**31}, 'task "a": field "code": input should be less than or equal to 2147483647'),
         (
@@ -145,6 +165,16 @@ def test_a_wrong_field_of_a_task_is_named_with_what_it_must_be(fields: dict[str,
         ({"failure_strategy": "STOP"}, "field \"failure_strategy\": input should be 'CONTINUE' or 'END'"),
         ({"worker_group": "x" * 101}, 'field "worker_group": must be 1 to 100 letters, digits and _ . -'),
         ({"params": [1]}, 'field "params": must be a mapping of names to values'),
+        (
+            {"execution_type": "SERIAL"},
+            "field \"execution_type\": input should be 'PARALLEL', 'SERIAL_WAIT', 'SERIAL_DISCARD' or 'SERIAL_PRIORITY'",
+        ),
+        ({"timeout_minutes": -1}, 'field "timeout_minutes": input should be greater than or equal to 0'),
+        (
+            {"time_zone": "Europe/Belrin"},
+            'field "time_zone": there is no time zone "Europe/Belrin"; use a name such as Europe/Berlin or UTC',
+        ),
+        ({"outputs": "rows"}, 'field "outputs": must be a list, such as [a, b]'),
         ({"description": 5}, 'field "description": must be a text; write it in quotes'),
         ({"description": "x" * 10_001}, 'field "description": string should have at most 10000 characters'),
     ],

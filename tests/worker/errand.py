@@ -9,15 +9,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dao.database import Database
 from dao.task_claims import ClaimedTask, Report
+from dao.vault import Vault
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState
 from worker.executor import Executor
 from worker.launcher.client import Launcher
+from worker.named_secrets import NamedSecrets
 from worker.settings import WorkerSettings
 from worker.task_log import LogName, read_log
 
 DAY = "20220826"
+NOWHERE = "postgresql://nobody@127.0.0.1:1/none"
+"""Tasks that name no data source and no environment ask no database."""
 
 
 def claimed(
@@ -54,7 +59,8 @@ class Errands:
     async def run(self, task: ClaimedTask) -> Report:
         """Run one to its end."""
         settings = WorkerSettings(folder=self.folder, **self.settings)
-        return await Executor(settings, self.launcher, Epoch(44), secrets=()).run(task)
+        secrets = NamedSecrets(Database(NOWHERE, application_name="shoal-test"), Vault([]))
+        return await Executor(settings, self.launcher, Epoch(44), secrets).run(task)
 
     async def shell(self, script: str, **fields: Any) -> Report:
         """Run a SHELL task."""

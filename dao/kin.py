@@ -1,0 +1,51 @@
+"""How a run stands to others: the children of its tasks, and what is before it in the line of its workflow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
+from model.states import WorkflowState
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRun:
+    """A run for which an attempt of a task stands. `workflow` is None when it has no definition any more."""
+
+    id: WorkflowInstanceId
+    workflow: str | None
+    state: WorkflowState
+    code: TaskCode
+    attempt: int
+    index: int
+
+
+_CHILDREN = text("""
+    SELECT c.id, d.name, c.state, c.parent_task_code, c.parent_attempt, c.child_index
+    FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
+    WHERE c.parent_instance_id = :run                                              -- index: workflow_instance_child
+    ORDER BY c.parent_task_code, c.parent_attempt, c.child_index
+""")
+_BEFORE = text("""
+    SELECT id, state FROM workflow_instance
+    WHERE workflow_code = :code AND state NOT IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')
+      AND id <> :run AND (id < :run OR state <> 'SERIAL_WAIT')                     -- index: workflow_instance_in_line
+    ORDER BY id
+""")
+
+
+async def children(connection: AsyncConnection, run: WorkflowInstanceId) -> list[ChildRun]:
+    """The children of a run, by task, attempt and index."""
+    rows = (await connection.execute(_CHILDREN, {"run": run})).all()
+    return [ChildRun(row[0], row[1], WorkflowState(row[2]), *row[3:]) for row in rows]
+
+
+async def before(
+    connection: AsyncConnection, run: WorkflowInstanceId, code: WorkflowCode
+) -> list[tuple[WorkflowInstanceId, WorkflowState]]:
+    """Those runs of the same workflow that must end before this one, which waits, goes on; oldest first."""
+    rows = (await connection.execute(_BEFORE, {"run": run, "code": code})).all()
+    return [(WorkflowInstanceId(id_), WorkflowState(state)) for id_, state in rows]

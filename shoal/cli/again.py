@@ -1,0 +1,99 @@
+"""The verbs by which an ended run gets another end: `rerun`, `mark`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from model.choices import TaskDependType
+from model.command_moves import CommandType
+from model.errors import Refused
+from model.states import WorkflowState
+from shoal.cli.call import Call
+from shoal.cli.runs import RunName
+from shoal.cli.verbs import verb
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these verbs."""
+    verb(
+        app,
+        "shoal rerun @last",
+        "shoal rerun @failed --failed --wait",
+        "shoal rerun 1042 --task load --depend task_post",
+    )(rerun)
+    verb(app, "shoal mark 1042/load --success", "shoal mark @failed/load --success")(mark)
+
+
+async def rerun(
+    call: Call,
+    run: RunName,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only what failed or was killed, and all after it; successes stay.")
+    ] = False,
+    task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task; may be repeated.")] = None,
+    depend: Annotated[
+        TaskDependType | None,
+        typer.Option(case_sensitive=False, help="With --task: alone, with all before it, or with all after it."),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if it fails.")] = False,
+) -> None:
+    """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
+    import json
+
+    from dao import lists
+    from dao.commands import NewCommand
+    from shoal.cli.following import change_run
+    from shoal.references import find_run
+
+    if failed and task:
+        raise Refused("--failed and --task are two ways to say what runs again; keep one of them")
+    if depend and not task:
+        raise Refused("--depend says what runs beside the tasks of --task; name those too")
+    async with call.asking() as ask:
+        found = await lists.run_head(ask.connection, await find_run(ask.connection, run))
+        type_, what = CommandType.REPEAT_RUNNING, "begins anew"
+        if failed:
+            type_, what = CommandType.START_FAILURE_TASK_PROCESS, "goes on from what failed"
+        elif task:
+            type_, what = CommandType.EXECUTE_TASK, f"runs {', '.join(task)} again"
+        new = NewCommand(
+            type_,
+            workflow_instance_id=found.id,
+            start_tasks=json.dumps(task) if task else None,
+            task_depend_type=depend,
+        )
+        said = f"Run {found.id} of {found.workflow or found.workflow_code} {what}."
+        await change_run(call, ask, new, said, wait=wait, fine=[WorkflowState.SUCCESS])
+
+
+async def mark(
+    call: Call,
+    task: Annotated[str, typer.Argument(metavar="RUN/TASK", help="A failed task of an ended run, or its id.")],
+    success: Annotated[bool, typer.Option("--success", help="As a success: what hangs on it may run.")] = False,
+) -> None:
+    """Declare a failed task a success (FORCED_SUCCESS). The run stays as it ended until it is let go on from there."""
+    from dao import marks
+    from shoal.cli import answer
+    from shoal.references import find_task
+
+    if not success:
+        raise Refused("say as what to mark it: --success")
+    async with call.asking() as ask:
+        run, found = await find_task(ask.connection, task)
+        async with ask.database.writing() as connection:
+            await marks.force_success(connection, found.id)
+    if call.as_json:
+        answer.print_json(
+            answer.json_fields({"task_instance_id": found.id, "run_id": run.id, "state": "FORCED_SUCCESS"})
+        )
+        return
+    answer.say(f'Task "{found.name}" ({found.id}) of run {run.id} counts as a success now; it was {found.state}.')
+    match run.state:
+        case WorkflowState.FAILURE:
+            answer.hint(f"Go on from it: shoal rerun {run.id} --failed")
+        case WorkflowState.PAUSE | WorkflowState.STOP:
+            answer.hint(f"Go on from it: shoal resume {run.id}")
+        case _:
+            answer.hint(f"See it: shoal show {run.id}")

@@ -1,0 +1,58 @@
+"""The verbs that halt a run and let it go on: `pause`, `stop`, `resume`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Annotated
+
+import typer
+
+from model.command_moves import CommandType
+from model.states import WorkflowState
+from shoal.cli.call import Call
+from shoal.cli.runs import RunName
+from shoal.cli.verbs import verb
+
+Wait = Annotated[bool, typer.Option("--wait", "-w", help="Wait until it has ended.")]
+
+W = WorkflowState
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these verbs."""
+    verb(app, "shoal pause @last", "shoal pause 1042 --wait")(pause)
+    verb(app, "shoal stop @last", "shoal stop 1042 --wait")(stop)
+    verb(app, "shoal resume @last", "shoal resume 1042 --wait")(resume)
+
+
+async def pause(call: Call, run: RunName, wait: Wait = False) -> None:
+    """Pause a run: what runs may finish, nothing new begins. `shoal resume` lets it go on."""
+    await _change(call, run, CommandType.PAUSE, "is being paused", wait=wait, fine=(W.PAUSE, W.SUCCESS))
+
+
+async def stop(call: Call, run: RunName, wait: Wait = False) -> None:
+    """Stop a run: what runs is killed. `shoal resume` lets it go on."""
+    await _change(call, run, CommandType.STOP, "is being stopped", wait=wait, fine=(W.STOP, W.SUCCESS))
+
+
+async def resume(call: Call, run: RunName, wait: Wait = False) -> None:
+    """Let a paused or stopped run go on: what was held back or killed runs again, what succeeded stays.
+
+    With --wait the exit code is 1 unless it ends as SUCCESS.
+    """
+    await _change(call, run, CommandType.RECOVER_SUSPENDED_PROCESS, "goes on", wait=wait, fine=(W.SUCCESS,))
+
+
+async def _change(
+    call: Call, run: str, type_: CommandType, said: str, *, wait: bool, fine: Collection[WorkflowState]
+) -> None:
+    from dao import lists
+    from dao.commands import NewCommand
+    from shoal.cli.following import change_run
+    from shoal.references import find_run
+
+    async with call.asking() as ask:
+        found = await lists.run_head(ask.connection, await find_run(ask.connection, run))
+        new = NewCommand(type_, workflow_instance_id=found.id)
+        name = f"Run {found.id} of {found.workflow or found.workflow_code}"
+        await change_run(call, ask, new, f"{name} {said}.", wait=wait, fine=fine)

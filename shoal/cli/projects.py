@@ -1,0 +1,72 @@
+"""`shoal project`: the parameters that all workflows of a project have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.cli.call import Call
+from shoal.cli.values import read_values
+from shoal.cli.verbs import verb
+
+Project = Annotated[str, typer.Option(help="Which project.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `project`."""
+    group = typer.Typer(no_args_is_help=True, help="What the workflows of a project share: its parameters.")
+    verb(group, "shoal project params", "shoal project params --project sales")(params)
+    verb(group, "shoal project set bucket=s3://lake day=$[yyyyMMdd-1]", name="set")(set_)
+    verb(group, "shoal project unset bucket")(unset)
+    app.add_typer(group, name="project")
+
+
+async def params(call: Call, project: Project = "default") -> None:
+    """List the parameters of a project. Those of a workflow, of its start and of its tasks go before them."""
+    from dao import projects
+
+    async with call.asking() as ask:
+        _print(call, project, await projects.parameters(ask.connection, project))
+
+
+async def set_(
+    call: Call,
+    param: Annotated[list[str], typer.Argument(metavar="NAME=VALUE", help="Values.")],
+    project: Project = "default",
+) -> None:
+    """Set parameters of a project, for all runs that begin from now on."""
+    from dao import projects
+
+    values = read_values(param, "the parameter")
+    async with call.asking() as ask, ask.database.writing() as connection:
+        found = await projects.change(connection, project, values)
+    _print(call, project, found)
+
+
+async def unset(
+    call: Call,
+    name: Annotated[list[str], typer.Argument(metavar="NAME", help="Parameters.")],
+    project: Project = "default",
+) -> None:
+    """Take parameters from a project, for all runs that begin from now on."""
+    from dao import projects
+
+    async with call.asking() as ask, ask.database.writing() as connection:
+        found = await projects.change(connection, project, {}, name)
+    _print(call, project, found)
+
+
+def _print(call: Call, project: str, values: dict[str, str]) -> None:
+    from shoal.cli import answer
+    from shoal.cli.answer import Column
+
+    if call.as_json:
+        answer.print_json({"project": project, "params": values})
+        return
+    if not values:
+        answer.say(f'Project "{project}" has no parameters.')
+        answer.hint(f"Give it one: shoal project set name=value --project {project}")
+        return
+    answer.table([Column("NAME"), Column("VALUE", sentence=True)], sorted(values.items()))
+    answer.hint("A task sees them as ${NAME}, unless the workflow or the start says otherwise.")

@@ -1,0 +1,78 @@
+"""What is so about a task that has no attempt: it waits, is skipped or forbidden, or was not meant to run.
+
+Pure; reckoned from the rows by the rules by which a master decides what may begin (`master/progress.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dao.lists import TaskRun
+from master.plan import Plan
+from master.progress import Progress
+from model.ids import TaskCode
+from model.states import TaskState
+
+
+class Unbegun(StrEnum):
+    """Why a task has no attempt."""
+
+    WAITING = "WAITING"
+    """Its turn is to come."""
+    NOT_BEGUN = "NOT_BEGUN"
+    """Its run ended first."""
+    SKIPPED = "SKIPPED"
+    """It hangs on branches only that were not chosen."""
+    FORBIDDEN = "FORBIDDEN"
+    """Its definition says `flag: NO`."""
+    LEFT_OUT = "LEFT_OUT"
+    """The run was started, or run again, for other tasks only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Why a task has no attempt, and the tasks that must be settled before it begins."""
+
+    state: Unbegun
+    missing: tuple[str, ...] = ()
+
+
+def unbegun(
+    plan: Plan, scope: Collection[TaskCode] | None, attempts: Iterable[TaskRun], *, ended: bool
+) -> dict[str, Standing]:
+    """The tasks of a run without a valid attempt, by name, in the order of the workflow.
+
+    Args:
+        scope: the tasks to which the run is limited; None = all.
+        attempts: all of the run.
+        ended: whether the run has.
+    """
+    latest = {attempt.code: attempt for attempt in attempts if attempt.valid and attempt.code in plan.tasks}
+    progress = Progress(plan, scope)
+    progress.begin()
+    for code, attempt in latest.items():
+        if attempt.state in (TaskState.SUCCESS, TaskState.FORCED_SUCCESS) and progress.is_in_scope(code):
+            progress.succeeded(code, attempt.branch)
+    return {
+        task.name: _standing(plan, progress, code, ended=ended)
+        for code, task in plan.tasks.items()
+        if code not in latest
+    }
+
+
+def latest_by_name(attempts: Iterable[TaskRun]) -> Mapping[str, TaskRun]:
+    """The attempt of each task that counts."""
+    return {attempt.name: attempt for attempt in attempts if attempt.valid}
+
+
+def _standing(plan: Plan, progress: Progress, code: TaskCode, *, ended: bool) -> Standing:
+    if plan.tasks[code].is_forbidden:
+        return Standing(Unbegun.FORBIDDEN)
+    if not progress.is_in_scope(code):
+        return Standing(Unbegun.LEFT_OUT)
+    if code in progress.skipped:
+        return Standing(Unbegun.SKIPPED)
+    missing = [plan.tasks[before].name for before in plan.graph.predecessors[code] if before not in progress.done]
+    return Standing(Unbegun.NOT_BEGUN if ended else Unbegun.WAITING, tuple(missing))

@@ -1,0 +1,252 @@
+"""`dao/children.py`: runs under a task of another, made once, halted and resumed by commands like any other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from dao import children, instance_moves, task_events, task_instances, workflow_instances
+from dao.children import Above, ChildRow, NewChild
+from dao.nodes import Me
+from dao.task_instances import MasterTaskEnd
+from dao.workflow_instances import InstanceEnd
+from model.choices import Priority
+from model.ids import TaskCode, WorkflowInstanceId
+from model.instances import ChildEnd, Parent
+from model.states import TaskState, WorkflowState
+from tests.dao.scene import Scene
+
+T, W = TaskState, WorkflowState
+TASK = TaskCode(3)
+
+
+def place(above: WorkflowInstanceId, index: int = 0, attempt: int = 1) -> Parent:
+    return Parent(above, TASK, attempt, index)
+
+
+async def child(
+    scene: Scene, master: Me, parent: Parent, state: WorkflowState = W.RUNNING_EXECUTION
+) -> WorkflowInstanceId:
+    """A child of that place, in a state that it came to by itself."""
+    id_ = await scene.instance(master, parent=parent, depth=1)
+    if state is not W.RUNNING_EXECUTION:
+        async with scene.writing() as connection:
+            if halting := {W.PAUSE: W.READY_PAUSE, W.STOP: W.READY_STOP}.get(state):
+                await workflow_instances.enter(connection, {id_: halting}, master.epoch)
+            await workflow_instances.finish(connection, [InstanceEnd(id_, state, "", '{"a": "1"}')], master.epoch)
+    return id_
+
+
+def new_child(parent: Parent, workflow: str | int, **params: str) -> NewChild:
+    return NewChild(
+        *(parent, "default", workflow, None, params, Priority.HIGH, "gpu", "etl", True, None, "Europe/Berlin"),
+    )
+
+
+async def start(scene: Scene, *new: NewChild) -> None:
+    async with scene.writing() as connection:
+        await children.start(connection, new)
+
+
+async def halt(scene: Scene, halts: Mapping[WorkflowInstanceId, TaskState]) -> list[tuple[str, int]]:
+    """What is asked of whom."""
+    async with scene.writing() as connection:
+        await children.halt(connection, halts)
+    return await scene.sql("DELETE FROM command RETURNING type, workflow_instance_id")
+
+
+# ------------------------------------------------------------------------------------------------ who is above
+
+
+async def test_an_instance_above_is_told_with_the_attempts_that_stand_for_children(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    above, halted = await scene.instance(master, depth=2), await scene.instance(master)
+    await scene.queue(above, 3, attempt=2, state=T.RUNNING_EXECUTION, type_="SUB_PROCESS", master=master)
+    await scene.queue(above, 4, master=master)
+    await scene.claim(worker)
+    async with scene.writing() as connection:
+        await instance_moves.ask_halt(connection, {halted: W.READY_STOP})
+        found = await children.above(connection, [above, halted, WorkflowInstanceId(777)])
+    assert found == {
+        above: Above(W.RUNNING_EXECUTION, "{}", 2, {TASK: 2}),
+        halted: Above(W.READY_STOP, "{}", 0, {}),
+    }
+
+
+async def test_a_halt_of_the_instance_above_waits_for_a_child_that_is_just_made(scene: Scene) -> None:
+    """Else the halt would miss the child, and the child the halt."""
+    master = await scene.master()
+    above = await scene.instance(master)
+
+    async def stop() -> None:
+        async with scene.writing() as connection:
+            await instance_moves.lock(connection, [above])
+            await instance_moves.ask_halt(connection, {above: W.READY_STOP})
+
+    async with scene.writing() as starting:
+        await children.above(starting, [above])
+        stopping = asyncio.create_task(stop())
+        await scene.waits_for_a_lock()
+        assert not stopping.done()
+    await stopping
+
+
+async def test_two_that_start_children_of_one_instance_do_not_wait_for_each_other(scene: Scene) -> None:
+    above = await scene.instance(await scene.master())
+    async with scene.writing() as one, scene.writing() as other:
+        assert set(await children.above(one, [above])) == set(await children.above(other, [above])) == {above}
+
+
+# -------------------------------------------------------------------------------------------------- asked for
+
+
+async def test_a_child_is_asked_for_by_a_command_that_says_all_it_takes_from_above(scene: Scene) -> None:
+    await scene.sql("INSERT INTO workflow_definition (code, name) VALUES (2002, 'below')")
+    above = await scene.instance(await scene.master())
+    await start(scene, new_child(place(above, 0), "below", day="ä"), new_child(place(above, 1), 2002))
+    assert await scene.sql(
+        "SELECT type, workflow_code, params, priority, worker_group, environment, dry_run, time_zone, parent "
+        "FROM command ORDER BY id"
+    ) == [
+        ("START_PROCESS", 2002, params, "HIGH", "gpu", "etl", True, "Europe/Berlin", f"{above}/3/1/{index}")
+        for index, params in enumerate(('{"day": "ä"}', "{}"))
+    ]
+
+
+async def test_a_child_of_a_workflow_that_is_gone_is_asked_for_all_the_same(scene: Scene) -> None:
+    """The master that takes the command says that it is not there, and tells the instance above."""
+    above = await scene.instance(await scene.master())
+    await start(scene, new_child(place(above), "gone"))
+    assert await scene.sql("SELECT workflow_code, parent FROM command") == [(None, f"{above}/3/1/0")]
+
+
+async def test_a_thousand_children_are_asked_for_in_one_statement(scene: Scene) -> None:
+    above = await scene.instance(await scene.master())
+    await start(scene, *(new_child(place(above, index), 2002) for index in range(1_000)))
+    assert await scene.sql("SELECT count(DISTINCT parent) FROM command") == [1_000]
+
+
+async def test_a_place_is_taken_by_one_child_and_no_second(scene: Scene) -> None:
+    master = await scene.master()
+    above = await scene.instance(master)
+    first = await child(scene, master, place(above))
+    with pytest.raises(KeyError):
+        await child(scene, master, place(above))
+    again = await child(scene, master, place(above, attempt=2))
+    async with scene.database.reading() as connection:
+        found = await children.existing(connection, [place(above), place(above, 1), place(above, 0, 2)])
+    assert found == {place(above): first, place(above, 0, 2): again}
+
+
+async def test_all_children_of_an_instance_are_found_whatever_their_state(scene: Scene) -> None:
+    master = await scene.master()
+    above, lonely, other = [await scene.instance(master) for _ in range(3)]
+    await child(scene, master, place(above, 0), W.SUCCESS)
+    await child(scene, master, place(above, 1))
+    await child(scene, master, place(other))
+    async with scene.database.reading() as connection:
+        found = await children.of(connection, [above, lonely])
+        assert await children.of(connection, []) == {}
+    assert {id_: sorted(rows, key=lambda row: row.parent.index) for id_, rows in found.items()} == {
+        above: [
+            ChildRow(place(above, 0), W.SUCCESS, '{"a": "1"}'),
+            ChildRow(place(above, 1), W.RUNNING_EXECUTION, None),
+        ],
+        lonely: [],
+    }
+
+
+# ---------------------------------------------------------------------------------------------------- resumed
+
+
+@pytest.mark.parametrize(
+    ("state", "asked"),
+    [
+        (W.SUCCESS, []),
+        (W.RUNNING_EXECUTION, []),
+        (W.FAILURE, ["START_FAILURE_TASK_PROCESS"]),
+        (W.PAUSE, ["RECOVER_SUSPENDED_PROCESS"]),
+        (W.STOP, ["RECOVER_SUSPENDED_PROCESS"]),
+    ],
+)
+async def test_a_child_goes_on_under_the_new_attempt_in_the_way_of_its_state(
+    scene: Scene, state: WorkflowState, asked: list[str]
+) -> None:
+    master = await scene.master()
+    above = await scene.instance(master)
+    id_ = await child(scene, master, place(above), state)
+    async with scene.writing() as connection:
+        await children.resume(connection, [(place(above), 2)])
+    async with scene.database.reading() as connection:
+        assert await children.existing(connection, [place(above), place(above, 0, 2)]) == {place(above, 0, 2): id_}
+    assert await scene.sql("SELECT type, workflow_instance_id FROM command") == [(type_, id_) for type_ in asked]
+
+
+# ----------------------------------------------------------------------------------------------------- halted
+
+
+async def test_a_halt_goes_down_to_what_runs_below_and_to_nothing_else(scene: Scene) -> None:
+    master = await scene.master()
+    above, other = await scene.instance(master), await scene.instance(master)
+    running = await child(scene, master, place(above, 0))
+    await child(scene, master, place(above, 1), W.SUCCESS)
+    await child(scene, master, place(other))
+    assert await halt(scene, {above: T.PAUSE}) == [("PAUSE", running)]
+    assert await halt(scene, {above: T.KILL}) == [("STOP", running)]
+
+
+async def test_a_child_is_asked_once_and_a_stop_may_follow_a_pause(scene: Scene) -> None:
+    master = await scene.master()
+    above = await scene.instance(master)
+    below = await child(scene, master, place(above))
+    async with scene.writing() as connection:
+        await instance_moves.ask_halt(connection, {below: W.READY_PAUSE})
+    assert await halt(scene, {above: T.PAUSE}) == []
+    assert await halt(scene, {above: T.KILL}) == [("STOP", below)]
+    async with scene.writing() as connection:
+        await instance_moves.ask_halt(connection, {below: W.READY_STOP})
+    assert await halt(scene, {above: T.KILL}) == []
+    assert await halt(scene, {above: T.PAUSE}) == []
+
+
+async def test_a_halt_of_what_has_no_children_wakes_nobody(scene: Scene) -> None:
+    above = await scene.instance(await scene.master())
+    assert await halt(scene, {above: T.KILL}) == []
+
+
+# ------------------------------------------------------------------------------------------------------- told
+
+
+async def test_the_instance_above_hears_of_a_child_that_was_never_made(scene: Scene) -> None:
+    master = await scene.master()
+    above = await scene.instance(master)
+    async with scene.writing() as connection:
+        await children.tell(connection, [(place(above, 7), W.FAILURE)])
+    async with scene.writing() as connection:
+        events = await task_events.consume(connection, master.epoch, 10)
+    assert events == [ChildEnd(above, TASK, 1, 7, W.FAILURE)]
+
+
+async def test_the_task_that_stands_for_children_ends_in_its_master_and_only_once(scene: Scene) -> None:
+    master, other, worker = await scene.master(), await scene.master(), await scene.worker()
+    above = await scene.instance(master)
+    await scene.queue(above, 3, state=T.RUNNING_EXECUTION, type_="SUB_PROCESS", master=master)
+    await scene.queue(above, 4, master=master)
+    await scene.claim(worker)
+
+    async def end(code: int, by: Me, attempt: int = 1) -> None:
+        one = MasterTaskEnd(above, TaskCode(code), attempt, T.FAILURE, "the workflow it stands for failed", None)
+        async with scene.writing() as connection:
+            await task_instances.end_in_master(connection, [one], by.epoch)
+
+    for code, by, attempt in [(3, other, 1), (3, master, 2), (4, master, 1)]:
+        with pytest.raises(workflow_instances.OwnershipLost, match="1 of 1 tasks are not as their master believes"):
+            await end(code, by, attempt)
+    await end(3, master)
+    with pytest.raises(workflow_instances.OwnershipLost):
+        await end(3, master)
+    assert await scene.sql("SELECT state, reason, ended_at IS NOT NULL FROM task_instance WHERE task_code = 3") == [
+        ("FAILURE", "the workflow it stands for failed", True)
+    ]

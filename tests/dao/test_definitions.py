@@ -1,0 +1,50 @@
+"""`dao/definitions.py`: what can be started, with what it shares with the other workflows of its project."""
+
+from __future__ import annotations
+
+import pytest
+
+from dao import definitions
+from dao.definitions import Whereabouts
+from model.choices import ReleaseState
+from model.errors import NotFound
+from model.ids import WorkflowCode
+from model.workflow import WorkflowSpec
+from tests.dao.scene import Scene
+
+SPEC = WorkflowSpec.parse({"tasks": [{"name": "a", "type": "FAKE"}]})
+
+
+async def save(scene: Scene, name: str, project: str = "default") -> WorkflowCode:
+    async with scene.writing() as connection:
+        head, _ = await definitions.save(connection, project, name, ReleaseState.ONLINE, SPEC)
+    return head.code
+
+
+async def test_a_definition_brings_the_parameters_of_its_project(scene: Scene) -> None:
+    [project] = await scene.sql("INSERT INTO project (name, params) VALUES ('etl', '{\"day\": \"1\"}') RETURNING code")
+    inside, outside = await save(scene, "in", "etl"), await save(scene, "out")
+    async with scene.database.reading() as connection:
+        heads = await definitions.heads(connection, [inside, outside, WorkflowCode(4711)])
+        found = await definitions.find(connection, "in", "etl")
+        listed = await definitions.all_heads(connection, 10)
+        where = await definitions.whereabouts(connection, [inside, outside])
+    assert {code: head.project_params for code, head in heads.items()} == {inside: '{"day": "1"}', outside: "{}"}
+    assert found == heads[inside]
+    assert listed == [heads[outside], heads[inside]]
+    assert where == {inside: Whereabouts("in", "etl", project), outside: Whereabouts("out", "default", 0)}
+
+
+async def test_what_a_project_says_now_counts_and_not_what_it_said_when_the_workflow_was_saved(scene: Scene) -> None:
+    code = await save(scene, "in", "etl")
+    await scene.sql("INSERT INTO project (name, params) VALUES ('etl', '{\"day\": \"2\"}')")
+    async with scene.database.reading() as connection:
+        assert (await definitions.heads(connection, [code]))[code].project_params == '{"day": "2"}'
+
+
+async def test_a_name_is_looked_for_in_its_project(scene: Scene) -> None:
+    code = await save(scene, "in", "etl")
+    async with scene.database.reading() as connection:
+        with pytest.raises(NotFound, match='there is no workflow "in" in project "default"'):
+            await definitions.find(connection, "in")
+        assert (await definitions.find(connection, str(code))).code == code

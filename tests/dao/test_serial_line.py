@@ -1,0 +1,188 @@
+"""`dao/serial_line.py`: of runs that are started in the same moment exactly one goes on, whoever starts them."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao import instance_moves, serial_line, workflow_instances
+from dao.nodes import Me
+from dao.serial_line import InLine
+from dao.workflow_instances import InstanceEnd, NewInstance
+from model.choices import ExecutionType, FailureStrategy, Priority
+from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.states import WorkflowState
+from tests.dao.scene import Scene
+
+W = WorkflowState
+CODE, OTHER = WorkflowCode(1001), WorkflowCode(2002)
+SERIAL = ExecutionType.SERIAL_WAIT
+_commands = count(1)
+_LOOK = text("SELECT count(*) FROM workflow_instance WHERE ended_at IS NULL")
+
+
+@pytest.fixture(autouse=True)
+async def definitions(scene: Scene) -> None:
+    """Two workflows; the row of a definition is what its line is held by."""
+    await scene.sql("INSERT INTO workflow_definition (code, name) VALUES (1001, 'a'), (2002, 'b')")
+
+
+async def join(connection: AsyncConnection, master: Me, code: WorkflowCode = CODE) -> WorkflowState:
+    """Start a run as a master does: it runs if nobody stands in its line."""
+    standing = await serial_line.lock(connection, [code])
+    state = W.SERIAL_WAIT if standing else W.RUNNING_EXECUTION
+    new = NewInstance(
+        CommandId(next(_commands)),
+        *(code, 1, FailureStrategy.CONTINUE, Priority.MEDIUM, "default", "{}"),
+        state=state,
+        execution_type=SERIAL,
+    )
+    await workflow_instances.insert(connection, [new], master.epoch)
+    return state
+
+
+async def line(scene: Scene, *codes: WorkflowCode) -> list[InLine]:
+    async with scene.writing() as connection:
+        return await serial_line.lock(connection, codes)
+
+
+async def called(scene: Scene) -> int:
+    async with scene.writing() as connection:
+        return await serial_line.call_forgotten(connection)
+
+
+async def test_of_two_that_start_it_in_the_same_moment_exactly_one_runs(scene: Scene) -> None:
+    """The second looks while the first has inserted its run and not committed: it must wait, and then see it."""
+    one, other = await scene.master(), await scene.master()
+
+    async def start() -> WorkflowState:
+        async with scene.writing() as connection:
+            return await join(connection, other)
+
+    async with scene.writing() as first:
+        assert await join(first, one) is W.RUNNING_EXECUTION
+        second = asyncio.create_task(start())
+        await scene.waits_for_a_lock()
+        assert not second.done()
+    assert await second is W.SERIAL_WAIT
+
+
+async def test_of_many_that_start_it_at_once_exactly_one_runs(scene: Scene) -> None:
+    masters = [await scene.master() for _ in range(8)]
+
+    async def start(master: Me) -> None:
+        async with scene.writing() as connection:
+            await join(connection, master)
+
+    await asyncio.gather(*(start(master) for master in masters for _ in range(3)))
+    assert await scene.sql("SELECT state, count(*) FROM workflow_instance GROUP BY 1 ORDER BY 1") == [
+        ("RUNNING_EXECUTION", 1),
+        ("SERIAL_WAIT", 23),
+    ]
+
+
+async def test_without_the_line_both_would_run(scene: Scene) -> None:
+    """That the tests above test something: to look and then to decide is not enough."""
+    master = await scene.master()
+    async with scene.writing() as first, scene.writing() as second:
+        looks = [await first.execute(_LOOK), await second.execute(_LOOK)]
+        for connection, look in zip((first, second), looks, strict=True):
+            assert look.scalar_one() == 0
+            new = NewInstance(
+                CommandId(next(_commands)),
+                *(CODE, 1, FailureStrategy.CONTINUE, Priority.MEDIUM, "default", "{}"),
+                execution_type=SERIAL,
+            )
+            await workflow_instances.insert(connection, [new], master.epoch)
+    assert await scene.sql("SELECT count(*) FROM workflow_instance WHERE state = 'RUNNING_EXECUTION'") == [2]
+
+
+async def test_one_line_does_not_wait_for_another(scene: Scene) -> None:
+    master = await scene.master()
+    async with scene.writing() as first, scene.writing() as second:
+        await join(first, master, CODE)
+        assert await join(second, master, OTHER) is W.RUNNING_EXECUTION
+
+
+async def test_lines_are_taken_in_one_order_so_that_nobody_waits_in_a_circle(scene: Scene) -> None:
+    await asyncio.gather(*(line(scene, *order) for order in ((CODE, OTHER), (OTHER, CODE)) * 10))
+
+
+async def test_a_held_line_does_not_stop_those_who_only_read_the_definition(scene: Scene) -> None:
+    async with scene.writing() as holding:
+        await serial_line.lock(holding, [CODE])
+        assert await scene.sql("SELECT name FROM workflow_definition WHERE code = 1001 FOR KEY SHARE") == ["a"]
+
+
+async def test_a_line_is_told_oldest_first_with_what_was_asked_and_without_what_is_over(scene: Scene) -> None:
+    master = await scene.master()
+    over, running, waiting, elsewhere = [
+        await scene.instance(master, code=code, execution_type=SERIAL, state=state)
+        for code, state in [
+            (CODE, W.RUNNING_EXECUTION),
+            (CODE, W.RUNNING_EXECUTION),
+            (CODE, W.SERIAL_WAIT),
+            (OTHER, W.RUNNING_EXECUTION),
+        ]
+    ]
+    async with scene.writing() as connection:
+        await workflow_instances.finish(connection, [InstanceEnd(over, W.SUCCESS, "")], master.epoch)
+        await instance_moves.ask_halt(connection, {running: W.READY_STOP})
+    assert await line(scene, CODE) == [InLine(running, CODE, W.READY_STOP), InLine(waiting, CODE, W.SERIAL_WAIT)]
+    assert {each.id for each in await line(scene, CODE, OTHER)} == {running, waiting, elsewhere}
+
+
+@pytest.mark.parametrize(
+    "state", ["SUBMITTED_SUCCESS", "WAIT_TO_RUN", "READY_PAUSE", "READY_STOP", "FAILOVER", "RUNNING_EXECUTION"]
+)
+async def test_whatever_has_not_ended_stands_in_the_line(scene: Scene, state: str) -> None:
+    id_ = await put(scene, state)
+    assert [each.id for each in await line(scene, CODE)] == [id_]
+
+
+async def put(scene: Scene, state: str) -> WorkflowInstanceId:
+    """A serial run in any state that is not final, past the triggers."""
+    id_ = await scene.instance(await scene.master(), execution_type=SERIAL, state=W.SERIAL_WAIT)
+    async with scene.writing() as connection:
+        await connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        await connection.exec_driver_sql(f"UPDATE workflow_instance SET state = '{state}' WHERE id = {id_}")
+    return id_
+
+
+# ----------------------------------------------------------------------------------------- who is called again
+
+
+async def test_a_line_in_which_nobody_runs_is_called_once(scene: Scene) -> None:
+    master = await scene.master()
+    for _ in range(3):
+        await scene.instance(master, execution_type=SERIAL, state=W.SERIAL_WAIT)
+    async with scene.database.reading() as connection:
+        assert await serial_line.anyone_waits(connection)
+    assert [await called(scene), await called(scene)] == [1, 0]
+    assert await scene.sql("SELECT type, workflow_code, workflow_instance_id, created_by FROM command") == [
+        ("RECOVER_SERIAL_WAIT", CODE, None, "serial")
+    ]
+
+
+async def test_a_line_in_which_somebody_runs_is_left_alone(scene: Scene) -> None:
+    master = await scene.master()
+    await scene.instance(master, execution_type=SERIAL)
+    await scene.instance(master, execution_type=SERIAL, state=W.SERIAL_WAIT)
+    assert await called(scene) == 0
+
+
+async def test_a_run_that_was_set_aside_is_called_itself(scene: Scene) -> None:
+    id_ = await put(scene, "WAIT_TO_RUN")
+    assert [await called(scene), await called(scene)] == [1, 0]
+    assert await scene.sql("SELECT type, workflow_instance_id FROM command") == [("RECOVER_WAITING_THREAD", id_)]
+
+
+async def test_where_nobody_waits_nobody_is_called(scene: Scene) -> None:
+    await scene.instance(await scene.master(), execution_type=SERIAL)
+    async with scene.database.reading() as connection:
+        assert not await serial_line.anyone_waits(connection)
+    assert await called(scene) == 0

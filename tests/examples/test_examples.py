@@ -1,0 +1,67 @@
+"""Each example does what its header says, on a `shoal up` of its own: the same code as `make examples`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+
+import pytest
+import pytest_asyncio
+
+from examples.run import FOLDER, Shell, Step, names, running, steps
+
+TAUGHT = {
+    "etl_sqlite_duckdb",
+    "fan_out_fan_in",
+    "sub_workflows",
+    "switch",
+    "conditions",
+    "retry",
+    "backfill",
+    "dependent",
+    "dynamic",
+    "parameters",
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shell() -> AsyncIterator[Shell]:
+    """One `shoal up` for all of them."""
+    async with running() as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", names())
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_example_does_what_its_header_says(shell: Shell, name: str) -> None:
+    result = await shell.run(name)
+    assert not result.fault, result.fault
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_example_that_does_something_else_is_found_out(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    for typed, shown, fault in (
+        ("shoal runs --limit 1 | wc -l", "a lot", "ended with 0, should print\na lot"),
+        ("false", "", "ended with 1, printed"),
+    ):
+        monkeypatch.setattr("examples.run.steps", partial(_only, Step(typed, shown)))
+        assert fault in (await shell.run("hello")).fault
+
+
+def _only(step: Step, _name: str) -> list[Step]:
+    return [step]
+
+
+def test_all_that_there_is_to_teach_has_an_example() -> None:
+    assert set(names()) >= TAUGHT
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_example_says_how_it_is_run_by_hand(name: str) -> None:
+    typed = [step.typed for step in steps(name)]
+    assert f"shoal workflow apply examples/{name}.yaml" in typed
+
+
+def test_the_list_of_examples_is_whole() -> None:
+    listed = (FOLDER / "README.md").read_text("utf-8")
+    assert not [name for name in names() if f"({name}.yaml)" not in listed]

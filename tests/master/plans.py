@@ -1,0 +1,136 @@
+"""Plans to drive: written down in a test, or any at all."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from master.plan import Plan
+from master.runnable import WorkflowRunnable as Runnable
+from model.choices import FailureStrategy, OnWorkerLoss, Priority
+from model.ids import WorkflowCode, WorkflowInstanceId
+from model.instances import WorkflowInstance
+from model.workflow import WorkflowSpec
+
+Task = dict[str, Any]
+
+
+def a_plan(
+    after: dict[str, list[str]], fails_on_loss: set[str] | None = None, fields: dict[str, Task] | None = None
+) -> Plan:
+    """Task -> the tasks that it waits for; `fields` are further ones of some tasks."""
+    return plan_of(
+        {"name": name, "type": "FAKE", "after": befores}
+        | ({"on_worker_loss": OnWorkerLoss.FAIL} if name in (fails_on_loss or ()) else {})
+        | (fields or {}).get(name, {})
+        for name, befores in after.items()
+    )
+
+
+def plan_of(tasks: Any, **fields: Any) -> Plan:
+    return Plan.of(WorkflowCode(1), 1, WorkflowSpec.parse({"tasks": list(tasks), **fields}))
+
+
+def an_instance(
+    plan: Plan, strategy: FailureStrategy = FailureStrategy.CONTINUE, params: str = "{}"
+) -> WorkflowInstance:
+    id_, code = WorkflowInstanceId(1), plan.workflow_code
+    return WorkflowInstance(id_, code, plan.version, strategy, Priority.MEDIUM, "default", params)
+
+
+def a_runnable(plan: Plan, strategy: FailureStrategy = FailureStrategy.CONTINUE) -> Runnable:
+    return Runnable(an_instance(plan, strategy), plan)
+
+
+@st.composite
+def plans(draw: DrawFn, size_max: int = 200) -> Plan:
+    """Any directed acyclic graph of any tasks, written down in any order."""
+    size = draw(st.one_of(st.integers(1, 12), st.integers(1, size_max)))
+    return any_plan(Random(draw(st.integers(0, 2**32))), size)
+
+
+@st.composite
+def plain_plans(draw: DrawFn, size_max: int = 60) -> Plan:
+    """The same of tasks that run on workers, none of them forbidden."""
+    return any_plan(Random(draw(st.integers(0, 2**32))), draw(st.integers(1, size_max)), plain=True)
+
+
+def any_plan(random: Random, size: int, *, plain: bool = False) -> Plan:
+    names = [f"t{number}" for number in range(size)]
+    width = random.choice([1, 2, 4])
+    befores = {
+        name: random.sample(names[:place], random.randint(0, min(place, width))) for place, name in enumerate(names)
+    }
+    afters = {name: [after for after in names if name in befores[after]] for name in names}
+    mixed = 0.0 if plain else random.choice([0.2, 0.6])
+    tasks = []
+    for name in names:
+        task = _logic(random, befores[name], afters[name]) if random.random() < mixed else None
+        task = {"name": name, "after": befores[name], **(task or _worker_task(random))}
+        if not plain and random.random() < 0.08:
+            task["flag"] = "NO"
+        tasks.append(task)
+    random.shuffle(tasks)
+    return plan_of(tasks, **({} if plain else {"outputs": ["x", "g"]}))
+
+
+def _worker_task(random: Random) -> Task:
+    task: Task = {"type": "FAKE"}
+    if random.random() < 0.4:
+        task |= {"retry_times": random.choice([0, 0, 1, 3]), "retry_interval": random.choice([0, 1.5])}
+        task |= {"delay_time": random.choice([0, 2])}
+    if random.random() < 0.3:
+        task["on_worker_loss"] = OnWorkerLoss.FAIL
+    if random.random() < 0.3:
+        task["local_params"] = random.choice(
+            [
+                {"x": "local"},
+                {"s": "local", "g": ""},
+                {"x": {"direct": "OUT", "value": "the default"}},
+                {"k": {"direct": "OUT"}, "y": "local"},
+            ]
+        )
+    return task
+
+
+def _logic(random: Random, befores: list[str], afters: list[str]) -> Task | None:
+    match random.choice(["SWITCH", "CONDITIONS", "CONDITIONS", "SUB_PROCESS", "DYNAMIC", "DEPENDENT"]):
+        case "SWITCH" if afters:
+            conditions = ['"${k}" == "1"', '"${x}" != ""', '"${y}" == "${k}"'] + ['"${nowhere}" == ""'] * (
+                random.random() < 0.1
+            )
+            cases = [
+                {"when": when, "then": random.sample(afters, random.randint(1, len(afters)))}
+                for when in random.sample(conditions, random.randint(1, 2))
+            ]
+            return {"type": "SWITCH", "params": {"cases": cases, "default": _some(random, afters)}}
+        case "CONDITIONS" if befores:
+            asked = random.sample(befores, random.randint(1, len(befores)))
+            params = {
+                "relation": random.choice(["AND", "OR"]),
+                "when": {name: random.choice(["SUCCESS", "SUCCESS", "FAILURE"]) for name in asked},
+                "on_success": _some(random, afters),
+                "on_failure": _some(random, afters),
+            }
+            return {"type": "CONDITIONS", "params": params}
+        case "SUB_PROCESS":
+            return {"type": "SUB_PROCESS", "params": {"workflow": 7, "params": {"p": "<${x}>"}}}
+        case "DYNAMIC":
+            lists = random.choice(["1,2,3", "${k},a,b", "[]", '["${x}", "${y}"]', "[[1]]"])
+            params = {
+                "workflow": 7,
+                "lists": [{"name": "n", "value": lists}],
+                "parallelism": random.randint(1, 4),
+                "max_instances": random.choice([2, 10]),
+            }
+            return {"type": "DYNAMIC", "params": params}
+        case "DEPENDENT":
+            return {"type": "DEPENDENT", "params": {"groups": [{"items": [{"workflow": 7, "cycle": "today"}]}]}}
+    return None
+
+
+def _some(random: Random, names: list[str]) -> list[str]:
+    return random.sample(names, random.randint(0, len(names)))

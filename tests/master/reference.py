@@ -1,0 +1,228 @@
+"""The rules of a run as they are told, reckoned slowly from its rows: what each task may do, sees, and what it ends as.
+
+Nothing of the runnable's own bookkeeping is used, nor of how it comes to know things.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from master.plan import Plan
+from model.choices import Direct, OnWorkerLoss
+from model.ids import TaskCode
+from model.logic.conditions import ConditionsParams
+from model.states import TaskState as T
+from model.states import WorkflowState as W
+
+SUCCEEDED = (T.SUCCESS, T.FORCED_SUCCESS)
+FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)
+
+
+@dataclass
+class Row:
+    """An attempt. `ended` says when: a number that grows. `children` is how many it will have at most."""
+
+    state: T
+    retries: int = 0
+    valid: bool = True
+    outputs: str | None = None
+    branch: frozenset[TaskCode] | None = None
+    ended: int | None = None
+    kill_asked: bool = False
+    values: str = "{}"
+    params: tuple[Mapping[str, str], ...] = ()
+
+
+Rows = Mapping[TaskCode, list[Row]]
+
+
+class Standing(Enum):
+    OUT = auto()  # of scope
+    WAITS = auto()
+    BEGINS = auto()
+    RUNS = auto()
+    DONE = auto()
+    PASSED = auto()  # forbidden
+    SKIPPED = auto()
+    FAILED = auto()  # for good
+    AGAIN = auto()  # failed or lost, and another attempt follows
+    PAUSED = auto()
+
+
+S = Standing
+
+
+class Reference:
+    """Of a plan, limited to `scope`; `stopping` says that nothing runs again."""
+
+    def __init__(self, plan: Plan, scope: frozenset[TaskCode] | None, rows: Rows, *, stopping: bool = False) -> None:
+        self.plan, self.scope, self.rows = plan, scope, rows
+        self._stopping = stopping
+        self.standing: dict[TaskCode, Standing] = {}
+        for code in sorted(plan.tasks, key=lambda code: plan.graph.depth[code]):
+            self.standing[code] = self._of(code)
+
+    def latest(self, code: TaskCode) -> Row | None:
+        """The attempt that counts."""
+        rows = self.rows.get(code)
+        return rows[-1] if rows and rows[-1].valid else None
+
+    def runs_again(self, code: TaskCode, row: Row) -> bool:
+        task = self.plan.tasks[code]
+        if self._stopping:
+            return False
+        if row.state is T.NEED_FAULT_TOLERANCE:
+            return task.on_worker_loss is OnWorkerLoss.RETRY
+        return row.state is T.FAILURE and row.retries < task.retry_times
+
+    def may_begin(self, code: TaskCode) -> Standing:
+        """By what stands before it alone."""
+        edges = [self._edge(before, code) for before in self.plan.graph.predecessors[code]]
+        if None in edges:
+            return S.WAITS
+        if edges and True not in edges:
+            return S.SKIPPED
+        return S.PASSED if self.plan.tasks[code].is_forbidden else S.BEGINS
+
+    def asks(self, judge: TaskCode, code: TaskCode) -> bool:
+        """Whether `judge` is a task in scope that asks how `code` ended."""
+        task = self.plan.tasks[judge]
+        return (
+            isinstance(task.logic, ConditionsParams)
+            and not task.is_forbidden
+            and self.plan.tasks[code].name in task.logic.named()
+        )
+
+    def judges(self, code: TaskCode) -> list[TaskCode]:
+        return [judge for judge in self.plan.graph.successors[code] if self.asks(judge, code)]
+
+    def _of(self, code: TaskCode) -> Standing:
+        row = self.latest(code)
+        if not self.is_in_scope(code):
+            return S.OUT
+        if row is None:
+            return self.may_begin(code)
+        if not row.state.is_final:
+            return S.RUNS
+        if row.state in SUCCEEDED:
+            return S.DONE
+        if row.state is T.PAUSE:
+            return S.PAUSED
+        return S.AGAIN if self.runs_again(code, row) else S.FAILED
+
+    def _edge(self, before: TaskCode, after: TaskCode) -> bool | None:
+        """Live, dead, or not settled."""
+        match self.standing[before]:
+            case S.OUT | S.PASSED:
+                return True
+            case S.DONE:
+                row = self.latest(before)
+                assert row is not None
+                return row.branch is None or after in row.branch or after not in self.plan.tasks[before].branches
+            case S.SKIPPED:
+                return False
+            case S.FAILED if self.asks(after, before):
+                return True
+        return None
+
+    def is_in_scope(self, code: TaskCode) -> bool:
+        return self.scope is None or code in self.scope
+
+    def has_succeeded(self, code: TaskCode) -> bool:
+        """As CONDITIONS ask; what was left out counts by its row if it has one, else as a success."""
+        row = self.latest(code)
+        if self.standing[code] is S.OUT:
+            return row is None or row.state not in FAILED
+        return self.standing[code] in (S.DONE, S.PASSED)
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def verdict(self, state: W) -> W:
+        """What an instance in that state ends as, nothing of it being in flight."""
+        failed = [
+            code
+            for code in self.plan.tasks
+            if self.standing[code] is S.FAILED
+            or (self.standing[code] is S.OUT and (row := self.latest(code)) and row.state in FAILED)
+        ]
+        if state is W.READY_STOP and any(self.rows[code][-1].state is not T.FAILURE for code in failed):
+            return W.STOP
+        if not all(self._is_taken_up(code, state) for code in failed):
+            return W.FAILURE
+        left = {S.BEGINS, S.PAUSED} & set(self.standing.values())
+        if not left:
+            return W.SUCCESS
+        assert state is not W.RUNNING_EXECUTION, "it ends though something is left to do"
+        return W.PAUSE if state is W.READY_PAUSE else W.STOP
+
+    def _is_taken_up(self, code: TaskCode, state: W) -> bool:
+        for judge in self.judges(code):
+            row = self.latest(judge)
+            if row is not None and row.state is T.SUCCESS and (self.standing[judge] is not S.OUT or self._is_out(code)):
+                return True
+            is_open = self.standing[judge] not in (S.OUT, S.FAILED)
+            if is_open and state is not W.RUNNING_EXECUTION:
+                return True
+        return False
+
+    def _is_out(self, code: TaskCode) -> bool:
+        return self.standing[code] is S.OUT
+
+    def must_end(self) -> bool:
+        """Whether END ends it: something in scope failed for good, and nobody in scope asks for that."""
+        return any(
+            standing is S.FAILED and not any(self.is_in_scope(judge) for judge in self.judges(code))
+            for code, standing in self.standing.items()
+        )
+
+
+class Given:
+    """What tasks gave to others, as its owner has heard of it, in that order."""
+
+    def __init__(self, plan: Plan, base: Mapping[str, str], startup: frozenset[str]) -> None:
+        self._plan, self._base, self._startup = plan, base, startup
+        self._given: dict[TaskCode, Mapping[str, str]] = {}
+
+    def heard(self, code: TaskCode, outputs: str | None) -> None:
+        given: dict[str, str] = json.loads(outputs) if outputs else {}
+        spec = next(task for task in self._plan.spec.tasks if task.code == code)
+        outs = {param.name: param.value for param in spec.local_params if param.direct is Direct.OUT}
+        if outs:
+            given = {name: given.get(name, default) for name, default in outs.items() if name in given or default}
+        if given:
+            self._given[code] = given
+
+    def values(self, code: TaskCode) -> dict[str, str]:
+        """Startup, then local, then context, then what the instance began with."""
+        spec = next(task for task in self._plan.spec.tasks if task.code == code)
+        own = {param.name: param.value for param in spec.local_params if param.direct is Direct.IN and param.value}
+        values = {**self._base, **self._context(self._plan.graph.predecessors[code]), **own}
+        return {**values, **{name: self._base[name] for name in self._startup}}
+
+    def at_the_end(self) -> dict[str, str]:
+        leaves = [code for code, after in self._plan.graph.successors.items() if not after]
+        return {**self._base, **self._context(leaves)}
+
+    def _context(self, befores: tuple[TaskCode, ...] | list[TaskCode]) -> dict[str, str]:
+        seen: dict[TaskCode, dict[str, TaskCode]] = {}
+        lineage = self._plan.graph.with_all_before(befores)
+        for code in sorted(lineage, key=lambda code: self._plan.graph.depth[code]):
+            seen[code] = self._merged([seen[before] for before in self._plan.graph.predecessors[code]])
+            seen[code].update(dict.fromkeys(self._given.get(code, ()), code))
+        return {name: self._given[by][name] for name, by in self._merged([seen[code] for code in befores]).items()}
+
+    def _merged(self, contexts: list[dict[str, TaskCode]]) -> dict[str, TaskCode]:
+        merged = {}
+        order = list(self._given)
+        for name in {name for context in contexts for name in context}:
+            givers = {context[name] for context in contexts if name in context}
+            nearest = [
+                giver
+                for giver in givers
+                if not any(giver in self._plan.graph.with_all_before([o]) for o in givers if o != giver)
+            ]
+            merged[name] = min(nearest, key=lambda giver: (not self._given[giver][name], order.index(giver)))
+        return merged

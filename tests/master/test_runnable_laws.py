@@ -1,0 +1,64 @@
+"""The laws of a workflow instance's state machine, whatever happens to it: `World` states them one by one."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from master.events import Finish
+from master.plan import Plan
+from master.runnable import WorkflowRunnable as Runnable
+from model.choices import FailureStrategy
+from model.states import TaskState as T
+from model.states import WorkflowState
+from tests.master.plans import plain_plans, plans
+from tests.master.world import World
+
+TIMES = int(os.environ.get("SHOAL_TEST_TIMES", "1"))
+"""How many times as many examples as in a run of all tests."""
+seeds = st.integers(0, 2**32).map(Random)
+strategies = st.sampled_from(FailureStrategy)
+failing = st.sampled_from([0.0, 0.05, 0.3])
+
+
+def a_run(plan: Plan, strategy: FailureStrategy, random: Random, failing: float) -> World:
+    """Some steps in which anything happens, and then an end in peace; twice, for it may be revived in between."""
+    world = World(plan, strategy, random, failing)
+    for _ in range(2):
+        for _ in range(random.randrange(2 * len(plan.tasks) + 30)):
+            world.step()
+        world.settle()
+    return world
+
+
+@settings(max_examples=200 * TIMES)
+@given(plans(), strategies, seeds, failing)
+def test_whatever_happens_it_ends_and_breaks_no_rule(
+    plan: Plan, strategy: FailureStrategy, random: Random, failing: float
+) -> None:
+    """Goal: every rule of `World` holds through losses, halts, revivals, roll-backs and failovers; nothing gets stuck."""
+    a_run(plan, strategy, random, failing)
+
+
+@settings(max_examples=50 * TIMES)
+@given(plans(60), strategies, seeds, failing)
+def test_the_same_events_give_the_same_effects(
+    plan: Plan, strategy: FailureStrategy, random: Random, failing: float
+) -> None:
+    for instance, life in a_run(plan, strategy, random, failing).lives:
+        again = Runnable(instance, plan)
+        assert [again.handle(event) for event, _ in life] == [effects for _, effects in life]
+
+
+@settings(max_examples=50 * TIMES)
+@given(plain_plans(), strategies, seeds)
+def test_without_failures_each_task_runs_once(plan: Plan, strategy: FailureStrategy, random: Random) -> None:
+    world = World(plan, strategy, random, failing=0, disturbed=False)
+    world.settle()
+    assert world.end == Finish(WorkflowState.SUCCESS, "")
+    assert {code: [row.state for row in rows] for code, rows in world.rows.items()} == {
+        code: [T.SUCCESS] for code in plan.tasks
+    }

@@ -1,0 +1,35 @@
+"""A cluster of a master and a worker with some workflows, for the verbs that a master must act on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from model.nodes import NodeKind
+from shoal.local_cluster import LocalCluster
+from tests.conftest import TEMPLATE
+from tests.servers.postgres import PostgresServer
+from tests.shoal.command_line import CommandLine
+
+QUICK = {"SHOAL_WORKER__DRAIN": "0.1", "SHOAL_MASTER__DRAIN": "0.1", "SHOAL_TIMING__KILL_GRACE": "1"}
+
+
+@asynccontextmanager
+async def live_cluster(server: PostgresServer, folder: Path, workflows: str) -> AsyncIterator[CommandLine]:
+    """The command line at a cluster that runs and has these workflows (YAML)."""
+    name = f"test_{folder.name.replace('-', '_')}"
+    url = server.create_database(name, template=TEMPLATE)
+    try:
+        async with LocalCluster(url, folder, settings=QUICK) as cluster:
+            for kind in (NodeKind.MASTER, NodeKind.WORKER):
+                await cluster.start(kind)
+            await asyncio.gather(*(cluster.joined(child) for child in cluster.children))
+            (folder / "workflows.yaml").write_text(workflows)
+            shoal = CommandLine.at(url)
+            applied = await shoal("workflow", "apply", str(folder / "workflows.yaml"))
+            assert applied.code == 0, applied.err
+            yield shoal
+    finally:
+        server.drop_database(name)

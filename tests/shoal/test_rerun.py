@@ -1,0 +1,141 @@
+"""`shoal rerun` and `shoal mark`, on a real cluster."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.servers.postgres import PostgresServer
+from tests.shoal.command_line import CommandLine
+from tests.shoal.live_cluster import live_cluster
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+WORKFLOWS = """
+name: chain
+params: {mended: /nowhere}
+tasks:
+  - {name: extract, type: FAKE}
+  - {name: load, type: SHELL, after: [extract], params: {script: 'test -e "${mended}"'}}
+  - {name: report, type: FAKE, after: [load]}
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shoal(
+    postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[CommandLine]:
+    """The command line at a cluster."""
+    async with live_cluster(postgres_server, tmp_path_factory.mktemp("rerun"), WORKFLOWS) as made:
+        yield made
+
+
+async def _failed(shoal: CommandLine, mended: Path | str = "/nowhere") -> str:
+    done = await shoal("run", "chain", "-p", f"mended={mended}", "--wait", "--json")
+    assert (done.code, done.json["state"], done.json["tasks"]) == (1, "FAILURE", 2), done.err
+    return str(done.json["run_id"])
+
+
+async def _attempts(shoal: CommandLine, run: str) -> list[tuple[str, str, int, bool]]:
+    tasks = (await shoal("show", run, "--json")).json["tasks"]
+    return [(task["name"], task["state"], task["attempt"], task["valid"]) for task in tasks]
+
+
+async def test_a_rerun_of_what_failed_keeps_the_successes(shoal: CommandLine, tmp_path: Path) -> None:
+    mended = tmp_path / "mended"
+    run = await _failed(shoal, mended)
+    (shown,) = await shoal.each(f"show {run}")
+    assert f"Go on: shoal rerun {run} --failed" in shown.out
+    mended.touch()
+    again = await shoal("rerun", "@failed", "--failed", "--wait")
+    assert (again.code, f"Run {run} of chain: SUCCESS, 3 tasks in" in again.out) == (0, True)
+    assert await _attempts(shoal, run) == [
+        ("extract", "SUCCESS", 1, True),
+        ("load", "FAILURE", 1, False),
+        ("load", "SUCCESS", 2, True),
+        ("report", "SUCCESS", 1, True),
+    ]
+
+
+async def test_a_rerun_of_all_begins_anew_in_the_same_run(shoal: CommandLine) -> None:
+    run = await _failed(shoal)
+    again = await shoal("rerun", run, "--wait")
+    assert (again.code, "FAILURE, 2 tasks in" in again.out) == (1, True)
+    assert await _attempts(shoal, run) == [
+        ("extract", "SUCCESS", 1, False),
+        ("load", "FAILURE", 1, False),
+        ("extract", "SUCCESS", 2, True),
+        ("load", "FAILURE", 2, True),
+    ]
+    shown, fields = await shoal.each(f"show {run}", f"show {run} --json")
+    assert "run 2 times from the start" in shown.out
+    assert fields.json["run_times"] == 2
+
+
+async def test_a_rerun_of_a_task_leaves_the_others_alone(shoal: CommandLine) -> None:
+    run = await _failed(shoal)
+    asked = await shoal("rerun", run, "--task", "extract", "--depend", "task_only")
+    assert (asked.code, f"Run {run} of chain runs extract again." in asked.out) == (0, True)
+    wrong = await shoal("rerun", run, "--task", "extrac", "--wait")
+    assert wrong.code == 1
+    before = await shoal("rerun", run, "--task", "load", "--depend", "task_pre", "--wait", "--json")
+    assert (before.code, before.json["tasks"]) == (1, 2)
+    again = [each for each in await _attempts(shoal, run) if each[3]]
+    assert again == [("extract", "SUCCESS", 3, True), ("load", "FAILURE", 2, True)]
+
+
+async def test_a_failed_task_that_is_marked_as_a_success_lets_its_run_go_on(shoal: CommandLine) -> None:
+    run = await _failed(shoal)
+    marked = await shoal("mark", f"{run}/load", "--success")
+    assert marked.code == 0, marked.err
+    assert f"of run {run} counts as a success now; it was FAILURE." in marked.out
+    assert f"Go on from it: shoal rerun {run} --failed" in marked.out
+    twice, good, away, how, why, shown = await shoal.each(
+        f"mark {run}/load --success",
+        f"mark {run}/extract --success",
+        f"mark {run}/report --success",
+        f"mark {run}/load",
+        f"why {run}/load",
+        f"show {run}",
+    )
+    assert (twice.code, "is declared a success already" in twice.sentence) == (2, True)
+    assert (good.code, "is SUCCESS; only one that ended as FAILURE, KILL, NEED" in good.sentence) == (2, True)
+    assert (away.code, how.code) == (5, 2)
+    assert "load failed and was declared a success." in why.out
+    assert "✓ FORCED_SUCCESS" in shown.out
+    assert "declared a success after its FAILURE: " in shown.out
+    on = await shoal("rerun", run, "--failed", "--wait", "--json")
+    assert (on.code, on.json["state"], on.json["tasks"]) == (0, "SUCCESS", 3), on.err
+
+
+async def test_only_the_last_attempt_that_counts_can_be_marked(shoal: CommandLine) -> None:
+    run = await _failed(shoal)
+    first = (await shoal("show", run, "--json")).json["tasks"][-1]["id"]
+    assert (await shoal("rerun", run, "--failed", "--wait")).code == 1
+    last = (await shoal("show", run, "--json")).json["tasks"][-1]["id"]
+    old, new = await shoal.each(f"mark {first} --success", f"mark {last} --success --json")
+    assert (old.code, f"is not its last attempt; declare {last} a success instead" in old.sentence) == (2, True)
+    assert new.json == {"task_instance_id": last, "run_id": run, "state": "FORCED_SUCCESS"}
+
+
+async def test_a_rerun_that_does_not_fit_is_said(shoal: CommandLine, tmp_path: Path) -> None:
+    mended = tmp_path / "mended"
+    mended.touch()
+    done = await shoal("run", "chain", "-p", f"mended={mended}", "--wait", "--json")
+    run = done.json["run_id"]
+    good, both, alone, listed = await shoal.each(
+        f"rerun {run} --failed",
+        f"rerun {run} --failed --task load",
+        f"rerun {run} --depend task_pre",
+        "errors",
+    )
+    assert (good.code, good.sentence) == (
+        1,
+        f"workflow instance {run} is SUCCESS, so START_FAILURE_TASK_PROCESS cannot run its failed tasks again; "
+        "it must be FAILURE",
+    )
+    assert (both.code, alone.code) == (2, 2)
+    assert "START_FAILURE_TASK_PROCESS" in listed.out

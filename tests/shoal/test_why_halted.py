@@ -1,0 +1,105 @@
+"""Every sentence of `shoal why` about what is halted, waits for others, or is not meant to run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from model.states import TaskState, WorkflowState
+from shoal.standing import Unbegun
+from shoal.why import TaskFacts, Why, why_task
+from shoal.why_run import RunFacts, why_run
+
+T, W = TaskState, WorkflowState
+TASK = TaskFacts(12, "load", 88, T.RUNNING_EXECUTION, worker="w3:1", since_s=12.0)
+OPEN = TaskFacts(12, "next", standing=Unbegun.NOT_BEGUN)
+RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1")
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence", "do"),
+    [
+        (
+            {"state": W.SERIAL_WAIT, "before": [(9, W.READY_STOP)]},
+            "Run 12 of sales waits for its turn, since its workflow runs one at a time: run 9 is READY_STOP.",
+            "shoal why 9",
+        ),
+        ({"state": W.SERIAL_WAIT, "before": [(9, W.PAUSE), (10, W.SERIAL_WAIT)]}, "and 1 more are before it.", "why 9"),
+        ({"state": W.SERIAL_WAIT}, "nothing is before it any more: a master calls it within seconds.", "shoal why 12"),
+        ({"state": W.WAIT_TO_RUN}, "is set aside, because its master had no room for it", "shoal slots"),
+        ({"state": W.SUBMITTED_SUCCESS}, "Run 12 of sales is about to begin.", "shoal why 12"),
+        ({"state": W.READY_PAUSE}, "is being paused: load still runs. load runs on w3:1 for 12.0 s.", "shoal stop 12"),
+        ({"requested": W.READY_PAUSE}, "is being paused: load still runs.", "shoal stop 12"),
+        (
+            {"state": W.READY_STOP, "tasks": [replace(TASK, kill_requested=True), TASK]},
+            "is being stopped: load, load still run. load is being killed on w3:1",
+            "shoal log 88 -f",
+        ),
+        (
+            {"state": W.READY_STOP, "tasks": []},
+            "is being stopped, and nothing of it runs any more; its master m1:1 is about to end it.",
+            "shoal show 12",
+        ),
+        (
+            {"state": W.PAUSE, "reason": "it was paused", "tasks": [replace(TASK, state=T.PAUSE), OPEN]},
+            "has ended as PAUSE: it was paused; it goes on when somebody lets it; load, next would run then.",
+            "shoal resume 12",
+        ),
+        ({"state": W.STOP, "tasks": []}, "has ended as STOP: no reason was stored; it goes on", "shoal resume 12"),
+    ],
+)
+def test_each_way_to_rest_has_its_sentence(changed: dict[str, Any], sentence: str, do: str) -> None:
+    _says(why_run(replace(RUN, **changed)), sentence, do)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence", "do"),
+    [
+        (
+            {"state": None, "standing": Unbegun.SKIPPED},
+            "load is skipped: it hangs only on branches that were not chosen.",
+            "shoal show 12",
+        ),
+        (
+            {"state": None, "standing": Unbegun.FORBIDDEN},
+            "load does not run: it is forbidden in its definition (flag: NO) and passed over.",
+            "shoal workflow apply",
+        ),
+        (
+            {"state": None, "standing": Unbegun.LEFT_OUT},
+            "load does not run: the run was started, or run again, for other tasks only.",
+            "shoal rerun 12 --task load",
+        ),
+        (
+            {"depends_on": ['workflow "a" (today)', 'workflow "b" (today)']},
+            'load depends on workflow "a" (today) and workflow "b" (today), and waits for that.',
+            "shoal runs",
+        ),
+        ({"depends_on": list("abcdefg")}, "load depends on a and b and c and d and e and 2 more, and", "shoal runs"),
+        (
+            {"children": [(20, W.SUCCESS), (21, W.RUNNING_EXECUTION)]},
+            "load stands for 2 runs and waits for run 21.",
+            "shoal why 21",
+        ),
+        (
+            {"children": [(20, W.READY_STOP), (21, W.SERIAL_WAIT)], "child": Why("Run 20 rests.", "Wake it")},
+            "load stands for 2 runs and waits for run 20 and 1 more. Run 20 rests.",
+            "Wake it",
+        ),
+        (
+            {"children": [(20, W.SUCCESS)]},
+            "load stands for 1 run, which ended; its master is about to move it on.",
+            "shoal show 12",
+        ),
+    ],
+)
+def test_each_way_to_wait_for_others_has_its_sentence(changed: dict[str, Any], sentence: str, do: str) -> None:
+    _says(why_task(replace(TASK, **changed), W.RUNNING_EXECUTION), sentence, do)
+
+
+def _says(why: Why, sentence: str, do: str) -> None:
+    assert sentence in why.sentence
+    assert do in why.do
+    assert "\n" not in why.sentence + why.do
