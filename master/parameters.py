@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from master.contexts import Contexts
 from master.plan import Plan, PlannedTask
 from model.builtin_parameters import builtin_parameters
+from model.errors import Refused
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.parameter_resolution import resolve
@@ -125,5 +126,12 @@ class Parameters:
             base = parse_parameters(self._instance.params, "its parameters")
             own_id = str(self._instance.id)
             self._base = {name: value.replace(_ITS_ID, own_id) for name, value in base.items()}
-            self._startup = frozenset(json.loads(self._instance.startup_names))
+            self._startup = _names(self._instance.startup_names)
         return self._base
+
+
+def _names(text: str) -> frozenset[str]:
+    try:
+        return frozenset(json.loads(text))
+    except (ValueError, TypeError, RecursionError):
+        raise Refused("the names of its startup parameters, as the database has them, are no JSON list") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 import psycopg
 import pytest
@@ -13,7 +14,7 @@ TWO_BY_HAND = ({"name": "a", **BY_HAND}, {"name": "b", **BY_HAND})
 AND_ONE_MORE = {"name": "c", "after": ["a"]}
 
 
-async def _under_way(engine: Engine, *tasks: dict[str, object], **fields: object) -> int:
+async def _under_way(engine: Engine, *tasks: dict[str, Any], **fields: Any) -> int:
     """A run whose tasks a and b are in hand."""
     run = await engine.begin(engine.define(*tasks, **fields))
     for task in "ab":

@@ -1,0 +1,213 @@
+"""Scenarios of the tasks that choose a branch: SWITCH and CONDITIONS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.scenarios.engine import BY_HAND, Engine
+
+FAILS = {"params": {"fail": True}}
+
+
+def switch(*cases: tuple[str, str], **fields: Any) -> dict[str, Any]:
+    listed = [{"when": when, "then": then} for when, then in cases]
+    return {"name": "which", "type": "SWITCH", "params": {"cases": listed, **fields}}
+
+
+def branches(*names: str) -> list[dict[str, Any]]:
+    return [{"name": name, "after": ["which"]} for name in names]
+
+
+# ------------------------------------------------------------------------------------------------ SWITCH
+
+
+@pytest.mark.parametrize(
+    ("params", "chosen"),
+    [
+        ({"a": "10", "b": "x"}, "first"),
+        ({"a": "10", "b": "y"}, "second"),
+        ({"a": "3", "b": "x"}, "third"),
+        ({"a": "3", "b": "y"}, "default"),
+    ],
+)
+async def test_switch_takes_the_first_true_condition_or_else_the_default(
+    engine: Engine, params: dict[str, str], chosen: str
+) -> None:
+    cases = [('${a} > 5 && "${b}" == "x"', "first"), ("${a} > 5", "second"), ('${b} == "x"', "third")]
+    code = engine.define(
+        switch(*cases, default="default"),
+        *branches("first", "second", "third", "default"),
+        {"name": "join", "after": ["first", "second", "third", "default"]},
+    )
+    run = await engine.run(code, params=params)
+    assert engine.state(run) == "SUCCESS"
+    assert engine.tasks(run) == {"which": "SUCCESS", chosen: "SUCCESS", "join": "SUCCESS"}
+
+
+async def test_switch_without_a_default_may_choose_nothing(engine: Engine) -> None:
+    run = await engine.run(engine.define(switch(("1 == 2", "a")), *branches("a"), {"name": "b", "after": ["a"]}))
+    assert engine.state(run) == "SUCCESS"
+    assert engine.tasks(run) == {"which": "SUCCESS"}
+
+
+async def test_switch_sees_what_its_ancestors_gave(engine: Engine) -> None:
+    code = engine.define(
+        {"name": "before", "params": {"outputs": {"rows": "12"}}},
+        {**switch(("${rows} >= 10", "many"), default="few"), "after": ["before"]},
+        *branches("many", "few"),
+    )
+    run = await engine.run(code)
+    assert set(engine.tasks(run)) == {"before", "which", "many"}
+
+
+async def test_switch_leaves_tasks_that_it_does_not_name_alone(engine: Engine) -> None:
+    run = await engine.run(engine.define(switch(("1 == 2", "a")), *branches("a", "always")))
+    assert engine.tasks(run) == {"which": "SUCCESS", "always": "SUCCESS"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "params", "sentence"),
+    [
+        ("${nobody} > 1", {}, "there is no parameter nobody"),
+        ("${a} > 1", {"a": "many"}, "it compares what does not fit together"),
+        ("${a} + 1", {"a": "1"}, "it is neither true nor false"),
+        ("1 / ${a} > 0", {"a": "0"}, "it divides by zero"),
+    ],
+)
+async def test_switch_with_a_condition_that_cannot_be_judged_fails_with_a_sentence(
+    engine: Engine, condition: str, params: dict[str, str], sentence: str
+) -> None:
+    run = await engine.run(engine.define(switch((condition, "a"), default="b"), *branches("a", "b")), params=params)
+    assert engine.state(run) == "FAILURE"
+    assert engine.tasks(run) == {"which": "FAILURE"}
+    assert sentence in engine.why(run, "which")
+    assert condition in engine.why(run, "which")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        'x" || true || "',
+        "x' || true || '",
+        "true",
+        "1 == 1",
+        '" == "" || "',
+        "x || true",
+        "__import__('os')",
+        "\\",
+        "${b}",
+    ],
+)
+async def test_switch_never_takes_a_value_for_code(engine: Engine, value: str) -> None:
+    cases = [('"${a}" == "x"', "yes"), ('${a} == "x"', "yes"), ("'${a}' == 'x'", "yes")]
+    run = await engine.run(engine.define(switch(*cases, default="no"), *branches("yes", "no")), params={"a": value})
+    assert set(engine.tasks(run)) == {"which", "no"}
+
+
+# -------------------------------------------------------------------------------------------- CONDITIONS
+
+
+def conditions(when: Any, **fields: Any) -> dict[str, Any]:
+    params = {"when": when, "on_success": "good", "on_failure": "bad", **fields}
+    return {"name": "which", "type": "CONDITIONS", "params": params}
+
+
+@pytest.mark.parametrize(("fails", "chosen"), [(False, "good"), (True, "bad")])
+async def test_conditions_choose_by_the_end_of_a_predecessor_and_take_its_failure_up(
+    engine: Engine, fails: bool, chosen: str
+) -> None:
+    code = engine.define(
+        {"name": "a", "params": {"fail": fails}},
+        {**conditions({"a": "SUCCESS"}), "after": ["a"]},
+        *branches("good", "bad"),
+    )
+    run = await engine.run(code)
+    assert engine.state(run) == "SUCCESS"
+    assert engine.tasks(run) == {"a": "FAILURE" if fails else "SUCCESS", "which": "SUCCESS", chosen: "SUCCESS"}
+
+
+async def test_conditions_wait_for_the_last_retry(engine: Engine) -> None:
+    code = engine.define(
+        {"name": "a", "params": {"fail_attempts": 1}, "retry_times": 1},
+        {**conditions({"a": "SUCCESS"}), "after": ["a"]},
+        *branches("good", "bad"),
+    )
+    run = await engine.run(code)
+    assert engine.tasks(run) == {"a": "SUCCESS", "which": "SUCCESS", "good": "SUCCESS"}
+
+
+async def test_a_failure_that_conditions_do_not_ask_for_is_not_taken_up(engine: Engine) -> None:
+    code = engine.define(
+        {"name": "a"},
+        {"name": "b", **FAILS},
+        {**conditions({"a": "SUCCESS"}), "after": ["a"]},
+        *branches("good", "bad"),
+    )
+    run = await engine.run(code)
+    assert engine.state(run) == "FAILURE"
+    assert engine.tasks(run) == {"a": "SUCCESS", "b": "FAILURE", "which": "SUCCESS", "good": "SUCCESS"}
+
+
+async def test_a_failure_is_not_taken_up_for_other_tasks_that_hang_on_it(engine: Engine) -> None:
+    code = engine.define(
+        {"name": "a", **FAILS},
+        {"name": "usual", "after": ["a"]},
+        {**conditions({"a": "SUCCESS"}), "after": ["a"]},
+        *branches("good", "bad"),
+    )
+    run = await engine.run(code)
+    assert "usual" not in engine.tasks(run)
+    assert engine.tasks(run) == {"a": "FAILURE", "which": "SUCCESS", "bad": "SUCCESS"}
+
+
+async def test_with_end_a_failure_that_conditions_take_up_ends_nothing(engine: Engine) -> None:
+    code = engine.define(
+        {"name": "a", **FAILS},
+        {"name": "beside", **BY_HAND},
+        {**conditions({"a": "SUCCESS"}), "after": ["a"]},
+        *branches("good", "bad"),
+        failure_strategy="END",
+    )
+    run = await engine.begin(code)
+    await engine.task_becomes(run, "bad", "SUCCESS")
+    await engine.claim(run, "beside")
+    engine.report(run, "beside", "SUCCESS")
+    assert await engine.end(run) == "SUCCESS"
+
+
+@pytest.mark.parametrize(
+    ("relation", "inner", "chosen"),
+    [("AND", "AND", "bad"), ("AND", "OR", "bad"), ("OR", "AND", "good"), ("OR", "OR", "good")],
+)
+async def test_conditions_have_two_levels_of_and_and_or(engine: Engine, relation: str, inner: str, chosen: str) -> None:
+    groups = [
+        {"relation": inner, "items": [{"task": "a"}, {"task": "b"}]},
+        {"relation": inner, "items": [{"task": "c"}, {"task": "d", "status": "SUCCESS"}]},
+    ]
+    tasks: list[dict[str, Any]] = [{"name": "a"}, {"name": "b"}, {"name": "c", **FAILS}, {"name": "d", **FAILS}]
+    which = {**conditions(groups, relation=relation), "after": ["a", "b", "c", "d"]}
+    run = await engine.run(engine.define(*tasks, which, *branches("good", "bad")))
+    assert engine.state(run) == "SUCCESS"
+    assert chosen in engine.tasks(run)
+    assert len(engine.tasks(run)) == 6
+
+
+async def test_a_failed_run_goes_on_and_conditions_judge_anew(engine: Engine) -> None:
+    code = engine.define(
+        {"name": "a"},
+        {"name": "b", "params": {"fail_attempts": 1}},
+        {**conditions({"a": "SUCCESS"}), "after": ["a", "b"]},
+        *branches("good", "bad"),
+    )
+    run = await engine.run(code)
+    assert engine.tasks(run) == {"a": "SUCCESS", "b": "FAILURE"}
+    await engine.change("START_FAILURE_TASK_PROCESS", run)
+    assert await engine.end(run) == "SUCCESS"
+    assert engine.tasks(run) == {"a": "SUCCESS", "b": "SUCCESS", "which": "SUCCESS", "good": "SUCCESS"}
+
+
+async def test_a_dry_run_chooses_too(engine: Engine) -> None:
+    run = await engine.run(engine.define(switch(("1 == 1", "a"), default="b"), *branches("a", "b")), dry_run=True)
+    assert engine.tasks(run) == {"which": "SUCCESS", "a": "SUCCESS"}
