@@ -114,6 +114,9 @@ class Family:
         if before is None or before.state is W.PAUSE:
             self._known[place] = event
 
+    def of(self, code: TaskCode, attempt: int) -> list[ChildRow]:
+        return [row for place, row in self.rows.items() if place[:2] == (code, attempt)]
+
     def has(self, event: ChildFinished) -> bool:
         return (event.code, event.attempt, event.index) in self.rows
 

@@ -21,16 +21,18 @@ TIMES = int(os.environ.get("SHOAL_TEST_TIMES", "1"))
 """How many times as many examples as in a run of all tests."""
 seeds = st.integers(0, 2**32).map(Random)
 strategies = st.sampled_from(FailureStrategy)
-failing = st.sampled_from([0.0, 0.05, 0.3])
+failing = st.sampled_from([0.0, 0.05, 0.3, 0.6])
 
 
 def a_run(plan: Plan, strategy: FailureStrategy, random: Random, failing: float) -> World:
-    """Some steps in which anything happens, and then an end in peace; twice, for it may be revived in between."""
+    """Some steps in which anything happens, and then an end in peace; again and again, since it can be revived."""
     world = World(plan, strategy, random, failing)
-    for _ in range(2):
+    for _ in range(random.randint(1, 3)):
         for _ in range(random.randrange(2 * len(plan.tasks) + 30)):
             world.step()
         world.settle()
+        world.revive()
+    world.settle()
     return world
 
 

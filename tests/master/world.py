@@ -8,7 +8,7 @@ and in any order, and throws the runnable away as a failover does. Every effect 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -64,6 +64,7 @@ class World:
             an_instance(plan, strategy, json.dumps(BASE)), startup_names=json.dumps(sorted(STARTUP))
         )
         self._clock = 0
+        self._unrest = random.choice([0.3, 1, 4])
         self._pending: list[Event] = []
         self._heard: list[Event] = []
         self._halts: W | None = None
@@ -78,12 +79,12 @@ class World:
             self._deliver: 14,
             self._deliver_many: 2,
             self._repeat: 3,
-            self._take_over: 0.7,
-            self._read_again: 0.7,
-            self._roll_back: 0.7,
-            self._ask_pause: 0.25,
-            self._ask_stop: 0.15,
-            self._revive: 0.4,
+            self._take_over: 0.7 * self._unrest,
+            self._read_again: 0.7 * self._unrest,
+            self._roll_back: 0.7 * self._unrest,
+            self._ask_pause: 0.3 * self._unrest,
+            self._ask_stop: 0.2 * self._unrest,
+            self.revive: 1,
         }
         self._random.choices(list(happens), list(happens.values()))[0]()
 
@@ -172,7 +173,7 @@ class World:
             self._tell(self._random.choice(self._pending))
             self._adopt()
 
-    def _revive(self) -> None:
+    def revive(self) -> None:
         """A command lets the instance leave its final state; now and then a person has called a failure a success."""
         if self.end is None or self.revivals == 4:
             return
@@ -184,7 +185,9 @@ class World:
         some = self._random.sample([task.name for task in self.plan.tasks.values()], 1)
         depend_type = self._random.choice(list(TaskDependType))
         move = Move(CommandId(1), type_, self._instance.id, depend_type, tuple(some))
-        going_on = revival(move, self.plan, self._latest(), self.scope)
+        latest = {attempt.code: attempt for attempt in self._latest()}
+        going_on = revival(move, self.plan, latest.values(), self.scope)
+        self._check_revival(move, going_on.again & latest.keys(), latest)
         for code in going_on.again & self.rows.keys():
             for row in self.rows[code]:
                 row.valid = False
@@ -194,6 +197,34 @@ class World:
         self._pending.clear()
         self._heard.clear()
         self._adopt(going_on.resumes)
+        if type_ in (CommandType.RECOVER_SUSPENDED_PROCESS, CommandType.START_FAILURE_TASK_PROCESS):
+            self._check_children_go_on(latest)
+
+    def _check_revival(
+        self, move: Move, again: frozenset[TaskCode], latest: Mapping[TaskCode, TaskAttempt]
+    ) -> None:
+        """What runs again, by the table of command types."""
+        graph, valid = self.plan.graph, {code: each.state for code, each in latest.items() if each.valid}
+        expected = set(valid)
+        match move.type:
+            case CommandType.RECOVER_SUSPENDED_PROCESS:
+                halted = (T.PAUSE, T.KILL, T.NEED_FAULT_TOLERANCE)
+                expected = {
+                    code for code, state in valid.items() if state in halted and (not self.scope or code in self.scope)
+                }
+            case CommandType.START_FAILURE_TASK_PROCESS:
+                failed = [code for code, state in valid.items() if state in FAILED]
+                expected &= {code for code in valid if any(code in graph.with_all_after([each]) for each in failed)}
+            case CommandType.EXECUTE_TASK:
+                expected &= graph.around(self.plan.find(move.start_tasks), move.depend_type)
+        assert again & valid.keys() == expected
+
+    def _check_children_go_on(self, latest: Mapping[TaskCode, TaskAttempt]) -> None:
+        """The children of what was paused or has failed are not left behind for new ones."""
+        for code, before in latest.items():
+            is_resumed = before.valid and before.state in (T.PAUSE, *FAILED)
+            if is_resumed and len(self.rows[code]) > before.attempt and self._reference().is_in_scope(code):
+                assert not self.family.of(code, before.attempt), "a child is left behind"
 
     # ------------------------------------------------------------------------------------------ the owner
 
