@@ -72,9 +72,7 @@ class Family:
         self.rows[place] = child
         if child.state is not W.SUCCESS:
             child.state, child.halt, child.outputs, child.by_hand = W.RUNNING_EXECUTION, None, None, False
-        self._known[place] = (
-            ChildFinished(*place, child.state, child.outputs) if child.state is W.SUCCESS else None
-        )
+        self._known[place] = ChildFinished(*place, child.state, child.outputs) if child.state is W.SUCCESS else None
 
     def check_end(self, effect: EndTask, halted: W | None) -> None:
         """A task that stands for others ends as they did, and not before; `halted` is as what it may rest."""

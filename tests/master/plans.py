@@ -34,7 +34,9 @@ def plan_of(tasks: Any, **fields: Any) -> Plan:
     return Plan.of(WorkflowCode(1), 1, WorkflowSpec.parse({"tasks": list(tasks), **fields}))
 
 
-def an_instance(plan: Plan, strategy: FailureStrategy = FailureStrategy.CONTINUE, params: str = "{}") -> WorkflowInstance:
+def an_instance(
+    plan: Plan, strategy: FailureStrategy = FailureStrategy.CONTINUE, params: str = "{}"
+) -> WorkflowInstance:
     id_, code = WorkflowInstanceId(1), plan.workflow_code
     return WorkflowInstance(id_, code, plan.version, strategy, Priority.MEDIUM, "default", params)
 
@@ -107,7 +109,7 @@ def _logic(random: Random, befores: list[str], afters: list[str]) -> Task | None
             return {"type": "SWITCH", "params": {"cases": cases, "default": _some(random, afters)}}
         case "CONDITIONS" if befores:
             asked = random.sample(befores, random.randint(1, len(befores)))
-            params = {
+            params: Task = {
                 "relation": random.choice(["AND", "OR"]),
                 "when": {name: random.choice(["SUCCESS", "SUCCESS", "FAILURE"]) for name in asked},
                 "on_success": _some(random, afters),
@@ -117,17 +119,20 @@ def _logic(random: Random, befores: list[str], afters: list[str]) -> Task | None
         case "SUB_PROCESS":
             return {"type": "SUB_PROCESS", "params": {"workflow": 7, "params": {"p": "<${x}>"}}}
         case "DYNAMIC":
-            lists = random.choice(["1,2,3", "${k},a,b", "[]", '["${x}", "${y}"]', "[[1]]"])
-            params = {
-                "workflow": 7,
-                "lists": [{"name": "n", "value": lists}],
-                "parallelism": random.randint(1, 4),
-                "max_instances": random.choice([2, 10]),
-            }
-            return {"type": "DYNAMIC", "params": params}
+            return {"type": "DYNAMIC", "params": _dynamic(random)}
         case "DEPENDENT":
             return {"type": "DEPENDENT", "params": {"groups": [{"items": [{"workflow": 7, "cycle": "today"}]}]}}
     return None
+
+
+def _dynamic(random: Random) -> Task:
+    lists = random.choice(["1,2,3", "${k},a,b", "[]", '["${x}", "${y}"]', "[[1]]"])
+    return {
+        "workflow": 7,
+        "lists": [{"name": "n", "value": lists}],
+        "parallelism": random.randint(1, 4),
+        "max_instances": random.choice([2, 10]),
+    }
 
 
 def _some(random: Random, names: list[str]) -> list[str]:

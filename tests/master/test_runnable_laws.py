@@ -41,7 +41,7 @@ def a_run(plan: Plan, strategy: FailureStrategy, random: Random, failing: float)
 def test_whatever_happens_it_ends_and_breaks_no_rule(
     plan: Plan, strategy: FailureStrategy, random: Random, failing: float
 ) -> None:
-    """Goal: every rule of `World` holds through losses, halts, revivals, roll-backs and failovers; nothing gets stuck."""
+    """Goal: each rule holds through losses, halts, revivals, roll-backs and failovers, and nothing gets stuck."""
     a_run(plan, strategy, random, failing)
 
 
