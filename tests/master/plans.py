@@ -5,9 +5,6 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
-
 from master.plan import Plan
 from master.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy, OnWorkerLoss, Priority
@@ -45,20 +42,9 @@ def a_runnable(plan: Plan, strategy: FailureStrategy = FailureStrategy.CONTINUE)
     return Runnable(an_instance(plan, strategy), plan)
 
 
-@st.composite
-def plans(draw: DrawFn, size_max: int = 200) -> Plan:
-    """Any directed acyclic graph of any tasks, written down in any order."""
-    size = draw(st.one_of(st.integers(1, 12), st.integers(1, size_max)))
-    return any_plan(Random(draw(st.integers(0, 2**32))), size)
-
-
-@st.composite
-def plain_plans(draw: DrawFn, size_max: int = 60) -> Plan:
-    """The same of tasks that run on workers, none of them forbidden."""
-    return any_plan(Random(draw(st.integers(0, 2**32))), draw(st.integers(1, size_max)), plain=True)
-
-
 def any_plan(random: Random, size: int, *, plain: bool = False) -> Plan:
+    """Any directed acyclic graph of so many tasks, written down in any order: of all kinds, or `plain` ones of workers,
+    none of them forbidden."""
     names = [f"t{number}" for number in range(size)]
     width = random.choice([1, 2, 4])
     befores = {
