@@ -112,8 +112,13 @@ class Family:
         if before is None or before.state is W.PAUSE:
             self._known[place] = event
 
-    def has(self, event: ChildFinished) -> bool:
-        return (event.code, event.attempt, event.index) in self.rows
+    def of(self, code: TaskCode, attempt: int) -> list[ChildRow]:
+        return [row for place, row in self.rows.items() if place[:2] == (code, attempt)]
+
+    def is_so(self, event: ChildFinished) -> bool:
+        """Of a child that never was no row tells a new owner; and a pause is over when somebody has resumed it."""
+        child = self.rows.get((event.code, event.attempt, event.index))
+        return child is not None and not child.by_hand
 
     def busy(self) -> list[Place]:
         paused = [place for place, row in self.rows.items() if row.state is W.PAUSE and self._stands(place)]

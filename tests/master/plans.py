@@ -5,9 +5,6 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
-
 from master.plan import Plan
 from master.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy, OnWorkerLoss, Priority
@@ -45,20 +42,9 @@ def a_runnable(plan: Plan, strategy: FailureStrategy = FailureStrategy.CONTINUE)
     return Runnable(an_instance(plan, strategy), plan)
 
 
-@st.composite
-def plans(draw: DrawFn, size_max: int = 200) -> Plan:
-    """Any directed acyclic graph of any tasks, written down in any order."""
-    size = draw(st.one_of(st.integers(1, 12), st.integers(1, size_max)))
-    return any_plan(Random(draw(st.integers(0, 2**32))), size)
-
-
-@st.composite
-def plain_plans(draw: DrawFn, size_max: int = 60) -> Plan:
-    """The same of tasks that run on workers, none of them forbidden."""
-    return any_plan(Random(draw(st.integers(0, 2**32))), draw(st.integers(1, size_max)), plain=True)
-
-
 def any_plan(random: Random, size: int, *, plain: bool = False) -> Plan:
+    """Any directed acyclic graph of so many tasks, written down in any order: of all kinds, or `plain` ones of workers,
+    none of them forbidden."""
     names = [f"t{number}" for number in range(size)]
     width = random.choice([1, 2, 4])
     befores = {
@@ -109,7 +95,7 @@ def _logic(random: Random, befores: list[str], afters: list[str]) -> Task | None
             return {"type": "SWITCH", "params": {"cases": cases, "default": _some(random, afters)}}
         case "CONDITIONS" if befores:
             asked = random.sample(befores, random.randint(1, len(befores)))
-            params = {
+            params: Task = {
                 "relation": random.choice(["AND", "OR"]),
                 "when": {name: random.choice(["SUCCESS", "SUCCESS", "FAILURE"]) for name in asked},
                 "on_success": _some(random, afters),
@@ -119,17 +105,20 @@ def _logic(random: Random, befores: list[str], afters: list[str]) -> Task | None
         case "SUB_PROCESS":
             return {"type": "SUB_PROCESS", "params": {"workflow": 7, "params": {"p": "<${x}>"}}}
         case "DYNAMIC":
-            lists = random.choice(["1,2,3", "${k},a,b", "[]", '["${x}", "${y}"]', "[[1]]"])
-            params = {
-                "workflow": 7,
-                "lists": [{"name": "n", "value": lists}],
-                "parallelism": random.randint(1, 4),
-                "max_instances": random.choice([2, 10]),
-            }
-            return {"type": "DYNAMIC", "params": params}
+            return {"type": "DYNAMIC", "params": _dynamic(random)}
         case "DEPENDENT":
             return {"type": "DEPENDENT", "params": {"groups": [{"items": [{"workflow": 7, "cycle": "today"}]}]}}
     return None
+
+
+def _dynamic(random: Random) -> Task:
+    lists = random.choice(["1,2,3", "${k},a,b", "[]", '["${x}", "${y}"]', "[[1]]"])
+    return {
+        "workflow": 7,
+        "lists": [{"name": "n", "value": lists}],
+        "parallelism": random.randint(1, 4),
+        "max_instances": random.choice([2, 10]),
+    }
 
 
 def _some(random: Random, names: list[str]) -> list[str]:

@@ -138,6 +138,14 @@ class Reference:
             return row is None or row.state not in FAILED
         return self.standing[code] in (S.DONE, S.PASSED)
 
+    def left(self) -> list[TaskCode]:
+        """What would begin, were nothing halted."""
+        return [
+            code
+            for code, standing in self.standing.items()
+            if standing in (S.BEGINS, S.PAUSED) and self.may_begin(code) is S.BEGINS
+        ]
+
     # ------------------------------------------------------------------------------------------ the end
 
     def verdict(self, state: W) -> W:
@@ -152,8 +160,7 @@ class Reference:
             return W.STOP
         if not all(self._is_taken_up(code, state) for code in failed):
             return W.FAILURE
-        left = {S.BEGINS, S.PAUSED} & set(self.standing.values())
-        if not left:
+        if not self.left():
             return W.SUCCESS
         assert state is not W.RUNNING_EXECUTION, "it ends though something is left to do"
         return W.PAUSE if state is W.READY_PAUSE else W.STOP

@@ -1,0 +1,160 @@
+"""Branches, forbidden tasks, scopes, and what a task sees of others: how they fit together in one instance."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from master.events import Adopted, Effect, Finish, KillTasks, QueueTask, RecordTask, Started, TaskFinished
+from master.plan import Plan
+from master.runnable import WorkflowRunnable as Runnable
+from model.choices import FailureStrategy
+from model.ids import TaskCode
+from model.instances import TaskAttempt
+from model.states import TaskState as T
+from model.states import WorkflowState as W
+from tests.master.plans import Task, a_plan, a_runnable, an_instance
+
+A, B, C, D, E = (TaskCode(number) for number in range(1, 6))
+DONE = Finish(W.SUCCESS, "")
+JUDGE: Task = {"type": "CONDITIONS", "params": {"when": {"a": "SUCCESS"}, "on_success": ["yes"], "on_failure": ["no"]}}
+JUDGED = a_plan({"a": [], "judge": ["a"], "yes": ["judge"], "no": ["judge"]}, fields={"judge": JUDGE})
+
+
+def a_switch(when: str) -> Plan:
+    """By a's output it chooses b or c; after each of them stands one, and after both."""
+    cases = {"cases": [{"when": when, "then": ["b"]}], "default": ["c"]}
+    after = {"switch": [], "b": ["switch"], "c": ["switch"], "after-c": ["c"], "both": ["b", "c"]}
+    return a_plan(after, fields={"switch": {"type": "SWITCH", "params": cases}})
+
+
+def started(plan: Plan, strategy: FailureStrategy = FailureStrategy.CONTINUE) -> list[Effect]:
+    return a_runnable(plan, strategy).handle(Started())
+
+
+def limited(plan: Plan, *scope: TaskCode) -> Runnable:
+    return Runnable(replace(an_instance(plan), scope=frozenset(scope)), plan)
+
+
+def test_what_hangs_only_on_a_branch_that_was_not_chosen_is_skipped() -> None:
+    runnable = a_runnable(a_switch("1 == 1"))
+    chosen = RecordTask(A, 1, T.SUCCESS, branch=frozenset({B}))
+    assert runnable.handle(Started()) == [chosen, QueueTask(B, 1)]
+    assert runnable.handle(TaskFinished(B, 1, T.SUCCESS)) == [QueueTask(E, 1)], "it hangs on a chosen branch too"
+    assert runnable.handle(TaskFinished(E, 1, T.SUCCESS)) == [DONE]
+
+
+def test_a_choice_is_remembered_by_whoever_takes_over() -> None:
+    row = TaskAttempt(A, 1, T.SUCCESS, branch=frozenset({B}))
+    assert a_runnable(a_switch("1 == 2")).handle(Adopted((row,))) == [QueueTask(B, 1)]
+
+
+@pytest.mark.parametrize("strategy", FailureStrategy)
+def test_a_switch_that_cannot_decide_fails_its_workflow(strategy: FailureStrategy) -> None:
+    """Seen before: it was recorded as FAILURE and waited for all the same, so that the workflow never ended."""
+    reason = "case 1, ${x} == 1: there is no parameter x; give it a value or remove ${x}"
+    failed = RecordTask(A, 1, T.FAILURE, reason=reason)
+    kill = [KillTasks()] if strategy is FailureStrategy.END else []
+    assert started(a_switch("${x} == 1"), strategy) == [failed, *kill, Finish(W.FAILURE, 'task "switch" failed')]
+
+
+def test_a_forbidden_task_is_passed_over_as_if_it_were_not_there() -> None:
+    plan = a_plan({"a": [], "b": ["a"], "c": ["b"]}, fields={"a": {"flag": "NO"}, "b": {"flag": "NO"}})
+    assert started(plan) == [QueueTask(C, 1)]
+    assert started(a_plan({"a": []}, fields={"a": {"flag": "NO"}})) == [DONE]
+
+
+@pytest.mark.parametrize("strategy", FailureStrategy)
+def test_a_failure_that_conditions_ask_for_is_taken_up(strategy: FailureStrategy) -> None:
+    runnable = a_runnable(JUDGED, strategy)
+    runnable.handle(Started())
+    judged = RecordTask(B, 1, T.SUCCESS, branch=frozenset({D}))
+    assert runnable.handle(TaskFinished(A, 1, T.FAILURE)) == [judged, QueueTask(D, 1)]
+    assert runnable.handle(TaskFinished(D, 1, T.SUCCESS)) == [DONE]
+
+
+def test_conditions_wait_until_no_retry_is_left() -> None:
+    plan = a_plan(
+        {"a": [], "judge": ["a"], "yes": ["judge"], "no": ["judge"]},
+        fields={"judge": JUDGE, "a": {"retry_times": 1}},
+    )
+    runnable = a_runnable(plan)
+    runnable.handle(Started())
+    assert runnable.handle(TaskFinished(A, 1, T.FAILURE)) == [QueueTask(A, 2, 1)]
+    assert runnable.handle(TaskFinished(A, 2, T.SUCCESS))[1] == QueueTask(C, 1)
+
+
+# --------------------------------------------------------------------------------------------------- scopes
+
+
+def test_what_is_left_out_is_not_waited_for() -> None:
+    plan = a_plan({"a": [], "b": ["a"], "c": ["b"]})
+    runnable = limited(plan, B)
+    assert runnable.handle(Started()) == [QueueTask(B, 1)]
+    assert runnable.handle(TaskFinished(B, 1, T.SUCCESS)) == [DONE]
+
+
+def test_conditions_that_run_again_alone_see_that_their_task_failed() -> None:
+    """Seen before: what is out of scope counted as a success, and the other branch was chosen."""
+    again = limited(JUDGED, B, C, D).handle(Adopted((TaskAttempt(A, 1, T.FAILURE),)))
+    assert again == [RecordTask(B, 1, T.SUCCESS, branch=frozenset({D})), QueueTask(D, 1)]
+
+
+def test_a_failure_out_of_scope_fails_the_workflow_still() -> None:
+    runnable = limited(a_plan({"a": [], "b": []}), B)
+    runnable.handle(Adopted((TaskAttempt(A, 1, T.FAILURE),)))
+    assert runnable.handle(TaskFinished(B, 1, T.SUCCESS)) == [Finish(W.FAILURE, 'task "a" failed')]
+
+
+def test_a_failure_out_of_scope_that_was_taken_up_stays_so() -> None:
+    """Seen before: a workflow that had succeeded failed when another task of it was executed again."""
+    runnable = limited(JUDGED, D)
+    rows = TaskAttempt(A, 1, T.FAILURE), TaskAttempt(B, 1, T.SUCCESS, branch=frozenset({D}))
+    assert runnable.handle(Adopted((*rows, TaskAttempt(D, 1, T.SUCCESS, valid=False)))) == [QueueTask(D, 2)]
+    assert runnable.handle(TaskFinished(D, 2, T.SUCCESS)) == [DONE]
+
+
+# ----------------------------------------------------------------------------------------------- parameters
+
+
+def values_of(effects: list[Effect]) -> list[dict[str, str]]:
+    return [json.loads(effect.values) for effect in effects if isinstance(effect, QueueTask)]
+
+
+def test_what_is_queued_again_at_a_takeover_sees_what_the_tasks_before_it_gave() -> None:
+    """Seen before: it was queued before their outputs were taken in, and ran with less than at first."""
+    rows = TaskAttempt(A, 1, T.SUCCESS, outputs='{"x": "1"}'), TaskAttempt(B, 1, T.NEED_FAULT_TOLERANCE)
+    for attempts in (rows, rows[::-1]):
+        effects = a_runnable(a_plan({"a": [], "b": ["a"]})).handle(Adopted(attempts))
+        assert values_of(effects) == [{"x": "1"}]
+
+
+def test_what_is_given_late_is_seen_by_those_who_begin_later() -> None:
+    """With the middle of a chain left out its end does not wait; what the beginning gives reaches others still.
+    Seen before: what the end had seen was kept for all."""
+    plan = a_plan({"a": [], "left-out": ["a"], "c": ["left-out"], "d": ["a", "c"], "giver": []})
+    runnable = limited(plan, A, C, D, E)
+    runnable.handle(Started())
+    runnable.handle(TaskFinished(E, 1, T.SUCCESS, '{"y": "1"}'))
+    runnable.handle(TaskFinished(C, 1, T.NEED_FAULT_TOLERANCE))
+    runnable.handle(TaskFinished(C, 2, T.SUCCESS))
+    assert values_of(runnable.handle(TaskFinished(A, 1, T.SUCCESS, '{"x": "1"}'))) == [{"x": "1"}]
+
+
+# ------------------------------------------------------------------------------------------------ DEPENDENT
+
+WAITING: Task = {"type": "DEPENDENT", "params": {"groups": [{"items": [{"workflow": 7, "cycle": "today"}]}]}}
+
+
+def test_a_dependent_task_waits_in_the_master_and_ends_as_its_owner_judges() -> None:
+    runnable = a_runnable(a_plan({"a": [], "b": ["a"]}, fields={"a": WAITING}))
+    assert runnable.handle(Started()) == [RecordTask(A, 1, T.RUNNING_EXECUTION)]
+    assert runnable.handle(TaskFinished(A, 1, T.SUCCESS)) == [QueueTask(B, 1)]
+
+
+def test_in_a_dry_run_nobody_is_waited_for() -> None:
+    plan = a_plan({"a": []}, fields={"a": WAITING})
+    dry = Runnable(replace(an_instance(plan), dry_run=True), plan)
+    assert dry.handle(Started()) == [RecordTask(A, 1, T.SUCCESS), DONE]
