@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from master.events import Child, ResumeChild, StartChild
 from master.plan import Plan, PlannedTask
 from master.summary import STOPPED
 from model.ids import TaskCode
+from model.local_params import NAME
 from model.logic.dynamic import DynamicParams, Tuples, tuples
 from model.logic.sub_process import SubProcessParams
 from model.parameters import parse_parameters, replace_references
@@ -18,7 +20,8 @@ from model.states import TaskState, WorkflowState
 W = WorkflowState
 _ENDS = {W.SUCCESS: TaskState.SUCCESS, W.FAILURE: TaskState.FAILURE, W.STOP: TaskState.KILL, W.PAUSE: TaskState.PAUSE}
 DYNAMIC_OUTPUT = "dynamic.out"
-"""Under this name, followed by a dot and the task's name where that can be a name, DYNAMIC gives its list."""
+"""Under this name DYNAMIC gives its list; and under `dynamic.out.` and its own name, where that can be a name, so that
+two of them can be told apart."""
 
 
 @dataclass(slots=True)
@@ -114,8 +117,13 @@ class Children:
                 return _ENDS[state], f"{whose} {what}{why}", None
         if isinstance(self.task.logic, SubProcessParams):
             return TaskState.SUCCESS, "", self.ended[0][1]
-        listed = [parse_parameters(self.ended[index][1] or "{}", "outputs") for index in range(len(self.params))]
-        return TaskState.SUCCESS, "", json.dumps({DYNAMIC_OUTPUT: json.dumps(listed, ensure_ascii=False)})
+        given = [parse_parameters(self.ended[index][1] or "{}", "outputs") for index in range(len(self.params))]
+        listed = json.dumps(given, ensure_ascii=False)
+        outputs = {DYNAMIC_OUTPUT: listed}
+        if re.fullmatch(NAME, own := f"{DYNAMIC_OUTPUT}.{self.task.name}"):
+            outputs[own] = listed
+        left_out = self.params.said() if isinstance(self.params, Tuples) and self.params.left_out else ""
+        return TaskState.SUCCESS, left_out, json.dumps(outputs, ensure_ascii=False)
 
     def _start(self, index: int) -> StartChild:
         self.started.add(index)

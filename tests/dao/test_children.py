@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from dao import children, instance_moves, task_events, task_instances, workflow_instances
-from dao.children import Above, ChildRow, NewChild
+from dao.children import Above, ChildRow, NewChild, Unmade
 from dao.nodes import Me
 from dao.task_instances import MasterTaskEnd
 from dao.workflow_instances import InstanceEnd
@@ -115,11 +115,17 @@ async def test_a_child_is_asked_for_by_a_command_that_says_all_it_takes_from_abo
     ]
 
 
-async def test_a_child_of_a_workflow_that_is_gone_is_asked_for_all_the_same(scene: Scene) -> None:
-    """The master that takes the command says that it is not there, and tells the instance above."""
-    above = await scene.instance(await scene.master())
+async def test_of_a_child_whose_workflow_is_gone_the_instance_above_hears_at_once(scene: Scene) -> None:
+    master = await scene.master()
+    above = await scene.instance(master)
     await start(scene, new_child(place(above), "gone"))
-    assert await scene.sql("SELECT workflow_code, parent FROM command") == [(None, f"{above}/3/1/0")]
+    assert await scene.sql("SELECT id FROM command") == []
+    async with scene.writing() as connection:
+        (event,) = await task_events.consume(connection, master.epoch, 10)
+    assert isinstance(event, ChildEnd)
+    assert (event.workflow_instance_id, event.code, event.attempt, event.index) == (above, TASK, 1, 0)
+    assert event.state is W.FAILURE
+    assert "gone" in (event.outputs or "")
 
 
 async def test_a_thousand_children_are_asked_for_in_one_statement(scene: Scene) -> None:
@@ -223,10 +229,10 @@ async def test_the_instance_above_hears_of_a_child_that_was_never_made(scene: Sc
     master = await scene.master()
     above = await scene.instance(master)
     async with scene.writing() as connection:
-        await children.tell(connection, [(place(above, 7), W.FAILURE)])
+        await children.tell(connection, [Unmade(place(above, 7), W.FAILURE, "it is OFFLINE")])
     async with scene.writing() as connection:
         events = await task_events.consume(connection, master.epoch, 10)
-    assert events == [ChildEnd(above, TASK, 1, 7, W.FAILURE)]
+    assert events == [ChildEnd(above, TASK, 1, 7, W.FAILURE, "it is OFFLINE")]
 
 
 async def test_the_task_that_stands_for_children_ends_in_its_master_and_only_once(scene: Scene) -> None:

@@ -14,7 +14,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -66,12 +65,9 @@ def folder(made_once: Path, tmp_path: Path) -> Iterator[Path]:
 async def test_the_first_start_makes_a_database_and_the_second_keeps_its_data(tmp_path: Path) -> None:
     told: list[str] = []
     server = EmbeddedPostgres(tmp_path / "state")
-    began = time.monotonic()
     url = await server.start(told.append)
-    took_s = time.monotonic() - began
     tell(url, "CREATE TABLE kept AS SELECT 42 AS n")
     await server.stop()
-    assert took_s < 5, "0.9 s where it was measured"
     assert any("making a database" in sentence for sentence in told)
 
     assert await server.start() == url
