@@ -76,10 +76,15 @@ _STANDING = text("""
     SELECT workflow_instance_id, task_code, attempt FROM task_instance
     WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
 """)
+# One that was asked to go on counts as running, though nobody has taken its command yet.
 _OF = text("""
-    SELECT parent_instance_id, parent_task_code, parent_attempt, child_index, state,
+    SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
+           CASE WHEN EXISTS (SELECT FROM command c                                  -- index: command_resume
+                             WHERE c.workflow_instance_id = i.id
+                               AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS'))
+                THEN 'RUNNING_EXECUTION' ELSE state END AS state,
            CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END AS outputs
-    FROM workflow_instance
+    FROM workflow_instance i
     WHERE parent_instance_id = ANY(CAST(:ids AS bigint[]))                         -- index: workflow_instance_child
 """)
 _EXISTING = text("""

@@ -211,6 +211,9 @@ COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running
 CREATE INDEX command_claim ON command (priority_rank, id);
 -- Statement: steal, what waits too long.
 CREATE INDEX command_age ON command (created_at);
+-- Statement: which children of a task are asked to go on.
+CREATE INDEX command_resume ON command (workflow_instance_id)
+    WHERE type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS');
 -- At most one open hand-over of an instance, whoever notices the death.
 CREATE UNIQUE INDEX command_one_recover ON command (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS';
 -- Statement: who is called already, of those that wait for their turn or for room.

@@ -103,6 +103,8 @@ ALTER TABLE command
                              WHEN upper(priority) = 'HIGHEST' THEN 0 WHEN upper(priority) = 'HIGH' THEN 1
                              WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED;
 CREATE INDEX command_claim ON command (priority_rank, id);
+CREATE INDEX command_resume ON command (workflow_instance_id)
+    WHERE type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS');
 CREATE INDEX command_calls ON command (workflow_code, workflow_instance_id)
     WHERE type IN ('RECOVER_SERIAL_WAIT', 'RECOVER_WAITING_THREAD');
 ALTER TABLE error_command

@@ -58,7 +58,7 @@ async def test_dynamic_without_any_tuple_succeeds(engine: Engine) -> None:
         engine.define(dynamic(_joiner(engine), lists=[{"name": "x", "value": "${x}"}]), params={"x": ""})
     )
     assert engine.state(run) == "SUCCESS"
-    assert engine.printed(run, "each") == {"dynamic.out": "[]"}
+    assert engine.printed(run, "each") == {"dynamic.out": "[]", "dynamic.out.each": "[]"}
 
 
 async def test_dynamic_fails_when_one_child_does_and_goes_on_with_that_one(engine: Engine) -> None:
