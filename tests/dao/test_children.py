@@ -115,17 +115,20 @@ async def test_a_child_is_asked_for_by_a_command_that_says_all_it_takes_from_abo
     ]
 
 
-async def test_of_a_child_whose_workflow_is_gone_the_instance_above_hears_at_once(scene: Scene) -> None:
+async def test_a_child_of_a_workflow_that_is_gone_is_not_asked_for_and_the_instance_above_hears_why(
+    scene: Scene,
+) -> None:
     master = await scene.master()
     above = await scene.instance(master)
-    await start(scene, new_child(place(above), "gone"))
-    assert await scene.sql("SELECT id FROM command") == []
+    await start(scene, new_child(place(above, 0), 2002), new_child(place(above, 1), "gone"))
+    assert await scene.sql("SELECT workflow_code, parent FROM command") == [(2002, f"{above}/3/1/0")]
+    why = 'there is no workflow "gone" in project "default"; save it, or name another'
+    assert await heard(scene, master) == [ChildEnd(above, TASK, 1, 1, W.FAILURE, why)]
+
+
+async def heard(scene: Scene, master: Me) -> list[object]:
     async with scene.writing() as connection:
-        (event,) = await task_events.consume(connection, master.epoch, 10)
-    assert isinstance(event, ChildEnd)
-    assert (event.workflow_instance_id, event.code, event.attempt, event.index) == (above, TASK, 1, 0)
-    assert event.state is W.FAILURE
-    assert "gone" in (event.outputs or "")
+        return list(await task_events.consume(connection, master.epoch, 10))
 
 
 async def test_a_thousand_children_are_asked_for_in_one_statement(scene: Scene) -> None:
@@ -229,10 +232,27 @@ async def test_the_instance_above_hears_of_a_child_that_was_never_made(scene: Sc
     master = await scene.master()
     above = await scene.instance(master)
     async with scene.writing() as connection:
-        await children.tell(connection, [Unmade(place(above, 7), W.FAILURE, "it is OFFLINE")])
+        unmade = [Unmade(place(above, 7), W.FAILURE, "it is OFFLINE"), Unmade(place(above, 8), W.PAUSE)]
+        await children.tell(connection, unmade)
+    assert await heard(scene, master) == [
+        ChildEnd(above, TASK, 1, 7, W.FAILURE, "it is OFFLINE"),
+        ChildEnd(above, TASK, 1, 8, W.PAUSE),
+    ]
+
+
+async def test_the_instance_above_hears_of_a_child_that_was_to_go_on_and_rests(scene: Scene) -> None:
+    """One that goes on already will tell of its end by itself."""
+    master = await scene.master()
+    above = await scene.instance(master)
+    states = (W.SUCCESS, W.PAUSE, W.PAUSE, W.RUNNING_EXECUTION)
+    ids = [await child(scene, master, place(above, index), state) for index, state in enumerate(states)]
     async with scene.writing() as connection:
-        events = await task_events.consume(connection, master.epoch, 10)
-    assert events == [ChildEnd(above, TASK, 1, 7, W.FAILURE, "it is OFFLINE")]
+        await children.tell_at_rest(connection, dict(zip(ids, ["x", "it is OFFLINE", None, "x"], strict=True)))
+    assert await heard(scene, master) == [
+        ChildEnd(above, TASK, 1, 0, W.SUCCESS, '{"a": "1"}'),
+        ChildEnd(above, TASK, 1, 1, W.FAILURE, "it is OFFLINE"),
+        ChildEnd(above, TASK, 1, 2, W.PAUSE),
+    ]
 
 
 async def test_the_task_that_stands_for_children_ends_in_its_master_and_only_once(scene: Scene) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from dao import ends, task_events, workflow_instances
+from dao import ends, instance_moves, task_events, workflow_instances
+from dao.instance_moves import Revival
 from dao.nodes import Me
 from dao.workflow_instances import InstanceEnd
 from model.choices import ExecutionType, WarningType
@@ -26,7 +27,7 @@ async def end(
     """End these and tell; those that somebody waits for."""
     async with scene.writing() as connection:
         awaited = await workflow_instances.finish(
-            connection, [InstanceEnd(id_, state, "", '{"rows": "7"}') for id_ in ids], master.epoch
+            connection, [InstanceEnd(id_, state, "so it is", '{"rows": "7"}') for id_ in ids], master.epoch
         )
         await ends.tell(connection, awaited)
     return awaited
@@ -57,12 +58,9 @@ async def test_an_ordinary_end_wakes_no_master(scene: Scene) -> None:
     assert heard == []
 
 
-REASON = "SELECT reason FROM workflow_instance WHERE id = :id"
-
-
-@pytest.mark.parametrize("state", [W.SUCCESS, W.FAILURE])
-async def test_the_owner_of_the_instance_above_hears_of_the_end_and_the_outputs(
-    scene: Scene, state: WorkflowState
+@pytest.mark.parametrize(("state", "told"), [(W.SUCCESS, '{"rows": "7"}'), (W.FAILURE, "so it is")])
+async def test_the_owner_of_the_instance_above_hears_of_the_end_and_what_it_gave_or_why_it_failed(
+    scene: Scene, state: WorkflowState, told: str
 ) -> None:
     owner, master = await scene.master(), await scene.master()
     above = await scene.instance(owner)
@@ -70,8 +68,7 @@ async def test_the_owner_of_the_instance_above_hears_of_the_end_and_the_outputs(
     assert await end(scene, child, master=master, state=state) == [child]
     async with scene.writing() as connection:
         heard = await task_events.consume(connection, owner.epoch, 10)
-    told = '{"rows": "7"}' if state is W.SUCCESS else await scene.sql(REASON, id=child)
-    assert heard == [ChildEnd(above, TaskCode(3), 2, 5, state, told if isinstance(told, str) else told[0])]
+    assert heard == [ChildEnd(above, TaskCode(3), 2, 5, state, told)]
     assert await commands(scene, "type") == []
 
 
@@ -125,6 +122,16 @@ async def test_a_date_that_did_not_succeed_stops_the_chain(scene: Scene, state: 
             await workflow_instances.enter(connection, {id_: W.READY_STOP}, master.epoch)
     await end(scene, id_, master=master, state=state)
     assert await commands(scene, "type") == []
+
+
+async def test_a_date_that_is_run_again_does_not_fill_those_after_it_again(scene: Scene) -> None:
+    master = await scene.master()
+    id_ = await scene.instance(master, backfill="{}")
+    for _ in range(2):
+        await end(scene, id_, master=master)
+        async with scene.writing() as connection:
+            await instance_moves.revive(connection, [Revival(id_, repeats=True)], master.epoch)
+    assert await commands(scene, "type") == ["COMPLEMENT_DATA"]
 
 
 async def test_a_run_that_was_all_of_it_tells_all(scene: Scene) -> None:

@@ -32,6 +32,7 @@ from dao import (
     task_instances,
     workflow_instances,
 )
+from dao.children import Unmade
 from dao.database import Database
 from dao.instance_moves import Revival
 from dao.schedules import Fire
@@ -150,9 +151,7 @@ HOT = {
         len(ABOVE),
     ),
     "tell who is above": Hot(
-        lambda c: children.tell(
-            c, [children.Unmade(Parent(each, TaskCode(3), 1, 7), WorkflowState.FAILURE) for each in ABOVE]
-        ),
+        lambda c: children.tell(c, [Unmade(Parent(each, TaskCode(3), 1, 7), WorkflowState.FAILURE) for each in ABOVE]),
         {"workflow_instance_pkey"},
         len(ABOVE),
     ),
