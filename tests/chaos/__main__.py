@@ -31,23 +31,25 @@ def main() -> int:
     began_s = time.monotonic()
 
     def tell(what: str) -> None:
-        print(f"[{time.monotonic() - began_s:6.1f}] {what}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"[{time.monotonic() - began_s:6.1f}] {what}\n")
 
-    with tempfile.TemporaryDirectory(prefix="shoal-chaos-") as folder:
-        with Site(Path(folder), masters=arguments.masters, workers=arguments.workers) as site:
-            report = asyncio.run(run(site, plan, tell))
-            text = report.write(arguments.out)
-            print(report.as_text())
-            tell(f"written to {text}")
-            if report.violations:
-                kept = arguments.out / f"seed-{plan.seed}"
-                _keep(site, kept)
-                tell(f"logs, journal and a dump of the database are kept in {kept}")
+    with (
+        tempfile.TemporaryDirectory(prefix="shoal-chaos-") as folder,
+        Site(Path(folder), masters=arguments.masters, workers=arguments.workers) as site,
+    ):
+        report = asyncio.run(run(site, plan, tell))
+        text = report.write(arguments.out)
+        sys.stdout.write(report.as_text())
+        tell(f"written to {text}")
+        if report.violations:
+            kept = arguments.out / f"seed-{plan.seed}"
+            _keep(site, kept)
+            tell(f"logs, journal and tables are kept in {kept}")
     return 1 if report.violations else 0
 
 
 def _keep(site: Site, folder: Path) -> None:
-    """What is needed to find out why."""
+    """What is needed to find out why. Passwords stand in no log and no row."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for file in (*site.folder.glob("*.log"), site.journal.path):

@@ -1,7 +1,8 @@
 """What the database itself keeps about every write of a run of chaos: a witness that no node can talk to.
 
 Sessions of a node are named after it (`shoal-master-17`), so a trigger can tell who writes, and whether that node was
-already fenced when it did. Commands of schedules are kept too: their own rows go when they are handled.
+already fenced when it did. What commands were of schedules and of sub-workflows is kept too: their own rows go when
+they are handled.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ CREATE TABLE chaos.change (
     at         timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE TABLE chaos.fire (schedule_id bigint NOT NULL, schedule_time timestamptz NOT NULL);
+CREATE TABLE chaos.child_command (command_id bigint PRIMARY KEY);
 
 CREATE FUNCTION chaos.writer() RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT substring(current_setting('application_name') FROM '^shoal-(?:master|worker)-(\\d+)$')::bigint
@@ -53,15 +55,22 @@ BEGIN
     INSERT INTO chaos.fire VALUES (NEW.schedule_id, NEW.schedule_time);
     RETURN NULL;
 END $$;
+CREATE FUNCTION chaos.keep_child_command() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO chaos.child_command VALUES (NEW.id);
+    RETURN NULL;
+END $$;
 CREATE TRIGGER chaos_keeps AFTER INSERT OR UPDATE ON workflow_instance
     FOR EACH ROW EXECUTE FUNCTION chaos.keep_instance();
 CREATE TRIGGER chaos_keeps AFTER INSERT OR UPDATE ON task_instance FOR EACH ROW EXECUTE FUNCTION chaos.keep_task();
 CREATE TRIGGER chaos_keeps AFTER INSERT ON command_history FOR EACH ROW EXECUTE FUNCTION chaos.keep_command();
 CREATE TRIGGER chaos_keeps_fires AFTER INSERT ON command FOR EACH ROW WHEN (NEW.type = 'SCHEDULER')
     EXECUTE FUNCTION chaos.keep_fire();
+CREATE TRIGGER chaos_keeps_children AFTER INSERT ON command FOR EACH ROW WHEN (NEW.parent IS NOT NULL)
+    EXECUTE FUNCTION chaos.keep_child_command();
 """
 
 
 def install(connection: psycopg.Connection[tuple[object, ...]]) -> None:
     """Have the database keep all that from now on."""
-    connection.execute(_KEPT)  # type: ignore[arg-type]  # a constant of this module, of several statements
+    connection.execute(_KEPT)

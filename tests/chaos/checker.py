@@ -101,10 +101,16 @@ class Checker:
         yield from (f"command {id_} was handled {count} times" for id_, count in handled)
 
     def each_start_made_one_run(self) -> Iterator[str]:
-        """A start that was done made one run, and no run came from anything else."""
+        """A start that was done made one run, and no run came from anything else.
+
+        Only a child is not made when the run above it is being halted by then.
+        """
         query = """SELECT h.command_id, h.type, count(i.id) FROM command_history h
                    LEFT JOIN workflow_instance i ON i.command_id = h.command_id
-                   WHERE h.outcome = 'DONE' AND h.type = ANY(%s) GROUP BY 1, 2 HAVING count(i.id) <> 1"""
+                   WHERE h.outcome = 'DONE' AND h.type = ANY(%s)
+                     AND NOT (h.workflow_instance_id IS NULL
+                              AND h.command_id IN (SELECT command_id FROM chaos.child_command))
+                   GROUP BY 1, 2 HAVING count(i.id) <> 1"""
         for id_, type_, count in self._cluster.rows(query, list(STARTING)):
             yield f"command {id_} ({type_}) made {count} runs"
         query = """SELECT i.id, i.command_id, h.type, h.outcome FROM workflow_instance i
@@ -253,7 +259,7 @@ class Checker:
         for run, type_, children, good in self._cluster.rows(query):
             wanted = 1 if type_ == "SUB_PROCESS" else 3
             if (children, good) != (wanted, wanted):
-                yield f"the {type_} of run {run} has {children} children, {good} of them a SUCCESS, and {wanted} to make"
+                yield f"the {type_} of run {run} made {children} of {wanted} children, {good} of them a SUCCESS"
 
     def the_journal_agrees(self) -> Iterator[str]:
         """What tasks wrote about themselves fits what is said of them."""

@@ -107,7 +107,7 @@ def _rolling_restart(chance: random.Random, site: Site, _outage_s: float) -> Fau
             if former is not None:
                 await former.ended(within_s=30)
             member.start()
-            while member.lives and member.epoch is None:  # noqa: ASYNC110 - a process tells us nothing
+            while member.lives and member.epoch is None:
                 await asyncio.sleep(0.1)
         return epochs
 

@@ -37,7 +37,7 @@ class Journal:
 
     def script(self, ticks: int = 1, work: str = ":") -> str:
         """A script that does some work and then lives for `ticks` ticks. Its exit codes are those of `work`."""
-        say = f"""say() {{ printf '%s %s %s %s\\n' "$1" "$SHOAL_TASK_KEY" "$SHOAL_ATTEMPT" "$SHOAL_FENCE" """
+        say = """say() { printf '%s %s %s %s\\n' "$1" "$SHOAL_TASK_KEY" "$SHOAL_ATTEMPT" "$SHOAL_FENCE" """
         return (
             f"{say}>> '{self.path}'; }}\nsay start\n{work}\n"
             f"for tick in $(seq {ticks}); do sleep {TICK_S}; say tick; done\nsay end\n"

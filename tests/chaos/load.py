@@ -118,8 +118,8 @@ class Load:
             self.promises.doubtful += 1
             self._stop.wait(0.2)
 
-    def _acknowledge(self, type_: str, *args: Any, **columns: Any) -> int:
-        id_ = ask(self._cluster, type_, *args, **columns)
+    def _acknowledge(self, type_: str, workflow: int | None = None, run: int | None = None, **columns: Any) -> int:
+        id_ = ask(self._cluster, type_, workflow, run, **columns)
         self.promises.acknowledged[id_] = type_
         return id_
 
@@ -154,17 +154,11 @@ class Load:
         self.promises.backfills[id_] = DAYS
 
     def _broken(self) -> None:
-        type_, columns = self._chance.choice(
-            [
-                ("START_PROCES", {}),
-                ("START_PROCESS", {"workflow_code": 999_999}),
-                ("START_PROCESS", {"workflow_code": BACKFILLED, "params": "{broken"}),
-                ("STOP", {"workflow_instance_id": 999_999_999}),
-            ]
-        )
-        values = {"type": type_, **columns}
-        places = ", ".join(["%s"] * len(values))
-        query = f"INSERT INTO command ({', '.join(values)}) VALUES ({places}) RETURNING id"
-        id_ = int(self._cluster.one(query, *values.values()))
-        self.promises.acknowledged[id_] = type_
-        self.promises.broken.add(id_)
+        broken: list[tuple[str, dict[str, Any]]] = [
+            ("START_PROCES", {"workflow": BACKFILLED}),
+            ("START_PROCESS", {"workflow": 999_999}),
+            ("START_PROCESS", {"workflow": BACKFILLED, "params": "{broken"}),
+            ("STOP", {"run": 999_999_999}),
+        ]
+        type_, columns = self._chance.choice(broken)
+        self.promises.broken.add(self._acknowledge(type_, **columns))

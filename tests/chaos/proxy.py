@@ -59,7 +59,7 @@ class Proxies:
 
 
 class Gate:
-    """One port of 127.0.0.1 that leads to another. Made by `Proxies.gate`; its methods may be called from any thread."""
+    """One port of 127.0.0.1 that leads to another, made by `Proxies.gate`. Any thread may call its methods."""
 
     def __init__(self, proxies: Proxies, target_port: int) -> None:
         self.port = free_port()
@@ -142,17 +142,22 @@ class Gate:
             await self._flowing.wait()
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target_port, limit=CHUNK)
             link.far = far_writer
-            answers = asyncio.ensure_future(self._pump(far_reader, writer))
-            try:
-                await self._ask(link, reader, far_writer)
-                await answers
-            finally:
-                answers.cancel()
-        except (OSError, EOFError):
-            pass
+            # When one side ends the other must hear of it, also if it was a reset in the middle of a wait.
+            both = {
+                asyncio.ensure_future(self._ask(link, reader, far_writer)),
+                asyncio.ensure_future(self._answer(far_reader, writer)),
+            }
+            ended, others = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            for other in others:
+                other.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            for task in ended:
+                task.result()
+            link.close()
+        except OSError:
+            link.reset()
         finally:
             self._links.discard(link)
-            link.reset()
 
     async def _ask(self, link: _Link, reader: asyncio.StreamReader, far: asyncio.StreamWriter) -> None:
         """From client to server, minding COMMITs."""
@@ -169,16 +174,12 @@ class Gate:
                 return
             far.write(data)
             await far.drain()
-        with contextlib.suppress(OSError):
-            far.write_eof()
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(CHUNK):
             await self._wait_as_told()
             writer.write(data)
             await writer.drain()
-        with contextlib.suppress(OSError, RuntimeError):
-            writer.write_eof()
 
     async def _wait_as_told(self) -> None:
         if self._delay_s:
@@ -193,7 +194,14 @@ class _Link:
         self.near = near
         self.far: asyncio.StreamWriter | None = None
 
+    def close(self) -> None:
+        """Gently: what was sent arrives."""
+        self.near.close()
+        if self.far is not None:
+            self.far.close()
+
     def reset(self) -> None:
+        """At once."""
         _reset(self.near)
         if self.far is not None:
             _reset(self.far)

@@ -79,7 +79,7 @@ class Recovery:
         )
 
     async def _recovered(self, doomed: set[int]) -> float:
-        """The moment of recovery. Looks from a thread: a server that does not answer must not keep us from waking it."""
+        """When it was. Looks from a thread: a server that does not answer must not keep us from waking it."""
         canaries: list[int] = []
         while True:
             self._waits_for = await asyncio.to_thread(self._look, doomed, canaries)

@@ -55,6 +55,23 @@ def test_a_dropped_connection_is_gone_and_the_next_one_works(gate: Gate, databas
         connection.execute("SELECT 1")
 
 
+@pytest.mark.parametrize("gently", [True, False])
+def test_who_waits_for_an_answer_hears_that_the_server_is_gone(proxies: Proxies, gently: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        gate = proxies.gate(server.getsockname()[1])
+        with socket.create_connection(("127.0.0.1", gate.port), timeout=5) as near:
+            near.sendall(b"hello")
+            far, _ = server.accept()
+            if not gently:
+                far.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01" + bytes(7))
+            assert far.recv(5) == b"hello"
+            far.close()
+            try:
+                assert near.recv(1) == b""
+            except ConnectionResetError:
+                assert not gently
+
+
 def test_what_is_held_arrives_when_the_hold_ends(proxies: Proxies) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         gate = proxies.gate(server.getsockname()[1])
