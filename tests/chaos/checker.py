@@ -103,14 +103,15 @@ class Checker:
     def each_start_made_one_run(self) -> Iterator[str]:
         """A start that was done made one run, and no run came from anything else.
 
-        Only a child is not made when the run above it is being halted by then.
+        Only a child is not made when the run above it is being halted by then, or when it is there already: who takes
+        over asks again.
         """
         query = """SELECT h.command_id, h.type, count(i.id) FROM command_history h
                    LEFT JOIN workflow_instance i ON i.command_id = h.command_id
                    WHERE h.outcome = 'DONE' AND h.type = ANY(%s)
-                     AND NOT (h.workflow_instance_id IS NULL
-                              AND h.command_id IN (SELECT command_id FROM chaos.child_command))
-                   GROUP BY 1, 2 HAVING count(i.id) <> 1"""
+                   GROUP BY 1, 2
+                   HAVING count(i.id) > 1
+                       OR (count(i.id) = 0 AND h.command_id NOT IN (SELECT command_id FROM chaos.child_command))"""
         for id_, type_, count in self._cluster.rows(query, list(STARTING)):
             yield f"command {id_} ({type_}) made {count} runs"
         query = """SELECT i.id, i.command_id, h.type, h.outcome FROM workflow_instance i

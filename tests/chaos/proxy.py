@@ -147,13 +147,11 @@ class Gate:
                 asyncio.ensure_future(self._ask(link, reader, far_writer)),
                 asyncio.ensure_future(self._answer(far_reader, writer)),
             }
-            ended, others = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            for other in others:
-                other.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-            for task in ended:
-                task.result()
-            link.close()
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            for each in both:
+                each.cancel()
+            outcomes = await asyncio.gather(*both, return_exceptions=True)
+            link.reset() if any(isinstance(each, OSError) for each in outcomes) else link.close()
         except OSError:
             link.reset()
         finally:
