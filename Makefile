@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers demo test check bench format lock clean
+.PHONY: help setup setup-dev servers demo test chaos chaos-promises check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -38,6 +38,12 @@ demo: setup ## Three masters, two workers, one killed half way: nothing lost, no
 
 test: setup-dev servers ## Every test, against real servers of its own.
 	$(BIN)/python -m pytest $(ARGS)
+
+chaos: setup-dev servers ## Break a cluster of real processes for MINUTES=10 from SEED=1, and check every promise.
+	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) $(ARGS)
+
+chaos-promises: setup-dev servers ## A killed master with 1,000 runs, a sleeping one, a minute without database.
+	$(BIN)/python -m pytest tests/chaos/promises.py $(ARGS)
 
 check: setup-dev ## Format, lint and types.
 	$(BIN)/ruff format --check .
