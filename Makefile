@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers demo examples test check bench format lock clean
+.PHONY: help setup setup-dev servers demo examples test chaos chaos-promises check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -39,8 +39,14 @@ demo: setup ## Three masters, two workers, one killed half way: nothing lost, no
 examples: setup-dev ## Every workflow of examples/, on a database of its own; ARGS="switch retry" takes some.
 	@$(BIN)/python examples/run.py $(ARGS)
 
-test: setup-dev servers ## Every test, against real servers of its own.
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+test: setup-dev servers ## Every test but `make chaos`, against real servers of its own.
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not chaos" $(ARGS)
+
+chaos: setup-dev servers ## Break a cluster of real processes for MINUTES=10 from SEED=1, and check every promise.
+	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) $(ARGS)
+
+chaos-promises: setup-dev servers ## A killed master with 1,000 runs, a sleeping one, a minute without database.
+	$(BIN)/python -m pytest tests/chaos/promises.py $(ARGS)
 
 check: setup-dev ## Format, lint and types.
 	$(BIN)/ruff format --check .

@@ -7,9 +7,9 @@ import socket
 
 from tests.servers.child import Child, PrivateFolder, free_port
 
-_CLASSPATH = "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar:/usr/share/java/*"
+CLASSPATH = "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar:/usr/share/java/*"
 # The last one: a transaction log is laid out with 64 kB at a time, not 64 MB.
-_JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Dzookeeper.preAllocSize=64")
+JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Dzookeeper.preAllocSize=64")
 
 
 class ZooKeeperServer:
@@ -48,7 +48,7 @@ class ZooKeeperServer:
     def start(self) -> None:
         """Start the process and return at once; the data of an earlier life is still there."""
         self._child = Child(
-            ["java", *_JVM, "-cp", _CLASSPATH, "org.apache.zookeeper.server.ZooKeeperServerMain", "zoo.cfg"],
+            ["java", *JVM, "-cp", CLASSPATH, "org.apache.zookeeper.server.ZooKeeperServerMain", "zoo.cfg"],
             cwd=self._folder.path,
             log=self._folder.path / "log",
         )

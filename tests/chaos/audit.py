@@ -1,0 +1,76 @@
+"""What the database itself keeps about every write of a run of chaos: a witness that no node can talk to.
+
+Sessions of a node are named after it (`shoal-master-17`), so a trigger can tell who writes, and whether that node was
+already fenced when it did. What commands were of schedules and of sub-workflows is kept too: their own rows go when
+they are handled.
+"""
+
+from __future__ import annotations
+
+import psycopg
+
+_KEPT = """
+CREATE SCHEMA chaos;
+
+CREATE TABLE chaos.change (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind       text NOT NULL,
+    row_id     bigint NOT NULL,
+    workflow   bigint,
+    before     text,
+    after      text NOT NULL,
+    epoch      bigint,
+    node_state text,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE TABLE chaos.fire (schedule_id bigint NOT NULL, schedule_time timestamptz NOT NULL);
+CREATE TABLE chaos.child_command (command_id bigint PRIMARY KEY);
+
+CREATE FUNCTION chaos.writer() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT substring(current_setting('application_name') FROM '^shoal-(?:master|worker)-(\\d+)$')::bigint
+$$;
+CREATE FUNCTION chaos.keep_instance() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO chaos.change (kind, row_id, workflow, before, after, epoch, node_state)
+    VALUES ('workflow', NEW.id, NEW.workflow_code, CASE WHEN TG_OP = 'UPDATE' THEN OLD.state END, NEW.state,
+            chaos.writer(), (SELECT state FROM public.node WHERE id = chaos.writer()));
+    RETURN NULL;
+END $$;
+CREATE FUNCTION chaos.keep_task() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO chaos.change (kind, row_id, before, after, epoch, node_state)
+    VALUES ('task', NEW.id, CASE WHEN TG_OP = 'UPDATE' THEN OLD.state END, NEW.state,
+            chaos.writer(), (SELECT state FROM public.node WHERE id = chaos.writer()));
+    RETURN NULL;
+END $$;
+CREATE FUNCTION chaos.keep_command() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO chaos.change (kind, row_id, workflow, after, epoch, node_state)
+    VALUES ('command', NEW.command_id, NEW.workflow_instance_id, NEW.outcome,
+            chaos.writer(), (SELECT state FROM public.node WHERE id = chaos.writer()));
+    RETURN NULL;
+END $$;
+CREATE FUNCTION chaos.keep_fire() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO chaos.fire VALUES (NEW.schedule_id, NEW.schedule_time);
+    RETURN NULL;
+END $$;
+CREATE FUNCTION chaos.keep_child_command() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO chaos.child_command VALUES (NEW.id);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER chaos_keeps AFTER INSERT OR UPDATE ON workflow_instance
+    FOR EACH ROW EXECUTE FUNCTION chaos.keep_instance();
+CREATE TRIGGER chaos_keeps AFTER INSERT OR UPDATE ON task_instance FOR EACH ROW EXECUTE FUNCTION chaos.keep_task();
+CREATE TRIGGER chaos_keeps AFTER INSERT ON command_history FOR EACH ROW EXECUTE FUNCTION chaos.keep_command();
+CREATE TRIGGER chaos_keeps_fires AFTER INSERT ON command FOR EACH ROW WHEN (NEW.type = 'SCHEDULER')
+    EXECUTE FUNCTION chaos.keep_fire();
+CREATE TRIGGER chaos_keeps_children AFTER INSERT ON command FOR EACH ROW WHEN (NEW.parent IS NOT NULL)
+    EXECUTE FUNCTION chaos.keep_child_command();
+"""
+
+
+def install(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Have the database keep all that from now on."""
+    connection.execute(_KEPT)

@@ -1,0 +1,289 @@
+"""The faults, and a seeded stream of them.
+
+A fault is struck by `begin` and healed by `end` after `lasts_s` seconds. `begin` tells which lives must have been
+fenced or have left before the cluster can count as recovered (`tests/chaos/recovery.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from tests.chaos.site import SESSION_S, WORKER_FENCE_S, Member, Role, Site
+
+Epochs = set[int]
+ROLLING = "rolling restart"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`family`: of two faults at once each must be of another family. `what` is for people."""
+
+    kind: str
+    family: str
+    what: str
+    lasts_s: float
+    begin: Callable[[], Awaitable[Epochs]]
+    end: Callable[[], Awaitable[None]]
+
+
+Factory = Callable[[random.Random, Site, float], Fault]
+
+
+def _fault(
+    kind: str,
+    family: str,
+    what: str,
+    lasts_s: float,
+    begin: Callable[[], Epochs | None],
+    end: Callable[[], object] = lambda: None,
+) -> Fault:
+    """Of two plain functions."""
+
+    async def begun() -> Epochs:
+        return begin() or set()
+
+    async def ended() -> None:
+        end()
+
+    return Fault(kind, family, f"{what}, {lasts_s:.1f} s" if lasts_s else what, lasts_s, begun, ended)
+
+
+def _epochs(*members: Member) -> Epochs:
+    return {member.epoch for member in members if member.epoch is not None and member.lives}
+
+
+def _kill(members: list[Member]) -> Epochs:
+    epochs = _epochs(*members)
+    for member in members:
+        member.signal(signal.SIGKILL)
+    return epochs
+
+
+def _killed(role: Role, chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    member = site.pick(chance, role)
+    return _fault(
+        f"kill -9 {role}", "process", f"kill -9 {member.name}", chance.uniform(0.5, 5), lambda: _kill([member]),
+        member.start,
+    )  # fmt: skip
+
+
+def _all_masters_killed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    def start() -> None:
+        for member in site.masters:
+            member.start()
+
+    return _fault(
+        "kill -9 all masters", "process", "kill -9 all masters", chance.uniform(0.5, 3), lambda: _kill(site.masters),
+        start,
+    )  # fmt: skip
+
+
+def _paused(role: Role, chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    member = site.pick(chance, role)
+    lasts_s = 3 * SESSION_S + chance.uniform(0, 2) if role == "master" else WORKER_FENCE_S + chance.uniform(3, 5)
+
+    def pause() -> Epochs:
+        epochs = _epochs(member)
+        member.signal(signal.SIGSTOP)
+        return epochs
+
+    what = f"SIGSTOP {member.name}"
+    return _fault(f"SIGSTOP {role}", "process", what, lasts_s, pause, lambda: member.signal(signal.SIGCONT))
+
+
+def _rolling_restart(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    members = chance.sample(site.members, k=len(site.members))
+
+    async def restart() -> Epochs:
+        epochs = _epochs(*members)
+        for member in members:
+            former = member.node
+            member.signal(signal.SIGTERM)
+            if former is not None:
+                await former.ended(within_s=30)
+            member.start()
+            while member.lives and member.epoch is None:
+                await asyncio.sleep(0.1)
+        return epochs
+
+    async def nothing() -> None:
+        pass
+
+    return Fault(ROLLING, "process", "SIGTERM and start each in turn", 0.0, restart, nothing)
+
+
+def _leader_killed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    def kill() -> None:
+        leader = site.ensemble.leader()
+        if leader is not None:
+            leader.kill()
+
+    what = "kill -9 ZooKeeper's leader"
+    return _fault("ZooKeeper leader kill", "zookeeper", what, chance.uniform(1, 5), kill, site.ensemble.start)
+
+
+def _ensemble_stopped(_chance: random.Random, site: Site, outage_s: float) -> Fault:
+    what = "stop the whole ensemble"
+    return _fault("ensemble stop", "zookeeper", what, outage_s, site.ensemble.stop, site.ensemble.start)
+
+
+def _postgres_down(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    mode = chance.choice(("fast", "immediate", "kill -9"))
+
+    def stop() -> None:
+        if mode == "kill -9":
+            site.postgres.kill()
+        else:
+            site.postgres.stop("fast" if mode == "fast" else "immediate")
+
+    what = f"PostgreSQL down ({mode})"
+    return _fault("PostgreSQL restart", "postgres", what, chance.choice((0.0, 1.0, 4.0)), stop, site.postgres.start)
+
+
+def _postgres_frozen(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    what = "PostgreSQL accepts and does not answer"
+    return _fault(
+        "PostgreSQL frozen", "postgres", what, chance.uniform(2, 8), site.postgres.pause, site.postgres.resume
+    )
+
+
+_OTHERS = "FROM pg_stat_activity WHERE application_name LIKE 'shoal-%' AND pid <> pg_backend_pid()"
+
+
+def _terminated(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    rounds = chance.randrange(1, 6)
+
+    async def terminate() -> Epochs:
+        for _ in range(rounds):
+            with site.postgres.connect() as connection:
+                connection.execute(f"SELECT pg_terminate_backend(pid) {_OTHERS}")
+            await asyncio.sleep(0.3)
+        return set()
+
+    async def nothing() -> None:
+        pass
+
+    what = f"pg_terminate_backend on all sessions, {rounds} times"
+    return Fault("pg_terminate_backend", "postgres", what, 0.0, terminate, nothing)
+
+
+def _dropped(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    members = chance.sample(site.members, k=chance.randrange(1, len(site.members) + 1))
+
+    def drop() -> None:
+        for member in members:
+            for gate in member.gates:
+                gate.drop()
+
+    names = ", ".join(member.name for member in members)
+    return _fault("connections dropped", "network", f"drop all connections of {names}", 0.0, drop)
+
+
+def _delayed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    members = chance.sample(site.members, k=chance.randrange(1, len(site.members) + 1))
+    seconds = chance.choice((0.02, 0.1, 0.3))
+
+    def delay(by_s: float) -> None:
+        for member in members:
+            for gate in member.gates:
+                gate.delay(by_s)
+
+    what = f"{seconds:g} s of delay each way for {', '.join(member.name for member in members)}"
+    return _fault(
+        "connections delayed", "network", what, chance.uniform(2, 6), lambda: delay(seconds), lambda: delay(0)
+    )
+
+
+def _cut_off(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    member = site.pick(chance)
+    which = chance.choice(("the database", "the registry", "both"))
+    gates = {"the database": [member.database], "the registry": member.registry, "both": member.gates}[which]
+    how = chance.choice(("held", "refused"))
+    lasts_s = chance.uniform(1, 4 * SESSION_S)
+
+    def cut() -> None:
+        for gate in gates:
+            gate.hold() if how == "held" else gate.refuse()
+
+    def mend() -> None:
+        for gate in gates:
+            gate.open()
+
+    return _fault("cut off", "network", f"{member.name} cut off from {which} ({how})", lasts_s, cut, mend)
+
+
+def _commits_lost(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    count, late_s = chance.randrange(1, 5), chance.choice((0.0, 0.5, 1.5))
+
+    def lose(many: int) -> None:
+        for member in site.members:
+            member.database.lose_commits(many, late_s)
+
+    what = f"the answers of {count} COMMITs of each lost, arriving {late_s:g} s late"
+    return _fault("COMMIT answer lost", "network", what, 3.0, lambda: lose(count), lambda: lose(0))
+
+
+FACTORIES: dict[Factory, int] = {
+    partial(_killed, "master"): 4,
+    partial(_killed, "worker"): 3,
+    partial(_paused, "master"): 3,
+    partial(_paused, "worker"): 2,
+    _all_masters_killed: 1,
+    _rolling_restart: 1,
+    _leader_killed: 3,
+    _ensemble_stopped: 1,
+    _postgres_down: 3,
+    _postgres_frozen: 1,
+    _terminated: 3,
+    _dropped: 3,
+    _delayed: 2,
+    _cut_off: 4,
+    _commits_lost: 3,
+}
+"""What may happen, and how often beside the others."""
+
+AT_ONCE = 0.25
+"""How many of the faults come with a second one before they are healed."""
+
+
+def stream(seed: int, site: Site, outage_s: float) -> Iterator[Fault]:
+    """Faults for ever. The same seed gives the same kinds, times and places, as long as the same members live.
+
+    Each kind comes once before chance alone rules, so that a short run meets as many as it can.
+    """
+    chance = random.Random(f"faults {seed}")
+    first = list(FACTORIES)
+    chance.shuffle(first)
+    while True:
+        factory = first.pop() if first else chance.choices(list(FACTORIES), weights=list(FACTORIES.values()))[0]
+        fault = factory(chance, site, outage_s)
+        if chance.random() < AT_ONCE:
+            second = chance.choices(list(FACTORIES), weights=list(FACTORIES.values()))[0](chance, site, outage_s)
+            # Who restarts one after the other waits for each to join, which a server that is away would hold up.
+            if second.family != fault.family and second.kind != ROLLING:
+                yield _together(fault, second)
+                continue
+        yield fault
+
+
+def _together(first: Fault, second: Fault) -> Fault:
+    async def begin() -> Epochs:
+        return await first.begin() | await second.begin()
+
+    async def end() -> None:
+        await second.end()
+        await first.end()
+
+    return Fault(
+        "two at once",
+        "all",
+        f"{first.what} + {second.what}",
+        max(first.lasts_s, second.lasts_s),
+        begin,
+        end,
+    )

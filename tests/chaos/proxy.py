@@ -1,0 +1,214 @@
+"""A TCP proxy between one process and one server, which passes, delays, holds, drops or refuses as a test tells it.
+
+All gates live on one event loop in a thread of their own, so that a test that waits for a server does not hold up the
+traffic. What is held is not lost: as after a cut cable it arrives when the hold ends, if the connection still lives,
+or even after its sender has given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from tests.servers.child import free_port
+
+T = TypeVar("T")
+
+CHUNK = 65_536
+_COMMIT = b"COMMIT\x00"
+"""How a client of PostgreSQL ends a transaction, in the simple query protocol."""
+
+
+class Proxies:
+    """The thread in which gates live. Use it as a context or `close` it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxies", daemon=True)
+        self._thread.start()
+        self._gates: list[Gate] = []
+
+    def gate(self, target_port: int) -> Gate:
+        """A new open gate to a port of 127.0.0.1, where nobody need listen yet."""
+        gate = Gate(self, target_port)
+        self.run(gate.listen())
+        self._gates.append(gate)
+        return gate
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something in the proxies' thread and wait for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=10)
+
+    def close(self) -> None:
+        """Cut everything and end the thread."""
+        for gate in self._gates:
+            self.run(gate.end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def __enter__(self) -> Proxies:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Gate:
+    """One port of 127.0.0.1 that leads to another, made by `Proxies.gate`. Any thread may call its methods."""
+
+    def __init__(self, proxies: Proxies, target_port: int) -> None:
+        self.port = free_port()
+        self._proxies = proxies
+        self._target_port = target_port
+        self._server: asyncio.Server | None = None
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._delay_s = 0.0
+        self._refuses = False
+        self._commits_to_lose = 0
+        self._late_s = 0.0
+        self._links: set[_Link] = set()
+
+    def open(self) -> None:
+        """Let everything through at once, what was held too."""
+        self._proxies.run(self._set(flows=True))
+
+    def delay(self, seconds: float) -> None:
+        """Each piece of data, either way, comes so much later."""
+        self._proxies.run(self._set(flows=True, delay_s=seconds))
+
+    def hold(self) -> None:
+        """Accept, and let nothing through: what a network that swallows looks like."""
+        self._proxies.run(self._set(flows=False))
+
+    def refuse(self) -> None:
+        """Drop every connection, and each new one at once."""
+        self._proxies.run(self._set(flows=True, refuses=True))
+        self.drop()
+
+    def drop(self) -> int:
+        """Reset every connection; new ones may come. How many there were."""
+        return self._proxies.run(self._drop())
+
+    def lose_commits(self, count: int, late_s: float = 0.0) -> None:
+        """Of the next `count` COMMITs of PostgreSQL the answer is lost: the client's connection is reset as soon as it
+        has sent one, and the server gets it `late_s` seconds later."""
+        self._proxies.run(self._lose(count, late_s))
+
+    @property
+    def commits_to_lose(self) -> int:
+        """How many of those are still to come."""
+        return self._commits_to_lose
+
+    async def listen(self) -> None:
+        """Begin; called once, in the proxies' thread."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=CHUNK)
+
+    async def end(self) -> None:
+        """End; called once, in the proxies' thread."""
+        assert self._server is not None
+        self._server.close()
+        self._flowing.set()
+        await self._drop()
+
+    async def _set(self, *, flows: bool, delay_s: float = 0.0, refuses: bool = False) -> None:
+        self._delay_s, self._refuses = delay_s, refuses
+        if flows:
+            self._flowing.set()
+        else:
+            self._flowing.clear()
+
+    async def _drop(self) -> int:
+        links = list(self._links)
+        for link in links:
+            link.reset()
+        return len(links)
+
+    async def _lose(self, count: int, late_s: float) -> None:
+        self._commits_to_lose, self._late_s = count, late_s
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._refuses:
+            _reset(writer)
+            return
+        link = _Link(writer)
+        self._links.add(link)
+        try:
+            await self._flowing.wait()
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target_port, limit=CHUNK)
+            link.far = far_writer
+            # When one side ends the other must hear of it, also if it was a reset in the middle of a wait.
+            both = {
+                asyncio.ensure_future(self._ask(link, reader, far_writer)),
+                asyncio.ensure_future(self._answer(far_reader, writer)),
+            }
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            for each in both:
+                each.cancel()
+            outcomes = await asyncio.gather(*both, return_exceptions=True)
+            link.reset() if any(isinstance(each, OSError) for each in outcomes) else link.close()
+        except OSError:
+            link.reset()
+        finally:
+            self._links.discard(link)
+
+    async def _ask(self, link: _Link, reader: asyncio.StreamReader, far: asyncio.StreamWriter) -> None:
+        """From client to server, minding COMMITs."""
+        while data := await reader.read(CHUNK):
+            await self._wait_as_told()
+            if self._commits_to_lose and data.endswith(_COMMIT):
+                self._commits_to_lose -= 1
+                _reset(link.near)
+                await asyncio.sleep(self._late_s)
+                far.write(data)
+                await far.drain()
+                far.close()  # gently: the server reads the COMMIT before it sees the end
+                link.far = None
+                return
+            far.write(data)
+            await far.drain()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(CHUNK):
+            await self._wait_as_told()
+            writer.write(data)
+            await writer.drain()
+
+    async def _wait_as_told(self) -> None:
+        if self._delay_s:
+            await asyncio.sleep(self._delay_s)
+        await self._flowing.wait()
+
+
+class _Link:
+    """Both ends of one connection; `far` is None before it is made and once it is left to itself."""
+
+    def __init__(self, near: asyncio.StreamWriter) -> None:
+        self.near = near
+        self.far: asyncio.StreamWriter | None = None
+
+    def close(self) -> None:
+        """Gently: what was sent arrives."""
+        self.near.close()
+        if self.far is not None:
+            self.far.close()
+
+    def reset(self) -> None:
+        """At once."""
+        _reset(self.near)
+        if self.far is not None:
+            _reset(self.far)
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """End a connection by RST, as a machine that knows nothing of it would."""
+    raw = writer.get_extra_info("socket")
+    if raw is not None and not writer.transport.is_closing():
+        with contextlib.suppress(OSError):
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+    writer.transport.abort()

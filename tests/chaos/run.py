@@ -1,0 +1,112 @@
+"""One run: everything starts, load and faults come for a time, everything heals and ends, and it is judged."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.chaos.checker import Checker, Violation
+from tests.chaos.faults import stream
+from tests.chaos.leftovers import leftovers
+from tests.chaos.load import Load, Promises
+from tests.chaos.recovery import Recovery
+from tests.chaos.report import Report
+from tests.chaos.site import Site
+from tests.eventually import eventually
+
+WARM_UP_S = 3.0
+PAUSE_S = 1.0
+"""Between a recovery and the next fault."""
+END_WITHIN_S = 120.0
+
+_COUNTS = """
+SELECT 'commands handled', count(*) FROM command_history UNION ALL
+SELECT 'of them refused', count(*) FROM command_history WHERE outcome = 'ERROR' UNION ALL
+SELECT 'taken by age', count(*) FROM command_history WHERE slot_current IS NULL OR command_id % slot_total <> slot_current UNION ALL
+SELECT 'instances', count(*) FROM workflow_instance UNION ALL
+SELECT 'taken over', count(*) FROM command_history WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND outcome = 'DONE'
+UNION ALL
+SELECT 'given up', count(*) FROM workflow_instance WHERE reason LIKE 'its masters died%' UNION ALL
+SELECT 'task attempts', count(*) FROM task_instance UNION ALL
+SELECT 'lost with their worker', count(*) FROM task_instance WHERE state = 'NEED_FAULT_TOLERANCE' UNION ALL
+SELECT 'schedule fires', count(*) FROM chaos.fire UNION ALL
+SELECT 'lives', count(*) FROM node UNION ALL
+SELECT 'fenced', count(*) FROM node WHERE state = 'FENCED'
+"""  # noqa: E501 - a table
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`rate`: commands a second. `outage_s`: how long the whole ensemble is stopped."""
+
+    seed: int
+    minutes: float
+    rate: float = 5.0
+    outage_s: float = 30.0
+
+
+async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
+    """Do it. `tell` hears a line for each thing that happens."""
+    tell(f"seed {plan.seed}: starting {len(site.masters)} masters and {len(site.workers)} workers")
+    await site.start()
+    load = Load(site.load_connection, site.kinds, plan.seed, plan.rate)
+    load.start()
+    report = Report(plan.seed, plan.minutes, len(site.masters), len(site.workers))
+    recovery = Recovery(site)
+    await asyncio.sleep(WARM_UP_S)
+    try:
+        await _faults(site, plan, recovery, report, tell)
+    finally:
+        load.stop()
+    healed_s = time.monotonic()
+    tell("the faults are over; waiting for the end of everything")
+    report.violations += await _end(site)
+    report.end_s = round(time.monotonic() - healed_s, 1) if not report.violations else None
+    lines = site.journal.lines()
+    report.violations += Checker(site.cluster, site.kinds, _all(load.promises, recovery), lines).violations()
+    report.violations += leftovers(site)
+    report.commands = dict(sorted(load.promises.by_kind().items()))
+    report.counts = {name: int(count) for name, count in site.cluster.rows(_COUNTS.replace("%", "%%"))}
+    report.counts |= {"journal lines": len(lines), "inserts of unknown outcome": load.promises.doubtful}
+    return report
+
+
+async def _faults(site: Site, plan: Plan, recovery: Recovery, report: Report, tell: Callable[[str], None]) -> None:
+    faults = stream(plan.seed, site, plan.outage_s)
+    ends_s = time.monotonic() + 60 * plan.minutes
+    while time.monotonic() < ends_s:
+        struck = await recovery.strike(next(faults))
+        report.faults.append(struck)
+        when = "never" if struck.recovered_s is None else f"after {struck.recovered_s:.1f} s"
+        tell(f"{struck.at_s:6.1f} s  {struck.what}: recovered {when}")
+        if struck.recovered_s is None:
+            waits = f"{struck.what} at {struck.at_s} s: not recovered, waits for {struck.waits_for}"
+            report.violations.append(Violation("the cluster recovers from every fault", waits))
+            return
+        site.heal()
+        await site.whole()
+        await asyncio.sleep(PAUSE_S)
+
+
+async def _end(site: Site) -> list[Violation]:
+    """Wait until all is healed and all has ended; what is missing stands in the checker's findings too."""
+    try:
+        site.heal()
+        await site.whole()
+    except AssertionError as error:
+        return [Violation("all members come back and agree on the slots", str(error))]
+    left = """SELECT (SELECT count(*) FROM command) + (SELECT count(*) FROM task_event)
+                   + (SELECT count(*) FROM workflow_instance WHERE ended_at IS NULL)"""
+    try:
+        await eventually(lambda: site.cluster.one(left) == 0, within_s=END_WITHIN_S)
+        await eventually(lambda: not leftovers(site), within_s=10)
+    except AssertionError as error:
+        return [Violation("everything ends", str(error))]
+    return []
+
+
+def _all(promises: Promises, recovery: Recovery) -> Promises:
+    promises.acknowledged |= dict.fromkeys(recovery.canaries, "START_PROCESS")
+    return promises

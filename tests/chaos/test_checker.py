@@ -1,0 +1,179 @@
+"""The checker finds what it is there for: each rule is broken once on purpose, by plain SQL or in the journal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chaos import audit
+from tests.chaos.checker import Checker
+from tests.chaos.journal import Journal, Line
+from tests.chaos.load import Promises, ask
+from tests.chaos.workflows import kinds
+from tests.cluster.cluster import Cluster
+from tests.servers.postgres import PostgresServer
+
+
+class Scene:
+    """A database as a good run left it: one command, one run of `single`, one task, two journal lines."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.promises = Promises()
+        self.lines = [Line("start", "1.1", 1, 1), Line("end", "1.1", 1, 1)]
+        self.kinds = kinds(Journal(cluster.folder / "journal"))
+        for kind in self.kinds:
+            cluster.define(kind.code, kind.name, **kind.spec)
+        cluster.rows("""INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started)
+                        VALUES (gen_random_uuid(), 'WORKER', 'here', '', 1, 1)""")
+        command = ask(cluster, "START_PROCESS", 1010)
+        self.promises.acknowledged[command] = "START_PROCESS"
+        cluster.rows("DELETE FROM command")
+        run = self.run(command)
+        self.handled(command, run)
+        self.task(run)
+
+    def run(self, command: int, code: int = 1010, state: str = "SUCCESS") -> int:
+        return int(self.cluster.one(
+            """INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id,
+                                              failure_strategy, priority, worker_group, ended_at)
+               VALUES (%s, %s, 1, %s, 1, 'CONTINUE', 'MEDIUM', 'default', clock_timestamp()) RETURNING id""",
+            command, code, state,
+        ))  # fmt: skip
+
+    def handled(self, command: int, run: int | None, type_: str = "START_PROCESS") -> None:
+        self.cluster.rows(
+            """INSERT INTO command_history (command_id, type, outcome, workflow_instance_id, master_id, created_at)
+               VALUES (%s, %s, 'DONE', %s, 1, clock_timestamp())""",
+            command, type_, run,
+        )  # fmt: skip
+
+    def task(self, run: int, attempt: int = 1, state: str = "SUCCESS") -> None:
+        self.cluster.rows(
+            """INSERT INTO task_instance (workflow_instance_id, task_code, attempt, task_name, task_type, state,
+                                          worker_group, workflow_priority, task_priority, worker_id, ended_at)
+               VALUES (%s, 1, %s, 'a', 'SHELL', %s, 'default', 'MEDIUM', 'MEDIUM', 1, clock_timestamp())""",
+            run, attempt, state,
+        )  # fmt: skip
+
+    def broken_rules(self) -> set[str]:
+        found = Checker(self.cluster, self.kinds, self.promises, self.lines).violations()
+        return {violation.rule for violation in found}
+
+
+@pytest.fixture
+def scene(database_url: str, postgres_server: PostgresServer, tmp_path: Path) -> Iterator[Scene]:
+    with postgres_server.connect(database_url.rpartition("/")[2]) as connection:
+        audit.install(connection)
+    with Cluster(database_url, "", tmp_path) as cluster:
+        yield Scene(cluster)
+
+
+def test_a_good_run_breaks_no_rule(scene: Scene) -> None:
+    assert scene.broken_rules() == set()
+
+
+def test_a_lost_command_is_found(scene: Scene) -> None:
+    scene.promises.acknowledged[77] = "START_PROCESS"
+    assert scene.broken_rules() == {"each command has one outcome"}
+
+
+def test_a_command_that_was_done_without_effect_is_found(scene: Scene) -> None:
+    scene.handled(78, None)
+    assert scene.broken_rules() == {"each start made one run"}
+
+
+def test_a_run_from_nowhere_is_found(scene: Scene) -> None:
+    scene.run(79)
+    assert scene.broken_rules() == {"each start made one run"}
+
+
+def test_a_good_command_that_was_refused_is_found(scene: Scene) -> None:
+    scene.cluster.rows("INSERT INTO error_command (command_id, type, reason, master_id) VALUES (80, 'STOP', 'no', 1)")
+    scene.cluster.rows("""INSERT INTO command_history (command_id, type, outcome, master_id, created_at)
+                          VALUES (80, 'STOP', 'ERROR', 1, clock_timestamp())""")
+    assert scene.broken_rules() == {"only what is wrong was refused"}
+
+
+def test_what_is_left_behind_is_found(scene: Scene) -> None:
+    ask(scene.cluster, "START_PROCESS", 1010)
+    scene.cluster.rows("INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) VALUES (1, 1, 1, 'X')")
+    assert scene.broken_rules() == {"everything has ended"}
+
+
+def test_a_run_that_failed_for_no_reason_is_found(scene: Scene) -> None:
+    scene.handled(81, scene.run(81, state="FAILURE"))
+    assert scene.broken_rules() == {"each run ended as it should"}
+
+
+def test_a_repeated_success_is_found(scene: Scene) -> None:
+    scene.task(1, attempt=2)
+    scene.lines += [Line("start", "1.1", 2, 1), Line("end", "1.1", 2, 1)]
+    assert scene.broken_rules() == {"no success was repeated"}
+
+
+def test_an_attempt_that_is_left_out_is_found(scene: Scene) -> None:
+    scene.task(1, attempt=3, state="FAILURE")
+    assert "attempts follow each other" in scene.broken_rules()
+
+
+def test_attempts_that_overlap_are_found(scene: Scene) -> None:
+    scene.cluster.rows("UPDATE task_instance SET state = 'SUCCESS', ended_at = clock_timestamp() + interval '1 min'")
+    scene.task(1, attempt=2, state="FAILURE")
+    scene.cluster.rows("UPDATE task_instance SET started_at = clock_timestamp() WHERE attempt = 2")
+    assert "attempts follow each other" in scene.broken_rules()
+
+
+def test_an_illegal_change_is_found_even_if_the_database_let_it_pass(scene: Scene) -> None:
+    scene.cluster.rows("ALTER TABLE workflow_instance DISABLE TRIGGER workflow_instance_moves_legally")
+    scene.cluster.rows("UPDATE workflow_instance SET state = 'FAILURE' WHERE id = 1")
+    assert "states changed legally" in scene.broken_rules()
+
+
+def test_a_write_after_the_fence_is_found(scene: Scene) -> None:
+    scene.cluster.rows("UPDATE node SET state = 'FENCED'")
+    scene.cluster.rows("SET application_name = 'shoal-master-1'")
+    scene.cluster.rows("UPDATE workflow_instance SET reason = 'zombie' WHERE id = 1")
+    assert scene.broken_rules() == {"nobody wrote after the fence"}
+
+
+def test_serial_runs_that_overlap_are_found(scene: Scene) -> None:
+    query = "INSERT INTO chaos.change (kind, row_id, workflow, after) VALUES ('workflow', %s, 1019, %s)"
+    for run, state in ((8, "RUNNING_EXECUTION"), (9, "SERIAL_WAIT"), (9, "RUNNING_EXECUTION"), (8, "SUCCESS")):
+        scene.cluster.rows(query, run, state)
+    assert scene.broken_rules() == {"who runs alone ran alone"}
+
+
+def test_a_schedule_that_fired_twice_or_not_at_all_is_found(scene: Scene) -> None:
+    for second in (0, 2, 2, 4, 8):
+        scene.cluster.rows("INSERT INTO chaos.fire VALUES (1, %s)", f"2026-01-01 00:00:0{second}+00")
+    assert scene.broken_rules() == {"each time fired once"}
+
+
+def test_a_date_that_was_not_filled_is_found(scene: Scene) -> None:
+    scene.promises.backfills[82] = 3
+    assert scene.broken_rules() == {"each date was filled once"}
+
+
+def test_a_child_that_is_missing_is_found(scene: Scene) -> None:
+    scene.cluster.rows("UPDATE task_instance SET task_type = 'SUB_PROCESS'")
+    scene.lines.clear()
+    assert scene.broken_rules() == {"children were made once"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [["start", 1, 1], ["end", 1, 1], ["start", 1, 2]],
+        [["start", 1, 1], ["start", 2, 1], ["tick", 1, 1], ["end", 1, 1]],
+        [["start", 1, 9], ["end", 1, 9]],
+        [["start", 1, 1]],
+    ],
+)
+def test_a_journal_that_tells_another_story_is_found(scene: Scene, lines: list[list[object]]) -> None:
+    """Started twice; two attempts at once; on another worker than is told; a success that never came to its end."""
+    scene.lines = [Line(str(what), "1.1", int(str(attempt)), int(str(worker))) for what, attempt, worker in lines]
+    assert "the journal agrees" in scene.broken_rules(), json.dumps(lines)

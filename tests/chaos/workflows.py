@@ -1,0 +1,93 @@
+"""The workflows of the load: one of each kind that a master or worker treats differently, all of them finite.
+
+What a run of each must come to when nobody interferes stands beside it, for the checker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.chaos.journal import Journal
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A workflow of the load.
+
+    `weight`: how often it is started beside the others, 0 = never by itself. `ends`: in which states a run that nobody
+    paused or stopped may end. `movable`: whether the load pauses, stops, repeats and so on its runs. `alone`: whether
+    no two runs may be under way at once. `once`: whether its tasks may not be started a second time.
+    """
+
+    name: str
+    code: int
+    spec: dict[str, Any]
+    weight: int = 1
+    ends: tuple[str, ...] = ("SUCCESS",)
+    movable: bool = False
+    alone: bool = False
+    once: bool = False
+
+
+CANARY, SCHEDULED, BACKFILLED, BELOW = 1001, 1002, 1003, 1004
+
+
+def kinds(journal: Journal) -> list[Kind]:
+    """All of them; SHELL tasks write into that journal."""
+
+    def shell(name: str, ticks: int = 1, work: str = ":", **more: Any) -> dict[str, Any]:
+        return {"name": name, "type": "SHELL", "params": {"script": journal.script(ticks, work)}, **more}
+
+    def fake(name: str, *after: str, **params: Any) -> dict[str, Any]:
+        return {"name": name, "type": "FAKE", "after": list(after), "params": params}
+
+    second_time = '[ "$SHOAL_ATTEMPT" -gt 1 ] || exit 3'
+    return [
+        Kind("canary", CANARY, {"priority": "HIGHEST", "tasks": [fake("sing")]}, weight=0),
+        Kind("scheduled", SCHEDULED, {"tasks": [fake("tick")]}, weight=0),
+        Kind("backfilled", BACKFILLED, {"tasks": [shell("fill")]}, weight=0),
+        Kind("below", BELOW, {"tasks": [shell("a"), fake("b", "a")]}, weight=0),
+        Kind("single", 1010, {"tasks": [shell("a", 2)]}, weight=4),
+        Kind("chain", 1011, {"tasks": [shell("a"), fake("b", "a"), shell("c", after=["b"])]}, weight=3, movable=True),
+        Kind("fan", 1012, {"tasks": [
+            fake("split"), *(fake(f"part {n}", "split", sleep_s=0.1 * n) for n in range(6)),
+            shell("join", after=[f"part {n}" for n in range(6)])]}, weight=3),
+        Kind("switch", 1013, {"params": {"n": "3"}, "tasks": [
+            fake("look"),
+            {"name": "choose", "type": "SWITCH", "after": ["look"],
+             "params": {"cases": [{"when": "${n} > 5", "then": "big"}], "default": "small"}},
+            shell("big", after=["choose"]), shell("small", after=["choose"]), fake("join", "big", "small")]}),
+        Kind("conditions", 1014, {"tasks": [
+            fake("risk", fail=True),
+            {"name": "judge", "type": "CONDITIONS", "after": ["risk"],
+             "params": {"when": {"risk": "SUCCESS"}, "on_success": "praise", "on_failure": "mend"}},
+            fake("praise", "judge"), shell("mend", after=["judge"])]}),
+        Kind("retrying", 1015, {"tasks": [
+            {**fake("flaky", fail_attempts=1), "retry_times": 3},
+            shell("stubborn", 1, second_time, after=["flaky"], retry_times=3, retry_interval=0.01)]}, weight=2),
+        Kind("parent", 1016, {"tasks": [
+            {"name": "go down", "type": "SUB_PROCESS", "params": {"workflow": BELOW}}, fake("end", "go down")]},
+            weight=2, movable=True),
+        Kind("grandparent", 1017, {"tasks": [
+            {"name": "go down", "type": "SUB_PROCESS", "params": {"workflow": 1016}}]}),
+        Kind("dynamic", 1018, {"tasks": [
+            {"name": "each", "type": "DYNAMIC",
+             "params": {"workflow": BELOW, "lists": [{"name": "n", "value": "1,2,3"}], "parallelism": 2}}]}),
+        Kind("waiting", 1019, {"execution_type": "SERIAL_WAIT", "tasks": [shell("a", 3)]}, weight=2, alone=True),
+        Kind("discarding", 1020, {"execution_type": "SERIAL_DISCARD", "tasks": [shell("a", 3)]},
+             ends=("SUCCESS", "STOP"), alone=True),
+        Kind("winning", 1021, {"execution_type": "SERIAL_PRIORITY", "tasks": [shell("a", 4)]},
+             ends=("SUCCESS", "STOP"), alone=True),
+        Kind("once", 1022, {"tasks": [shell("pay", 5, on_worker_loss="fail")]},
+             weight=2, ends=("SUCCESS", "FAILURE"), once=True),
+        Kind("failing", 1023, {"tasks": [fake("a"), fake("b", "a", fail_attempts=1), shell("c", after=["b"])]},
+             weight=2, ends=("FAILURE", "SUCCESS"), movable=True),
+        Kind("slow", 1024, {"tasks": [shell("a", 12), shell("side", 8), fake("b", "a", sleep_s=0.5)]},
+             weight=4, movable=True),
+        Kind("delayed", 1025, {"tasks": [{**fake("a"), "delay_time": 0.03}]}),
+        Kind("hasty", 1026, {"tasks": [
+            shell("a", 1, '[ "$SHOAL_ATTEMPT" -gt 1 ] || sleep 60', timeout=0.03, retry_times=3)]}),
+        Kind("ending", 1027, {"failure_strategy": "END", "tasks": [
+            fake("fail", fail=True, sleep_s=0.5), shell("long", 20), fake("never", "long")]}, ends=("FAILURE",)),
+    ]  # fmt: skip
