@@ -6,7 +6,7 @@ Nothing of the runnable's own bookkeeping is used, nor of how it comes to know t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -213,23 +213,14 @@ class Given:
         leaves = [code for code, after in self._plan.graph.successors.items() if not after]
         return {**self._base, **self._context(leaves)}
 
-    def _context(self, befores: tuple[TaskCode, ...] | list[TaskCode]) -> dict[str, str]:
-        seen: dict[TaskCode, dict[str, TaskCode]] = {}
+    def _context(self, befores: Iterable[TaskCode]) -> dict[str, str]:
+        """Of those who gave a value the nearest; of unrelated ones what is not empty, then what was heard first."""
+        context = {}
         lineage = self._plan.graph.with_all_before(befores)
-        for code in sorted(lineage, key=lambda code: self._plan.graph.depth[code]):
-            seen[code] = self._merged([seen[before] for before in self._plan.graph.predecessors[code]])
-            seen[code].update(dict.fromkeys(self._given.get(code, ()), code))
-        return {name: self._given[by][name] for name, by in self._merged([seen[code] for code in befores]).items()}
-
-    def _merged(self, contexts: list[dict[str, TaskCode]]) -> dict[str, TaskCode]:
-        merged = {}
-        order = list(self._given)
-        for name in {name for context in contexts for name in context}:
-            givers = {context[name] for context in contexts if name in context}
-            nearest = [
-                giver
-                for giver in givers
-                if not any(giver in self._plan.graph.with_all_before([o]) for o in givers if o != giver)
-            ]
-            merged[name] = min(nearest, key=lambda giver: (not self._given[giver][name], order.index(giver)))
-        return merged
+        for name in {name for given in self._given.values() for name in given}:
+            givers = [code for code, given in self._given.items() if name in given and code in lineage]
+            overridden = {before for code in givers for before in self._plan.graph.with_all_before([code]) - {code}}
+            nearest = [code for code in givers if code not in overridden]
+            if nearest:
+                context[name] = min((self._given[code][name] for code in nearest), key=lambda value: not value)
+        return context
