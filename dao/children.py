@@ -60,12 +60,16 @@ class Unmade:
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """An instance under which a child is to start: its state, and what the child takes from it."""
+    """An instance under which a child is to start: its state, and what the child takes from it.
+
+    `attempts` are those of its tasks that stand for children now, `killed` the tasks of them that are to end.
+    """
 
     state: WorkflowState
     params: str
     depth: int
     attempts: Mapping[TaskCode, int]
+    killed: frozenset[TaskCode] = frozenset()
 
 
 _ABOVE = text("""
@@ -73,7 +77,7 @@ _ABOVE = text("""
     WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR SHARE
 """)
 _STANDING = text("""
-    SELECT workflow_instance_id, task_code, attempt FROM task_instance
+    SELECT workflow_instance_id, task_code, attempt, kill_requested FROM task_instance
     WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
 """)
 # One that was asked to go on counts as running, though nobody has taken its command yet.
@@ -139,6 +143,9 @@ _HALT = text("""
       AND NOT (h.type = 'PAUSE' AND coalesce(c.requested_state, c.state) = 'READY_PAUSE')
     RETURNING 1
 """)
+_HOLD = text("""
+    SELECT FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR NO KEY UPDATE
+""")
 _ANY_RUNS = text("""
     SELECT EXISTS (SELECT FROM workflow_instance
                    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[])) AND ended_at IS NULL)
@@ -178,10 +185,16 @@ async def above(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]
     values = {"ids": sorted(set(ids))}
     rows = (await connection.execute(_ABOVE, values)).all()
     attempts: dict[int, dict[TaskCode, int]] = {row.id: {} for row in rows}
-    for instance, code, attempt in (await connection.execute(_STANDING, values)).all():
-        attempts.setdefault(instance, {})[TaskCode(code)] = attempt
+    killed: dict[int, set[TaskCode]] = {row.id: set() for row in rows}
+    for instance, code, attempt, is_killed in (await connection.execute(_STANDING, values)).all():
+        if instance in attempts:
+            attempts[instance][TaskCode(code)] = attempt
+            if is_killed:
+                killed[instance].add(TaskCode(code))
     return {
-        WorkflowInstanceId(row.id): Above(WorkflowState(row.state), row.params, row.depth, attempts[row.id])
+        WorkflowInstanceId(row.id): Above(
+            WorkflowState(row.state), row.params, row.depth, attempts[row.id], frozenset(killed[row.id])
+        )
         for row in rows
     }
 
@@ -244,7 +257,11 @@ async def resume(connection: AsyncConnection, links: Sequence[tuple[Parent, int]
 
 
 async def halt(connection: AsyncConnection, halts: Mapping[WorkflowInstanceId, TaskState]) -> None:
-    """Ask for a pause (PAUSE) or a stop (KILL) of whatever runs under these instances."""
+    """Ask for a pause (PAUSE) or a stop (KILL) of whatever runs under these instances.
+
+    Their rows are held first: whoever starts a child of one holds it too, so the child is seen here or the halt there.
+    """
+    await connection.execute(_HOLD, {"ids": sorted(halts)})
     if not (await connection.execute(_ANY_RUNS, {"ids": list(halts)})).scalar_one():
         return
     types = ["PAUSE" if state is TaskState.PAUSE else "STOP" for state in halts.values()]

@@ -135,7 +135,7 @@ _ASK_KILL = text("""
     UPDATE task_instance t SET kill_requested = true
     FROM workflow_instance i
     WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-      AND NOT t.kill_requested AND t.worker_id IS NOT NULL AND i.id = t.workflow_instance_id AND i.master_id = :master
+      AND NOT t.kill_requested AND i.id = t.workflow_instance_id AND i.master_id = :master
 """)
 _END_IN_MASTER = text("""
     UPDATE task_instance t
@@ -273,7 +273,10 @@ async def halt(
 
 
 async def ask_kill(connection: AsyncConnection, instances: Sequence[WorkflowInstanceId], master: Epoch) -> None:
-    """Ask the workers to kill what runs of own instances. After `halt`, which misses what is just being claimed."""
+    """Ask the workers to kill what runs of own instances. After `halt`, which misses what is just being claimed.
+
+    A task that stands for children is marked too: of those on their way none begins any more.
+    """
     await connection.execute(_ASK_KILL, {"instances": list(instances), "master": master})
 
 

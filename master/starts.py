@@ -156,7 +156,7 @@ def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> Workfl
         raise NotFound(f"there is no workflow instance {parent.instance} to be its parent")
     if instance.state is W.READY_PAUSE:
         return W.PAUSE
-    if instance.state is W.READY_STOP:
+    if instance.state is W.READY_STOP or parent.code in instance.killed:
         return W.STOP
     if instance.attempts.get(parent.code) != parent.attempt:
         raise Refused(f"workflow instance {parent.instance} does not wait for this child (any more)")

@@ -276,3 +276,14 @@ async def test_the_task_that_stands_for_children_ends_in_its_master_and_only_onc
     assert await scene.sql("SELECT state, reason, ended_at IS NOT NULL FROM task_instance WHERE task_code = 3") == [
         ("FAILURE", "the workflow it stands for failed", True)
     ]
+
+
+async def test_a_child_on_its_way_to_a_task_that_is_killed_does_not_begin(scene: Scene) -> None:
+    master = await scene.master()
+    above = await scene.instance(master)
+    await scene.queue(above, 3, state=T.RUNNING_EXECUTION, type_="SUB_PROCESS", master=master)
+    async with scene.writing() as connection:
+        await task_instances.ask_kill(connection, [above], master.epoch)
+    async with scene.writing() as connection:
+        seen = (await children.above(connection, [above]))[above]
+    assert (seen.attempts, seen.killed) == ({TASK: 1}, {TASK})

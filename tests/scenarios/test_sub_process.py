@@ -225,3 +225,17 @@ async def test_a_child_does_not_go_on_while_what_is_above_it_is_being_stopped(en
 
 def _above(engine: Engine, params: dict[str, Any]) -> int:
     return engine.define({"name": "sub", "type": "SUB_PROCESS", "params": params})
+
+
+async def test_sub_process_is_stopped_when_another_task_fails_and_the_strategy_is_end(engine: Engine) -> None:
+    child = engine.define({"name": "a", **UNTIL_STOPPED})
+    run = await engine.begin(
+        engine.define(
+            {"name": "below", "type": "SUB_PROCESS", "params": {"workflow": child}},
+            {"name": "fails", "params": {"sleep_s": 0.5, "fail": True}},
+            failure_strategy="END",
+        )
+    )
+    assert await engine.end(run) == "FAILURE"
+    assert engine.tasks(run) == {"below": "KILL", "fails": "FAILURE"}
+    assert [engine.state(each) for each in engine.children(run)] == ["STOP"]
