@@ -36,7 +36,7 @@ class Children:
     started: set[int] = field(default_factory=set)
     ended: dict[int, tuple[WorkflowState, str | None]] = field(default_factory=dict)
     paused: set[int] = field(default_factory=set)
-    has_failed: bool = False
+    failed: set[int] = field(default_factory=set)
     _next: int = 0
 
     @classmethod
@@ -55,7 +55,7 @@ class Children:
     @property
     def is_over(self) -> bool:
         """Whether nothing of them runs, and nothing more will begin."""
-        return len(self.ended) == len(self.started) and (self.has_failed or len(self.ended) == len(self.params))
+        return len(self.ended) == len(self.started) and (bool(self.failed) or len(self.ended) == len(self.params))
 
     @property
     def runs(self) -> bool:
@@ -65,9 +65,7 @@ class Children:
     def start_more(self) -> list[StartChild]:
         """Begin as many as may run side by side, in order; none after one has failed."""
         effects = []
-        while (
-            not self.has_failed and len(self.started) - len(self.ended) < self.width and self._next < len(self.params)
-        ):
+        while not self.failed and len(self.started) - len(self.ended) < self.width and self._next < len(self.params):
             if self._next not in self.started:
                 effects.append(self._start(self._next))
             self._next += 1
@@ -75,8 +73,8 @@ class Children:
 
     def finished(self, index: int, state: WorkflowState, outputs: str | None) -> None:
         """A child has come to an end, which it may leave again if it is a pause. An end stays one, whatever is told
-        late."""
-        if index in self.ended:
+        late; but one that somebody ran again, with success, has not failed any more."""
+        if index in self.ended and not (state is W.SUCCESS and index in self.failed):
             return
         self.started.add(index)
         self.paused.discard(index)
@@ -84,7 +82,10 @@ class Children:
             self.paused.add(index)
         else:
             self.ended[index] = (state, outputs)
-            self.has_failed = self.has_failed or state is not W.SUCCESS
+            if state is W.SUCCESS:
+                self.failed.discard(index)
+            else:
+                self.failed.add(index)
 
     def adopt(self, child: Child) -> None:
         """Take in a row."""

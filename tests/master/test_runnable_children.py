@@ -90,7 +90,7 @@ def test_as_many_children_run_side_by_side_as_may_and_each_once() -> None:
     assert starts(end(runnable, 2)) == [3]
     end(runnable, 3)
     listed = json.dumps([{}, {"x": "b"}, {}, {}])
-    over = EndTask(A, 1, T.SUCCESS, outputs=json.dumps({"dynamic.out": listed}))
+    over = EndTask(A, 1, T.SUCCESS, outputs=json.dumps({"dynamic.out": listed, "dynamic.out.a": listed}))
     assert end(runnable, 0) == [over, Finish(W.SUCCESS, "")]
 
 
@@ -100,8 +100,17 @@ def test_after_a_child_has_failed_no_other_is_started_and_what_runs_is_waited_fo
     assert end(runnable, 1) == [EndTask(A, 1, T.FAILURE, "1 of 3 children failed"), FAILED]
 
 
+def test_a_child_that_failed_and_was_run_again_with_success_has_not_failed_any_more() -> None:
+    """Seen before: its task failed, though every child had done well in the end."""
+    runnable, _ = begun(dynamic("1,2,3", parallelism=2))
+    assert end(runnable, 0, W.FAILURE) == []
+    assert starts(end(runnable, 0)) == [2]
+    assert end(runnable, 1) == []
+    assert end(runnable, 2)[1:] == [Finish(W.SUCCESS, "")]
+
+
 def test_without_a_tuple_there_is_no_child_and_it_is_a_success() -> None:
-    over = EndTask(A, 1, T.SUCCESS, outputs='{"dynamic.out": "[]"}')
+    over = EndTask(A, 1, T.SUCCESS, outputs='{"dynamic.out": "[]", "dynamic.out.a": "[]"}')
     assert a_runnable(dynamic("[]")).handle(Started()) == [
         RecordTask(A, 1, T.RUNNING_EXECUTION),
         over,

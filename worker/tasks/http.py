@@ -94,6 +94,7 @@ class HttpTask(Task):
             return any(_first(each) <= status <= _last(each) for each in map(str, self.expected_status))
 
     params: Params
+    starts_processes = False
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:

@@ -42,6 +42,7 @@ class KubernetesTask(Task):
     Params = KubernetesParams
 
     params: KubernetesParams
+    starts_processes = False
 
     patience_s = PATIENCE_S
     """How long a cluster may be silent; a test has less."""

@@ -40,6 +40,7 @@ class ProcedureTask(Task):
         arguments: list[ProcedureTask.Argument] = Field(default_factory=list, max_length=100)
 
     params: Params
+    starts_processes = False
 
     async def run(self, context: TaskContext) -> TaskResult:
         """Call it, in a transaction of its own. Raises `Refused` or `Unavailable` with the sentence."""

@@ -54,6 +54,7 @@ class SqlTask(Task):
         transaction: bool = True
 
     params: Params
+    starts_processes = False
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:  # noqa: ARG003 - no value ever goes into the text
