@@ -81,9 +81,7 @@ async def test_a_thousand_runs_of_a_dead_master_are_owned_again_in_time(
     assert took_s <= limit_s
     site.masters[0].signal(signal.SIGCONT)
     await site.cluster.all_ends(within_s=90)
-    assert site.cluster.rows("SELECT state, max(takeovers), count(*) FROM workflow_instance GROUP BY 1") == [
-        ("SUCCESS", 1, RUNS)
-    ]
+    assert site.cluster.rows("SELECT state, count(*) FROM workflow_instance GROUP BY 1") == [("SUCCESS", RUNS)]
     assert _count(site, "task_instance WHERE state = 'SUCCESS'")() == RUNS == _count(site, "task_instance")()
 
 

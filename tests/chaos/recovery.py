@@ -51,6 +51,8 @@ class Recovery:
 
     def __init__(self, site: Site) -> None:
         self.canaries: list[int] = []
+        self.doomed: set[int] = set()
+        """The lives that faults ended; who else was fenced was cut off, or too slow."""
         self._site = site
         self._began_s = time.monotonic()
         self._waits_for = ""
@@ -60,6 +62,7 @@ class Recovery:
         at_s = time.monotonic()
         self._waits_for = "its begin"
         doomed = await fault.begin()
+        self.doomed |= doomed
         watch = asyncio.create_task(self._recovered(doomed))
         await asyncio.sleep(at_s + fault.lasts_s - time.monotonic())
         await fault.end()

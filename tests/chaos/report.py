@@ -63,7 +63,8 @@ class Report:
                 for name, width in (("begin_p50", 20), ("begin_max", 11), ("end_p50", 13), ("end_max", 11))
             )
             lines.append(f"{kind:<24}{figures['count']:>6}{times}")
-        lines += ["", "commands acknowledged: " + _listed(self.commands), "in the tables: " + _listed(self.counts)]
+        lines += ["", f"commands acknowledged: {sum(self.commands.values())} ({_listed(self.commands)})"]
+        lines.append(f"in the tables: {_listed(self.counts)}")
         lines.append(f"everything had ended {_shown(self.end_s)} s after the last fault")
         lines += ["", f"violations: {len(self.violations)}"]
         lines += [f"  {each.rule}: {each.what}" for each in self.violations]
@@ -95,4 +96,4 @@ def _shown(value: float | None) -> str:
 
 
 def _listed(counts: dict[str, int]) -> str:
-    return f"{sum(counts.values())} (" + ", ".join(f"{name} {count}" for name, count in counts.items()) + ")"
+    return ", ".join(f"{name} {count}" for name, count in counts.items())

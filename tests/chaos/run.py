@@ -69,6 +69,8 @@ async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
     report.violations += leftovers(site)
     report.commands = dict(sorted(load.promises.by_kind().items()))
     report.counts = {name: int(count) for name, count in site.cluster.rows(_COUNTS.replace("%", "%%"))}
+    spared = "SELECT count(*) FROM node WHERE state = 'FENCED' AND id <> ALL(%s)"
+    report.counts["fenced though not ended"] = int(site.cluster.one(spared, list(recovery.doomed)))
     report.counts |= {"journal lines": len(lines), "inserts of unknown outcome": load.promises.doubtful}
     return report
 
