@@ -66,6 +66,8 @@ class Recovery:
         watch = asyncio.create_task(self._recovered(doomed))
         await asyncio.sleep(at_s + fault.lasts_s - time.monotonic())
         await fault.end()
+        # Who woke before anybody could judge it, since the database was away too, lives on by right.
+        doomed -= {member.epoch for member in self._site.members if member.lives and member.epoch is not None}
         ended_s = time.monotonic()
         recovered_s = None
         with contextlib.suppress(TimeoutError):
