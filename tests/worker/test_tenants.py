@@ -36,6 +36,8 @@ async def tenants() -> AsyncIterator[Errands]:
     """A worker that may run tasks as nobody, in a folder that nobody can reach (those of pytest are root's alone)."""
     folder = Path(tempfile.mkdtemp(prefix="shoal-tenants-", dir="/tmp"))
     folder.chmod(0o755)
+    OTHERS.clear()
+    OTHERS.update(nobodys())
     launcher = Launcher(grace_s=0.5)
     launcher.open()
     WorkerFolder(folder / "worker").make()
@@ -45,10 +47,14 @@ async def tenants() -> AsyncIterator[Errands]:
     shutil.rmtree(folder)
 
 
+OTHERS: set[int] = set()
+"""What runs as nobody already: a server of other tests."""
+
+
 def nobodys() -> set[int]:
-    """Living processes of nobody that are below this one."""
+    """Living processes of nobody that are below this one, without those of other tests."""
     found = set()
-    for pid in tree.descendants(os.getpid()):
+    for pid in set(tree.descendants(os.getpid())) - OTHERS:
         try:
             status = Path(f"/proc/{pid}/status").read_text()
         except OSError:
