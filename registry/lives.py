@@ -12,7 +12,7 @@ from uuid import uuid4
 import structlog
 
 from model.backoff import Backoff
-from model.errors import Fenced, Unavailable, Unknown
+from model.errors import Fenced, ShoalError, Unavailable, Unknown
 from model.nodes import NodeKind
 from registry.connect import make_registry
 from registry.life import Life
@@ -56,13 +56,16 @@ async def new_life(
 async def ending_well(give_up: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
     """Around the work of one life: what ends it early is logged, and does not come out.
 
-    A node that was fenced writes nothing more. One that failed in a way that nobody foresaw ends its own life by
-    `give_up`, so that others need not wait until its beats are missed.
+    A node that was fenced writes nothing more. One that a server left alone while it joined, or that failed in a way
+    that nobody foresaw, ends its own life by `give_up`, so that others need not wait until its beats are missed.
     """
     try:
         yield
     except* Fenced as fenced:
         log.error("fenced", why=str(_first(fenced)), so="drops all it owned, and joins anew")
+    except* (Unavailable, Unknown) as away:
+        log.warning("cannot_join_yet", error=str(_first(away)))
+        await give_up()
     except* Exception as unforeseen:
         log.error("broke", exc_info=unforeseen, so="hands on what it owned, and joins anew; please report it")
         await give_up()
@@ -95,7 +98,7 @@ async def end_all(tasks: Iterable[asyncio.Task[None]]) -> None:
     await asyncio.gather(*ending, return_exceptions=True)
 
 
-def _first(group: BaseExceptionGroup[Fenced]) -> BaseException:
+def _first(group: BaseExceptionGroup[ShoalError]) -> BaseException:
     first: BaseException = group
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
