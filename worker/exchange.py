@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -141,7 +142,13 @@ class Exchange:
     def _start(self, claimed: Iterable[ClaimedTask]) -> None:
         for task in claimed:
             self._claimed[task.id] = task
-            self._running[task.id] = asyncio.create_task(self._run(task))
+            running = self._running[task.id] = asyncio.create_task(self._run(task))
+            running.add_done_callback(partial(self._if_it_never_began, task))
+
+    def _if_it_never_began(self, task: ClaimedTask, running: asyncio.Task[None]) -> None:
+        """A task that is cancelled before its first step does nothing at all: its end must be told for it."""
+        if running.cancelled() and task.id in self._running and task.id in self._why_cancelled:
+            self._has_ended(task, report(task, *self._why_cancelled[task.id]))
 
     async def _run(self, task: ClaimedTask) -> None:
         try:
@@ -158,6 +165,9 @@ class Exchange:
         except Exception as error:
             log.exception("task_broke", task_instance=task.id)
             end = report(task, TaskState.FAILURE, f"the worker could not run it: {error!r}")
+        self._has_ended(task, end)
+
+    def _has_ended(self, task: ClaimedTask, end: Report) -> None:
         self._running.pop(task.id, None)
         self._ended[task.id] = end
         self.wake.set()

@@ -53,6 +53,11 @@ class Invariants:
             match row.table.name:
                 case "command":
                     self._command(row, before, after, recorded)
+                case "command_history" if after is not None:
+                    told = f": {after.reason}" if after.reason else ""
+                    self._trace.add("tables", f"command {row.id} {after.type} made or moved {after.instance}{told}")
+                case "task_event":
+                    self._event(row, before, after)
                 case "workflow_instance":
                     self._instance(row, before, after)
                 case "task_instance":
@@ -61,6 +66,8 @@ class Invariants:
     def _command(self, row: Row, before: Values | None, after: Values | None, recorded: set[int]) -> None:
         if before is None and after is not None:
             self._asked.add(row.id)
+            asked = after.row.parent or after.row.workflow_instance_id or after.row.workflow_code
+            self._trace.add("tables", f"command {row.id} {after.type} of {asked}")
             if after.type is CommandType.RECOVER_TOLERANCE_FAULT_PROCESS:
                 same = [
                     other.id
@@ -73,6 +80,13 @@ class Invariants:
                     self._broken("I3", f"two open RECOVER commands of one instance: {same}")
         if after is None and row.id in self._asked and row.id not in recorded:
             self._broken("I1", f"command {row.id} left its table and nobody recorded what became of it")
+
+    def _event(self, row: Row, before: Values | None, after: Values | None) -> None:
+        event = after or before
+        if event is not None:
+            child = "" if event.child_index is None else f" child {event.child_index}"
+            told = f"{event.workflow_instance_id}/{event.task_code}#{event.attempt}{child} {event.state}"
+            self._trace.add("tables", f"event {row.id} {'of' if after else 'is read of'} {told}")
 
     def _instance(self, row: Row, before: Values | None, after: Values | None) -> None:
         if after is None:

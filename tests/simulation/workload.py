@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from model.command_moves import CommandType
+from model.states import WorkflowState
 from tests.simulation.definitions import COUNT, PLAIN
 from tests.simulation.statements import commands
 from tests.simulation.world import FAULTS_S, World
@@ -35,6 +36,17 @@ def arrange(world: World) -> None:
             more = {"start_tasks": "t0"} if type_ is C.EXECUTE_TASK else {}
             ask(type_, workflow_instance_id=str(random.choice(ids)), **more)
 
+    def resume_children() -> None:
+        """A run waits for a child that somebody paused until somebody lets it go on: that is us."""
+        for row in list(server.instances.rows.values()):
+            child = row.values
+            if child is not None and child.parent is not None and child.state is WorkflowState.PAUSE:
+                above = server.instances.rows[child.parent.instance].values
+                if above is not None and not above.state.is_final:
+                    ask(C.RECOVER_SUSPENDED_PROCESS, workflow_instance_id=str(row.id))
+        world.loop.in_world(5.0, resume_children)
+
+    world.loop.in_world(FAULTS_S + 5, resume_children)
     at_once = random.random() < 0.3
     for _ in range(random.choice((2, 4, 8, 12))):
         when_s = 2.0 if at_once else random.uniform(0, FAULTS_S)
