@@ -126,6 +126,8 @@ _TELL = text("""
     )
     SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
 """)
+ASKED_BY = "sub-workflow"
+"""`created_by` of the commands here."""
 _RESUMES = {
     WorkflowState.FAILURE: "START_FAILURE_TASK_PROCESS",
     WorkflowState.PAUSE: "RECOVER_SUSPENDED_PROCESS",

@@ -55,9 +55,14 @@ async def tell(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId]) -
     values = {"ids": list(ids)}
     awaited = (await connection.execute(_AWAITED, values)).one()
     if awaited.parent:
-        masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL_PARENT, values)).all()}
-        await notify(connection, EVENT, masters)
+        await tell_parents(connection, ids)
     if awaited.serial:
         await connection.execute(_WAKE_LINE, values)
     if awaited.backfill:
         await connection.execute(_NEXT_DATE, values)
+
+
+async def tell_parents(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId]) -> None:
+    """Tell the instances above these, which have ended, how they stand. Told twice, it is heard once."""
+    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL_PARENT, {"ids": list(ids)})).all()}
+    await notify(connection, EVENT, masters)

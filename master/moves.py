@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dao import ends, instance_moves, serial_line, task_events, task_instances
+from dao.children import ASKED_BY
 from dao.instance_moves import Locked, Revival
 from dao.serial_line import InLine
 from master.batch_work import BatchWork
@@ -47,6 +48,7 @@ class Mover:
         states = {id_: instance.state for id_, instance in locked.items()}
         waits_over: dict[WorkflowInstanceId, tuple[WorkflowState, str]] = {}
         asked: dict[WorkflowInstanceId, WorkflowState] = {}
+        rests: list[WorkflowInstanceId] = []
         for row, move in moves:
             id_ = move.workflow_instance_id
             try:
@@ -65,10 +67,15 @@ class Mover:
                     await self._go_on(locked[id_], move, work)
             except Refused as error:
                 work.refuse(row, str(error), id_ if id_ in locked else None)
+                # The task above asked for it, and waits: what does not go on, as its line is taken, has ended for it.
+                if row.created_by == ASKED_BY and id_ in locked and states[id_].is_final:
+                    rests.append(id_)
                 continue
             states[id_] = after
             work.done(row, id_)
         await ends.tell(connection, list(waits_over))
+        if rests:
+            await ends.tell_parents(connection, rests)
         if asked:
             await instance_moves.ask_halt(connection, asked)
 

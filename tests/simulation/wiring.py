@@ -58,6 +58,7 @@ _RENAMED = {
     ("dao.children", "halt"): instances.halt_children,
     ("dao.children", "tell"): instances.tell_unmade,
     ("dao.ends", "tell"): instances.tell_ends,
+    ("dao.ends", "tell_parents"): instances.tell_parents,
 }
 
 

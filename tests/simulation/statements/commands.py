@@ -29,8 +29,8 @@ def insert(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
     server = tx.server
     id_ = CommandId(server.commands.next_id())
     told: dict[str, Any] = dict.fromkeys(("workflow_code", "workflow_version", "workflow_instance_id", "params"))
-    told |= {"priority": None, "failure_strategy": None, "worker_group": None, "dry_run": "false"} | columns
-    row = CommandRow(id=id_, type=type_, created_at=str(server.now()), created_by="simulation", **told)
+    told |= {"priority": None, "failure_strategy": None, "worker_group": None, "dry_run": "false", "created_by": "client"}
+    row = CommandRow(id=id_, type=type_, created_at=str(server.now()), **(told | columns))
     rank = _RANKS.get(type_, _PRIORITIES.get(row.priority or "", 2))
     tx.insert(server.commands, id_, Values(row=row, type=type_, rank=rank, created_s=server.now_s))
     tx.notes.append((COMMAND, ""))

@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from dao.children import Above, ChildRow, NewChild
+from dao.children import ASKED_BY, Above, ChildRow, NewChild
 from dao.errors import BadData
 from dao.instance_moves import Locked, Revival
 from dao.notify import EVENT
@@ -308,15 +308,19 @@ def call_forgotten(tx: Transaction) -> int:
 
 def tell_ends(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
     """`ends.tell`."""
+    tell_parents(tx, ids)
     ended = [each for _, each in rows_of(tx, ids)]
-    above = [each for each in ended if each.parent is not None]
+    for code in sorted({each.workflow_code for each in ended if each.execution_type is not ExecutionType.PARALLEL}):
+        commands.insert(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code))
+
+
+def tell_parents(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
+    above = [each for _, each in rows_of(tx, ids) if each.parent is not None]
     for each in above:
         parent = each.parent
         tell_event(tx, parent.instance, parent.code, parent.attempt, each.state, parent.index, each.outputs)
     if above:
         note_owners(tx, {each.parent.instance for each in above})
-    for code in sorted({each.workflow_code for each in ended if each.execution_type is not ExecutionType.PARALLEL}):
-        commands.insert(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code))
 
 
 def above(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Above]:
@@ -385,7 +389,7 @@ def resume(tx: Transaction, links: Sequence[tuple[Parent, int]]) -> None:
             if each.parent == parent:
                 after = tx.update(row, parent=Parent(parent.instance, parent.code, attempt, parent.index))
                 if after.state in _RESUMES:
-                    commands.insert(tx, _RESUMES[after.state], workflow_instance_id=str(row.id))
+                    commands.insert(tx, _RESUMES[after.state], workflow_instance_id=str(row.id), created_by=ASKED_BY)
 
 
 def halt_children(tx: Transaction, halts: Mapping[WorkflowInstanceId, TaskState]) -> None:
