@@ -27,7 +27,7 @@ def kills(world: World) -> None:
 
 def pauses(world: World) -> None:
     """SIGSTOP for less or more than a session."""
-    _each(world, 3, lambda: _strike(world, lambda process: world.pause(process, world.random.choice((1, 4, 8)))))
+    _each(world, 3, lambda: _strike(world, lambda process: world.pause(process, world.random.choice((1, 4, 9)))))
 
 
 def lost_statements(world: World) -> None:
@@ -118,11 +118,30 @@ def partitions(world: World) -> None:
     _each(world, 3, cut)
 
 
+def isolations(world: World) -> None:
+    """A worker sleeps, or reaches nobody, for longer than the others wait for it."""
+
+    def isolate() -> None:
+        busy = [run.process for each in world.launchers.values() for one in each for run in one.runs if run.is_alive]
+        if not busy:
+            return
+        process = world.random.choice(busy)
+        if world.random.random() < 0.5:
+            world.pause(process, 9.0)
+            return
+        world.trace.add(process.name, "is cut from everybody for 9 s")
+        for each in (world.server.cut_off, world.ensemble.cut_off):
+            each.add(process.name)
+            world.loop.in_world(9.0, each.discard, process.name)
+
+    world.loop.in_world(world.random.uniform(2.0, 5.0), isolate)
+
+
 def registry_outages(world: World) -> None:
     """The whole ensemble is away."""
 
     def fall() -> None:
-        down_s = world.random.choice((1, 4, 8)) * world.random.random()
+        down_s = world.random.choice((1, 4, 9)) * world.random.random()
         world.trace.add("registry", f"is away for {down_s:.1f} s")
         world.ensemble.is_down = True
         world.loop.in_world(down_s, world.ensemble.come_back)
@@ -178,6 +197,7 @@ KINDS: tuple[Callable[[World], None], ...] = (
     database_freezes,
     terminations,
     partitions,
+    isolations,
     registry_outages,
     clock_steps,
     wrong_fences,

@@ -141,6 +141,10 @@ class Invariants:
             return
         if before.state is not after.state:
             self._trace.add("tables", f"{who} {before.state} -> {after.state} at {after.worker_id}")
+            run = self._running.get((after.workflow_instance_id, after.task_code))
+            runs = run is not None and run.task.id == row.id and not run.process.is_dead
+            if after.state is T.NEED_FAULT_TOLERANCE and runs:
+                self._broken("I5", f"{who} is given up for lost, and still runs at {run.process.name}")
         elif before.state.is_final and (before.ended_s, before.worker_id) != (after.ended_s, after.worker_id):
             self._broken("I5", f"{who} had ended as {before.state} and was written once more")
 

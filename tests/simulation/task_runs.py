@@ -35,7 +35,7 @@ class TaskRun:
         world.invariants.task_starts(self)
         random = world.random
         state = T.FAILURE if random.random() < world.failing else T.SUCCESS
-        world.loop.in_world(random.choice((0.01, 0.2, 1.0, 4.0)) * random.random(), self.end, state)
+        world.loop.in_world(random.choice(world.lasts_s) * random.random(), self.end, state)
 
     @property
     def key(self) -> tuple[int, int]:

@@ -230,6 +230,7 @@ def _replacements(world: World) -> dict[tuple[str, str], Any]:
         ("master.schedules", "_timer"): _timer,
         ("master.membership", "os"): _NO_LOAD,
         ("worker.pulse", "os"): _NO_LOAD,
+        ("worker.pulse", "GUARD_EVERY_S"): 0.5,
     }
     if not world.protections.horizon:
         made["worker.pulse.Pulse", "guard"] = no_guard

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from model.command_moves import CommandType
 from model.states import WorkflowState
 from tests.simulation.definitions import COUNT, PLAIN
 from tests.simulation.statements import commands
+from tests.simulation.tables import Blocked
 from tests.simulation.world import FAULTS_S, World
 
 C = CommandType
 _MOVES = (
     *(C.PAUSE, C.PAUSE, C.STOP, C.STOP, C.RECOVER_SUSPENDED_PROCESS, C.RECOVER_SUSPENDED_PROCESS),
-    *(C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK),
+    *(C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK, commands.RECOVER),
 )
 
 
@@ -31,10 +33,15 @@ def arrange(world: World) -> None:
 
     def move() -> None:
         ids = [row.id for row in server.instances.rows.values() if row.values is not None]
-        if ids:
-            type_ = random.choice(_MOVES)
+        if ids and not server.is_down:
+            type_, id_ = random.choice(_MOVES), random.choice(ids)
+            if type_ is commands.RECOVER:  # somebody wants a run taken over whose master may live
+                world.trace.add("client", f"asks for a takeover of {id_}")
+                with suppress(Blocked):  # a master is just asking for the same
+                    server.do(lambda tx: commands.insert_recover(tx, id_, 1))
+                return
             more = {"start_tasks": "t0"} if type_ is C.EXECUTE_TASK else {}
-            ask(type_, workflow_instance_id=str(random.choice(ids)), **more)
+            ask(type_, workflow_instance_id=str(id_), **more)
 
     def resume_children() -> None:
         """A run waits for a child that somebody paused until somebody lets it go on: that is us."""

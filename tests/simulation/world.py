@@ -68,6 +68,8 @@ class World:
         self.living: dict[str, Process] = {}
         self.is_healed = False
         self.failing = self.random.choice((0.0, 0.15, 0.4))
+        self.lasts_s = self.random.choice(((0.01, 0.2), (0.01, 0.2, 1.0, 4.0), (0.2, 4.0, 18.0)))
+        """Between nothing and one of these a task takes."""
         self.hosts = self.random.choice((1, 1, 9))
         self.stops: dict[str, asyncio.Event] = {}
         self._plans: dict[Process, list[tuple[int, Callable[[Process], None]]]] = {}
