@@ -32,7 +32,7 @@ class Children:
     started: set[int] = field(default_factory=set)
     ended: dict[int, tuple[WorkflowState, str | None]] = field(default_factory=dict)
     paused: set[int] = field(default_factory=set)
-    has_failed: bool = False
+    _failed: set[int] = field(default_factory=set)
     _next: int = 0
 
     @classmethod
@@ -47,6 +47,11 @@ class Children:
             case DynamicParams(parallelism=width) as dynamic:
                 return cls(plan, task, attempt, tuples(dynamic, values), width)
         raise AssertionError(f"{task.type} has no children")
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether any of them ended otherwise than well; one that was run again since and did well has not."""
+        return bool(self._failed)
 
     @property
     def is_over(self) -> bool:
@@ -70,14 +75,17 @@ class Children:
         return effects
 
     def finished(self, index: int, state: WorkflowState, outputs: str | None) -> None:
-        """A child has come to an end, which it may leave again if it is a pause."""
+        """A child has come to an end, which it may leave again when somebody runs it again."""
         self.started.add(index)
         self.paused.discard(index)
+        self._failed.discard(index)
         if state is W.PAUSE:
             self.paused.add(index)
-        else:
-            self.ended[index] = (state, outputs)
-            self.has_failed = self.has_failed or state is not W.SUCCESS
+            self.ended.pop(index, None)
+            return
+        self.ended[index] = (state, outputs)
+        if state is not W.SUCCESS:
+            self._failed.add(index)
 
     def adopt(self, child: Child) -> None:
         """Take in a row."""

@@ -31,7 +31,7 @@ from worker.server import Worker
 from worker.settings import WorkerSettings
 
 FAULTS_S = 14.0
-END_S = 140.0
+END_S = 400.0
 URL = "simulated"
 TIMING = Timing(
     heartbeat_every=timedelta(seconds=1),
