@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers demo test check bench format lock clean
+.PHONY: help setup setup-dev servers demo test simulate check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -38,6 +38,9 @@ demo: setup ## Three masters, two workers, one killed half way: nothing lost, no
 
 test: setup-dev servers ## Every test, against real servers of its own.
 	$(BIN)/python -m pytest $(ARGS)
+
+simulate: setup-dev ## Clusters under all faults at once, on virtual time: SEEDS=20000, FIRST=0, WITHOUT=fencing.
+	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),2000) --first $(or $(FIRST),0) $(if $(WITHOUT),--without $(WITHOUT))
 
 check: setup-dev ## Format, lint and types.
 	$(BIN)/ruff format --check .

@@ -47,34 +47,41 @@ def _main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--without", choices=NAMES, help="a protection that is switched off")
     parser.add_argument("--jobs", type=int, help="processes; one a processor unless said")
-    parser.add_argument("--trace", action="store_true", help="print the trace of the first seed, whatever becomes of it")
+    parser.add_argument(
+        "--trace", action="store_true", help="print the trace of the first seed, whatever becomes of it"
+    )
     given = parser.parse_args()
     if given.trace:
-        print(run(given.first, Protections().without(given.without) if given.without else None).trace.text())
+        _say(run(given.first, Protections().without(given.without) if given.without else None).trace.text())
     began_s, told = time.monotonic(), list[Told]()
     for each in many(range(given.first, given.first + given.seeds), given.without, given.jobs):
         told.append(each)
         if each[1] is not None:
             return _fail(each, given.without, len(told))
         if len(told) % 500 == 0:
-            print(f"{len(told)} seeds, {len(told) / (time.monotonic() - began_s):.0f} a second", flush=True)
+            _say(f"{len(told)} seeds, {len(told) / (time.monotonic() - began_s):.0f} a second")
     _sum_up(told, time.monotonic() - began_s)
     return 0
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - a program for people
 
 
 def _fail(told: Told, without: str | None, number: int) -> int:
     """The same seed again, for its trace."""
     verdict = run(told[0], Protections().without(without) if without else None)
-    print(verdict.trace.text())
+    _say(verdict.trace.text())
     off = f" --without {without}" if without else ""
-    print(f"\nseed {told[0]} ({number} run): {told[1]}\nagain: python -m tests.simulation --seeds 1 --first {told[0]}{off}")
+    _say(f"\nseed {told[0]} ({number} run): {told[1]}")
+    _say(f"again: python -m tests.simulation --seeds 1 --first {told[0]}{off}")
     return 1
 
 
 def _sum_up(told: Sequence[Told], took_s: float) -> None:
     steps, virtual_s = (statistics.mean(each[place] for each in told) for place in (2, 3))
     commands, instances, attempts = (sum(each[place] for each in told) for place in (4, 5, 6))
-    print(
+    _say(
         f"{len(told)} seeds, 0 violations, in {took_s:.0f} s ({len(told) / took_s:.0f} a second): {commands} commands, "
         f"{instances} workflow instances, {attempts} attempts; a seed has {steps:.0f} steps and {virtual_s:.0f} s of "
         "virtual time"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dao import nodes
 import registry.life
+from dao import nodes
 from model.errors import ShoalError
 from tests.simulation.loop import Process
 from tests.simulation.world import FAULTS_S, URL, World
@@ -221,4 +221,3 @@ def _strike(world: World, what: Callable[[Process], None]) -> None:
         world.at_statement(name, world.random.randint(1, 25), what)
     elif name in world.living:
         what(world.living[name])
-

@@ -95,13 +95,14 @@ class Invariants:
             if after.schedule_id is not None:
                 time = (after.schedule_id, after.schedule_time)
                 if time in self._fired:
-                    self._broken("I8", f"schedule {time[0]} started two runs for {time[1]}: {self._fired[time]}, {row.id}")
+                    self._broken(
+                        "I8", f"schedule {time[0]} started two runs for {time[1]}: {self._fired[time]}, {row.id}"
+                    )
                 self._fired[time] = row.id
             self._trace.add("tables", f"workflow {row.id} ({after.workflow_code}) {after.state} of {after.master_id}")
             return
-        if before.state is not after.state:
-            if after.state.is_final:
-                self._ended(row, after)
+        if before.state is not after.state and after.state.is_final:
+            self._ended(row, after)
         if before.master_id != after.master_id and before.state not in (W.FAILOVER, W.SERIAL_WAIT):
             owner = self.server.nodes.rows[before.master_id].values if before.master_id else None
             if not before.state.is_final and owner is not None and owner.state in _LIVING:
@@ -158,8 +159,10 @@ class Invariants:
         self._trace.add(run.process.name, f"{who} begins to run")
         if run.key in self._running:
             other = self._running[run.key]
-            self._broken("I5", f"{who} begins at {run.process.name} while task {other.task.id} of it runs at "
-                         f"{other.process.name}")
+            self._broken(
+                "I5",
+                f"{who} begins at {run.process.name} while task {other.task.id} of it runs at {other.process.name}",
+            )
         self._running[run.key] = run
         if row is None or row.state not in (T.RUNNING_EXECUTION, T.NEED_FAULT_TOLERANCE):
             self._broken("I6", f"{who} begins to run though its row says {row and row.state}")
@@ -184,12 +187,15 @@ class Invariants:
             rows = table.rows if table in (server.commands, server.events) else table.unfinished
             for row in rows.values():
                 if row.values is not None:
-                    told = {k: v for k, v in row.values.__dict__.items() if k in ("state", "type", "master_id",
-                            "worker_id", "workflow_instance_id", "task_code", "attempt")}
+                    told = {
+                        k: v
+                        for k, v in row.values.__dict__.items()
+                        if k
+                        in ("state", "type", "master_id", "worker_id", "workflow_instance_id", "task_code", "attempt")
+                    }
                     self._broken("I10", f"{table.name} {row.id} is left for ever: {told}")
-        if lost := self._asked - set(server.history.rows):
-            if not server.commands.rows:
-                self._broken("I1", f"commands {sorted(lost)} left no record")
+        if (lost := self._asked - set(server.history.rows)) and not server.commands.rows:
+            self._broken("I1", f"commands {sorted(lost)} left no record")
         if self._running:
             self._broken("I11", f"processes run of which nobody knows: {sorted(self._running)}")
 

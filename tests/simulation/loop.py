@@ -198,6 +198,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 try:
                     task.get_coro().close()  # type: ignore[union-attr]
-                except BaseException:  # noqa: BLE001, S112 - it would rather await something
+                except BaseException:  # noqa: BLE001 - it would rather await something
                     continue
         self._queue.clear()

@@ -75,6 +75,7 @@ class Ensemble:
 
     def _look_later(self, session: int, timeout_s: float) -> None:
         """Expiry is never early, and late by up to a third: the servers count in ticks."""
+
         def look() -> None:
             last_s = self._sessions.get(session)
             if last_s is None:

@@ -295,5 +295,3 @@ class Session(Transaction):
     def _end(self) -> None:
         self.roll_back()
         self.server.sessions.pop(self, None)
-
-

@@ -95,7 +95,7 @@ class Transaction:
 
     def see(self, row: Row) -> Values | None:
         """The version of a row that this transaction sees."""
-        return self.writes[row] if row in self.writes else row.values
+        return self.writes.get(row, row.values)
 
     def get(self, table: Table, id_: Any) -> Values | None:
         row = table.rows.get(id_)
@@ -172,9 +172,9 @@ class Transaction:
         before = self.see(row)
         assert before is not None
         state = changes.get("state")
-        if state is not None and (table := row.table.name) in _TRANSITIONS and before.state != state:
-            if state not in _TRANSITIONS[table][before.state]:
-                raise BadData(f"{table} {row.id} cannot go from {before.state} to {state} (23001)")
+        legal = _TRANSITIONS.get(row.table.name)
+        if state is not None and legal and before.state != state and state not in legal[before.state]:
+            raise BadData(f"{row.table.name} {row.id} cannot go from {before.state} to {state} (23001)")
         after = before.but(changes)
         self.writes[row] = after
         return after

@@ -21,17 +21,37 @@ from tests.simulation import definitions
 from tests.simulation.loop import PROCESS
 from tests.simulation.registry import SimulatedRegistry
 from tests.simulation.server import Server, Session
-from tests.simulation.statements import commands, instances, nodes, tasks
+from tests.simulation.statements import children, commands, instances, moves, nodes, tasks
 from tests.simulation.task_runs import SimulatedExecutor, SimulatedLauncher, SimulatedListener
 from tests.simulation.trace import TracedLog
 from tests.simulation.world import World
 
-_LOGS = """master.driver master.command_loop master.takeovers master.membership master.lookout master.schedules
-master.server master.dependents registry.rounds registry.lives registry.life worker.exchange worker.pulse
-worker.server""".split()
-_CLOCKS = "registry.contact registry.life master.driver master.command_loop master.membership master.server".split()
+_LOGS = [
+    "master.driver",
+    "master.command_loop",
+    "master.takeovers",
+    "master.membership",
+    "master.lookout",
+    "master.schedules",
+    "master.server",
+    "master.dependents",
+    "registry.rounds",
+    "registry.lives",
+    "registry.life",
+    "worker.exchange",
+    "worker.pulse",
+    "worker.server",
+]
+_CLOCKS = [
+    "registry.contact",
+    "registry.life",
+    "master.driver",
+    "master.command_loop",
+    "master.membership",
+    "master.server",
+]
 _CLOCKS += ["worker.pulse", "worker.server", "tests.simulation.registry"]
-_NOTIFIERS = "master.writes master.lookout master.membership worker.exchange worker.server".split()
+_NOTIFIERS = ["master.writes", "master.lookout", "master.membership", "worker.exchange", "worker.server"]
 _MODELLED: Mapping[str, tuple[Any, tuple[str, ...]]] = {
     "dao.nodes": (
         nodes,
@@ -43,9 +63,9 @@ _MODELLED: Mapping[str, tuple[Any, tuple[str, ...]]] = {
         instances,
         ("insert", "enter", "finish", "take_over", "settle", "owned", "read_owned", "hand_on", "why_not_recovered"),
     ),
-    "dao.instance_moves": (instances, ("lock", "serial_codes", "ask_halt", "end_waiting", "revive")),
-    "dao.serial_line": (instances, ("anyone_waits", "call_forgotten")),
-    "dao.children": (instances, ("above", "of", "existing", "start", "resume")),
+    "dao.instance_moves": (moves, ("lock", "serial_codes", "ask_halt", "end_waiting", "revive")),
+    "dao.serial_line": (moves, ("anyone_waits", "call_forgotten")),
+    "dao.children": (children, ("above", "of", "existing", "start", "resume")),
     "dao.task_instances": (
         tasks,
         ("queue", "halt", "ask_kill", "end_in_master", "invalidate", "latest_attempts", "queue_due", "mark_lost"),
@@ -54,11 +74,11 @@ _MODELLED: Mapping[str, tuple[Any, tuple[str, ...]]] = {
     "dao.task_events": (tasks, ("consume", "drop_stale", "forget")),
 }
 _RENAMED = {
-    ("dao.serial_line", "lock"): instances.lock_line,
-    ("dao.children", "halt"): instances.halt_children,
-    ("dao.children", "tell"): instances.tell_unmade,
-    ("dao.ends", "tell"): instances.tell_ends,
-    ("dao.ends", "tell_parents"): instances.tell_parents,
+    ("dao.serial_line", "lock"): moves.lock_line,
+    ("dao.children", "halt"): children.halt_children,
+    ("dao.children", "tell"): children.tell_unmade,
+    ("dao.ends", "tell"): children.tell_ends,
+    ("dao.ends", "tell_parents"): children.tell_parents,
 }
 
 
@@ -197,8 +217,11 @@ def _replacements(world: World) -> dict[tuple[str, str], Any]:
     def registry(_url: str, *, session_timeout: timedelta, application_name: str) -> SimulatedRegistry:
         return SimulatedRegistry(world.ensemble, session_timeout)
 
-    def executor(_settings: Any, launcher: SimulatedLauncher, *_: Any) -> SimulatedExecutor:
-        return SimulatedExecutor(world, launcher, world.timing.kill_grace.total_seconds())
+    def launcher(grace_s: float) -> SimulatedLauncher:
+        return SimulatedLauncher(world)
+
+    def executor(_settings: Any, processes: SimulatedLauncher, *_: Any) -> SimulatedExecutor:
+        return SimulatedExecutor(world, processes, world.timing.kill_grace.total_seconds())
 
     async def ready(*_: Any) -> None:
         """It is there, with the right schema."""
@@ -225,7 +248,7 @@ def _replacements(world: World) -> dict[tuple[str, str], Any]:
         ("master.server", "Listener"): listener,
         ("worker.server", "Listener"): listener,
         ("master.server", "wait_until_ready"): ready,
-        ("worker.server", "Launcher"): lambda grace_s: SimulatedLauncher(world),
+        ("worker.server", "Launcher"): launcher,
         ("worker.server", "Executor"): executor,
         ("master.schedules", "_timer"): _timer,
         ("master.membership", "os"): _NO_LOAD,
@@ -256,5 +279,3 @@ def wired(world: World) -> Iterator[None]:
     finally:
         for owner, name, value in reversed(before):
             setattr(owner, name, value)
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from model.command_moves import CommandType
@@ -66,7 +67,7 @@ def arrange(world: World) -> None:
         crontab = random.choice(("*/2 * * * * ?", "*/5 * * * * ?", "0/7 * * * * ?"))
         misfire = random.choice(("FIRE_ALL", "FIRE_ONCE", "SKIP"))
         code_ = random.choice(favourites)
-        id_ = server.do(lambda tx: commands.insert_schedule(tx, code_, crontab, misfire))
+        id_ = server.do(partial(commands.insert_schedule, workflow_code=code_, crontab=crontab, misfire=misfire))
         world.trace.add("client", f"schedule {id_} of {code_}: {crontab} {misfire}")
         world.loop.in_world(FAULTS_S, _switch_off, world, id_)
 

@@ -29,7 +29,13 @@ def insert(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
     server = tx.server
     id_ = CommandId(server.commands.next_id())
     told: dict[str, Any] = dict.fromkeys(("workflow_code", "workflow_version", "workflow_instance_id", "params"))
-    told |= {"priority": None, "failure_strategy": None, "worker_group": None, "dry_run": "false", "created_by": "client"}
+    told |= {
+        "priority": None,
+        "failure_strategy": None,
+        "worker_group": None,
+        "dry_run": "false",
+        "created_by": "client",
+    }
     row = CommandRow(id=id_, type=type_, created_at=str(server.now()), **(told | columns))
     rank = _RANKS.get(type_, _PRIORITIES.get(row.priority or "", 2))
     tx.insert(server.commands, id_, Values(row=row, type=type_, rank=rank, created_s=server.now_s))
@@ -73,9 +79,7 @@ def _take(tx: Transaction, rows: Sequence[Row], limit: int) -> list[CommandRow]:
     return [each.row for each in sorted(taken, key=lambda each: (each.rank, each.row.id))]
 
 
-def work_waits(
-    tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch
-) -> WaitingWork:
+def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch) -> WaitingWork:
     server = tx.server
     commands = [(row.id, each.created_s) for row, each in tx.scan(server.commands.rows)]
     due = [

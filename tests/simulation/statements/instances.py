@@ -1,7 +1,4 @@
-"""The statements of `dao/workflow_instances.py`, `instance_moves.py`, `serial_line.py`, `ends.py` and `children.py`.
-
-Under the same names, but for those that two of these modules have.
-"""
+"""The statements of `dao/workflow_instances.py`, under the same names."""
 
 from __future__ import annotations
 
@@ -9,16 +6,13 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from dao.children import ASKED_BY, Above, ChildRow, NewChild
 from dao.errors import BadData
-from dao.instance_moves import Locked, Revival
 from dao.notify import EVENT
-from dao.serial_line import InLine
 from dao.workflow_instances import InstanceEnd, NewInstance, OwnershipLost
 from model.choices import ExecutionType
 from model.command_moves import CommandType
-from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent, WorkflowInstance
+from model.ids import CommandId, Epoch, TaskCode, WorkflowInstanceId
+from model.instances import WorkflowInstance
 from model.nodes import NodeKind
 from model.states import TaskState, WorkflowState
 from tests.simulation.statements import commands
@@ -26,7 +20,7 @@ from tests.simulation.statements.nodes import is_gone, open_recovers
 from tests.simulation.tables import Row, Transaction, Values
 
 C, T, W = CommandType, TaskState, WorkflowState
-_WAITING = (W.SUBMITTED_SUCCESS, W.SERIAL_WAIT, W.WAIT_TO_RUN)
+WAITING = (W.SUBMITTED_SUCCESS, W.SERIAL_WAIT, W.WAIT_TO_RUN)
 
 
 def is_owned(tx: Transaction, instance: Values, master: Epoch) -> bool:
@@ -41,7 +35,13 @@ def rows_of(tx: Transaction, ids: Collection[int]) -> list[tuple[Row, Values]]:
 
 
 def tell_event(
-    tx: Transaction, instance: int, code: int, attempt: int, state: str, child: int | None = None, given: str | None = None
+    tx: Transaction,
+    instance: int,
+    code: int,
+    attempt: int,
+    state: str,
+    child: int | None = None,
+    given: str | None = None,
 ) -> None:
     id_ = tx.server.events.next_id()
     values = Values(
@@ -52,9 +52,6 @@ def tell_event(
 
 def note_owners(tx: Transaction, instances: Collection[int]) -> None:
     tx.notes.append((EVENT, ",".join(sorted({str(each.master_id) for _, each in rows_of(tx, instances)}))))
-
-
-# --------------------------------------------------------------------------------------- workflow_instances
 
 
 def insert(
@@ -167,9 +164,7 @@ def owned(tx: Transaction, master: Epoch) -> set[WorkflowInstanceId]:
 
 def read_owned(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> list[WorkflowInstance]:
     return [
-        read_instance(each)
-        for _, each in rows_of(tx, ids)
-        if is_owned(tx, each, master) and not each.state.is_final
+        read_instance(each) for _, each in rows_of(tx, ids) if is_owned(tx, each, master) and not each.state.is_final
     ]
 
 
@@ -213,197 +208,3 @@ def read_instance(each: Values) -> WorkflowInstance:
         each.depth,
         each.parent,
     )
-
-
-# ------------------------------------------------------------------------------- instance_moves, serial_line
-
-
-def lock(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Locked]:
-    """FOR UPDATE in the order of the ids."""
-    for row, _ in rows_of(tx, set(ids)):
-        tx.lock(row)
-    return {
-        row.id: Locked(
-            row.id, each.workflow_code, each.workflow_version, each.requested_state or each.state, each.execution_type
-        )
-        for row, each in rows_of(tx, set(ids))
-    }
-
-
-def serial_codes(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> set[WorkflowCode]:
-    return {each.workflow_code for _, each in rows_of(tx, ids) if each.execution_type is not ExecutionType.PARALLEL}
-
-
-def ask_halt(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> None:
-    for row, _ in rows_of(tx, states):
-        tx.update(row, requested_state=states[row.id])
-    for id_, state in states.items():
-        tell_event(tx, id_, 0, 0, state)
-    note_owners(tx, states)
-
-
-def end_waiting(tx: Transaction, ends: Mapping[WorkflowInstanceId, tuple[WorkflowState, str]]) -> None:
-    for row, each in rows_of(tx, ends):
-        if each.state in _WAITING:
-            state, reason = ends[row.id]
-            tx.update(row, state=state, reason=reason)
-
-
-def revive(
-    tx: Transaction, revivals: Sequence[Revival], master: Epoch
-) -> dict[WorkflowInstanceId, WorkflowInstance]:
-    """WHERE id = ...: whoever revives holds the row since it judged its state (`lock`)."""
-    revived = {}
-    for each in revivals:
-        for row, before in rows_of(tx, [each.id]):
-            parent = before.parent
-            if parent is not None and each.parent is not None:
-                parent = Parent(parent.instance, parent.code, each.parent.attempt, parent.index)
-            executing = None if each.executing is None else json.dumps(sorted(each.executing))
-            after = tx.update(
-                row,
-                state=W.RUNNING_EXECUTION,
-                master_id=master,
-                reason=None,
-                requested_state=None,
-                takeovers=0,
-                outputs=None,
-                run_times=before.run_times + each.repeats,
-                executing=before.executing if each.keeps_executing else executing,
-                parent=parent,
-            )
-            revived[each.id] = read_instance(after)
-    return revived
-
-
-def lock_line(tx: Transaction, codes: Collection[WorkflowCode]) -> list[InLine]:
-    """`serial_line.lock`: the definition rows FOR NO KEY UPDATE, then who stands in their lines."""
-    for code in sorted(set(codes)):
-        tx.lock(tx.server.definitions.rows[code])
-    return [
-        InLine(row.id, each.workflow_code, each.requested_state or each.state)
-        for row, each in tx.scan(tx.server.instances.unfinished)
-        if each.workflow_code in codes and not each.state.is_final
-    ]
-
-
-def anyone_waits(tx: Transaction) -> bool:
-    return any(each.state in (W.SERIAL_WAIT, W.WAIT_TO_RUN) for _, each in tx.scan(tx.server.instances.unfinished))
-
-
-def call_forgotten(tx: Transaction) -> int:
-    """Serial workflows in whose lines nobody runs and whom nobody has called."""
-    standing = [each for _, each in tx.scan(tx.server.instances.unfinished) if not each.state.is_final]
-    waiting = {each.workflow_code for each in standing if each.state is W.SERIAL_WAIT}
-    waiting -= {each.workflow_code for each in standing if each.state is not W.SERIAL_WAIT}
-    called = {each.row.workflow_code for _, each in tx.scan(tx.server.commands.rows) if each.type is C.RECOVER_SERIAL_WAIT}
-    calls = [code for code in sorted(waiting) if str(code) not in called]
-    for code in calls:
-        commands.insert(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code))
-    return len(calls)
-
-
-# ------------------------------------------------------------------------------------------- ends, children
-
-
-def tell_ends(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
-    """`ends.tell`."""
-    tell_parents(tx, ids)
-    ended = [each for _, each in rows_of(tx, ids)]
-    for code in sorted({each.workflow_code for each in ended if each.execution_type is not ExecutionType.PARALLEL}):
-        commands.insert(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code))
-
-
-def tell_parents(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
-    above = [each for _, each in rows_of(tx, ids) if each.parent is not None]
-    for each in above:
-        parent = each.parent
-        tell_event(tx, parent.instance, parent.code, parent.attempt, each.state, parent.index, each.outputs)
-    if above:
-        note_owners(tx, {each.parent.instance for each in above})
-
-
-def above(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Above]:
-    """FOR SHARE in the order of the ids."""
-    for row, _ in rows_of(tx, set(ids)):
-        tx.share(row)
-    return {
-        row.id: Above(each.requested_state or each.state, each.params, each.depth, _standing(tx, row.id))
-        for row, each in rows_of(tx, set(ids))
-    }
-
-
-def _standing(tx: Transaction, id_: WorkflowInstanceId) -> dict[TaskCode, int]:
-    return {
-        task.task_code: task.attempt
-        for _, task in tx.of_key(tx.server.tasks, id_)
-        if task.state is T.RUNNING_EXECUTION and task.worker_id is None
-    }
-
-
-def _children(tx: Transaction, ids: Collection[int]) -> list[tuple[Row, Values]]:
-    return [
-        (row, each)
-        for row, each in tx.scan(tx.server.instances.rows)
-        if each.parent is not None and each.parent.instance in ids
-    ]
-
-
-def of(tx: Transaction, parents: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, list[ChildRow]]:
-    found: dict[WorkflowInstanceId, list[ChildRow]] = {id_: [] for id_ in parents}
-    for _, each in _children(tx, parents):
-        found[each.parent.instance].append(ChildRow(each.parent, each.state, each.outputs))
-    return found
-
-
-def existing(tx: Transaction, parents: Sequence[Parent]) -> dict[Parent, WorkflowInstanceId]:
-    instances = {parent.instance for parent in parents}
-    return {each.parent: row.id for row, each in _children(tx, instances) if each.parent in parents}
-
-
-def start(tx: Transaction, new: Sequence[NewChild]) -> None:
-    for each in new:
-        commands.insert(
-            tx,
-            C.START_PROCESS,
-            workflow_code=str(each.workflow),
-            params=json.dumps(dict(each.params)),
-            priority=each.priority,
-            worker_group=each.worker_group,
-            schedule_time=None if each.schedule_time is None else each.schedule_time.isoformat(),
-            time_zone=each.time_zone,
-            parent=str(each.parent),
-        )
-
-
-_RESUMES = {
-    W.FAILURE: C.START_FAILURE_TASK_PROCESS,
-    W.PAUSE: C.RECOVER_SUSPENDED_PROCESS,
-    W.STOP: C.RECOVER_SUSPENDED_PROCESS,
-}
-
-
-def resume(tx: Transaction, links: Sequence[tuple[Parent, int]]) -> None:
-    for parent, attempt in links:
-        for row, each in _children(tx, {parent.instance}):
-            if each.parent == parent:
-                after = tx.update(row, parent=Parent(parent.instance, parent.code, attempt, parent.index))
-                if after.state in _RESUMES:
-                    commands.insert(tx, _RESUMES[after.state], workflow_instance_id=str(row.id), created_by=ASKED_BY)
-
-
-def halt_children(tx: Transaction, halts: Mapping[WorkflowInstanceId, TaskState]) -> None:
-    """`children.halt`."""
-    for row, each in _children(tx, halts):
-        asked = each.requested_state or each.state
-        pauses = halts[each.parent.instance] is T.PAUSE
-        if each.state.is_final or asked is W.READY_STOP or (pauses and asked is W.READY_PAUSE):
-            continue
-        commands.insert(tx, C.PAUSE if pauses else C.STOP, workflow_instance_id=str(row.id))
-
-
-def tell_unmade(tx: Transaction, ends: Sequence[tuple[Parent, WorkflowState]]) -> None:
-    """`children.tell`."""
-    for parent, state in ends:
-        tell_event(tx, parent.instance, parent.code, parent.attempt, state, parent.index)
-    note_owners(tx, {parent.instance for parent, _ in ends})

@@ -49,9 +49,7 @@ def _check(tx: Transaction, me: Me) -> None:
         raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
 
 
-def beat(
-    tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat
-) -> tuple[int, list[NodeRow]]:
+def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> tuple[int, list[NodeRow]]:
     """UPDATE node_beat ... WHERE beat_no BETWEEN known AND known + unanswered, its node ALIVE or LEAVING."""
     row = tx.server.beats.rows[me.epoch]
     before = tx.see(row)

@@ -131,10 +131,10 @@ def queue_due(tx: Transaction, limit: int) -> list[str]:
     """DELAY_EXECUTION that is due, FOR UPDATE SKIP LOCKED."""
     groups: list[str] = []
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
-        if task.state is T.DELAY_EXECUTION and task.due_s <= tx.server.now_s and len(groups) < limit:
-            if tx.try_lock(row):
-                tx.update(row, state=T.QUEUED)
-                groups.append(task.worker_group)
+        is_due = task.state is T.DELAY_EXECUTION and task.due_s <= tx.server.now_s
+        if is_due and len(groups) < limit and tx.try_lock(row):
+            tx.update(row, state=T.QUEUED)
+            groups.append(task.worker_group)
     return groups
 
 
@@ -226,9 +226,7 @@ def report(tx: Transaction, reports: Sequence[Report], worker: Epoch) -> set[Tas
 
 def _of_worker(tx: Transaction, worker: Epoch) -> list[Values]:
     return [
-        task
-        for _, task in tx.scan(tx.server.tasks.unfinished)
-        if task.worker_id == worker and task.state in _RUNNING
+        task for _, task in tx.scan(tx.server.tasks.unfinished) if task.worker_id == worker and task.state in _RUNNING
     ]
 
 
@@ -288,5 +286,3 @@ def forget(tx: Transaction, instances: Sequence[WorkflowInstanceId]) -> None:
     for row, event in list(tx.scan(tx.server.events.rows)):
         if event.workflow_instance_id in instances:
             tx.delete(row)
-
-
