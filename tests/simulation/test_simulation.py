@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.__main__ import many
+from tests.simulation.many import many
 from tests.simulation.protections import NAMES, Protections
 from tests.simulation.run import run
 
