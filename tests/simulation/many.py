@@ -1,4 +1,4 @@
-"""Many seeds, shared out over the processors. A module of its own: a program's own functions cannot be sent to others."""
+"""Many seeds, shared out over the processors. Not in `__main__`: what is there cannot be sent to other processes."""
 
 from __future__ import annotations
 
