@@ -269,3 +269,22 @@ def _inserted(engine: Engine, code: int, state: str) -> int:
                                               failure_strategy, priority, worker_group)
                SELECT -nextval('command_id_seq'), %s, 1, %s, 0, 'CONTINUE', 'MEDIUM', 'default' RETURNING id"""
     return int(engine.cluster.one(query, code, state))
+
+
+async def test_a_child_that_cannot_go_on_holds_up_nobody(engine: Engine) -> None:
+    """Seen in the simulation: its line was taken, its resumption refused, and its parent waited for ever."""
+    below = engine.define({"name": "a", **UNTIL_STOPPED}, execution_type="SERIAL_WAIT")
+    above = engine.define({"name": "under", "type": "SUB_PROCESS", "params": {"workflow": below}})
+    run = await engine.begin(above)
+    await eventually(lambda: engine.children(run) != [])
+    (child,) = engine.children(run)
+    await engine.task_becomes(child, "a", "RUNNING_EXECUTION")
+    await engine.change("STOP", run)
+    assert await engine.end(run) == "STOP"
+    other = await engine.begin(below)
+    await engine.task_becomes(other, "a", "RUNNING_EXECUTION")
+    await engine.change("RECOVER_SUSPENDED_PROCESS", run)
+    assert await engine.end(run) == "FAILURE"
+    assert engine.state(child) == "STOP"
+    await engine.change("STOP", other)
+    assert await engine.end(other) == "STOP"
