@@ -72,7 +72,9 @@ _WORK_WAITS = text("""
            (SELECT extract(epoch FROM min(due_at) - clock_timestamp())::float8 FROM task_instance
             WHERE state = 'DELAY_EXECUTION') AS due_in_s,
            (SELECT min(workflow_instance_id) FROM task_instance
-            WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents
+            WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents,
+           (SELECT min(coalesce(next_fire_at, 'epoch')) FROM schedule
+            WHERE state = 'ONLINE' AND problem IS NULL) IS NOT NULL AS schedules
 """)
 
 _RECORD = text("""
@@ -160,7 +162,7 @@ class Outcome:
 class WaitingWork:
     """What a look at the tables found for one master; `due_in_s` seconds pass until a waiting attempt is due.
 
-    `dependents` says whether any DEPENDENT task waits, whosever it is.
+    `dependents` says whether any DEPENDENT task waits, and `schedules` whether any schedule will fire, whosever it is.
     """
 
     mine: bool
@@ -168,6 +170,7 @@ class WaitingWork:
     events: bool
     due_in_s: float | None = None
     dependents: bool = False
+    schedules: bool = False
 
 
 async def insert(connection: AsyncConnection, new: NewCommand) -> CommandId:
@@ -209,7 +212,7 @@ async def work_waits(
         "master": master,
     }
     row = (await connection.execute(_WORK_WAITS, values)).one()
-    return WaitingWork(row.mine, row.aged, row.events, row.due_in_s, row.dependents)
+    return WaitingWork(row.mine, row.aged, row.events, row.due_in_s, row.dependents, row.schedules)
 
 
 async def record(connection: AsyncConnection, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:

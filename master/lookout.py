@@ -15,6 +15,7 @@ from master.command_loop import CommandLoop
 from master.dependents import Dependents
 from master.driver import Driver
 from master.membership import Membership
+from master.schedules import Schedules
 from master.settings import MasterSettings
 from model.errors import Fenced, ShoalError
 from registry.life import Life
@@ -37,6 +38,7 @@ class Lookout:
         driver: Driver,
         loop: CommandLoop,
         dependents: Dependents,
+        schedules: Schedules,
         settings: MasterSettings,
         look: asyncio.Event,
     ) -> None:
@@ -45,6 +47,7 @@ class Lookout:
         self._driver = driver
         self._loop = loop
         self._dependents = dependents
+        self._schedules = schedules
         self._settings = settings
         self._look = look
 
@@ -73,6 +76,9 @@ class Lookout:
                 self._life.me.epoch,
             )
         self._loop.aged = self._loop.aged or waiting.aged
+        if waiting.schedules and not self._schedules.any_online:
+            self._schedules.changed()
+        self._schedules.any_online = waiting.schedules
         self._driver.dependents_wait = waiting.dependents
         if waiting.dependents:
             self._dependents.wake.set()

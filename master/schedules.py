@@ -50,17 +50,24 @@ class Schedules:
 
     def __init__(self, life: Life, membership: Membership, settings: MasterSettings) -> None:
         self.wake = asyncio.Event()
+        self.any_online = True
+        """Whether there is anything to ask for; the lookout sees in its one statement that there is not."""
         self._life = life
         self._membership = membership
         self._settings = settings
+
+    def changed(self) -> None:
+        """Somebody wrote a schedule."""
+        self.any_online = True
+        self.wake.set()
 
     async def run(self) -> None:
         """Fire until cancelled. Raises `Fenced`."""
         with _timer() as timer:
             while True:
                 try:
-                    due_in_s = await self._fire_all()
-                    self._set(timer, due_in_s)
+                    if self.any_online:
+                        self._set(timer, await self._fire_all())
                 except Fenced:
                     raise
                 except ShoalError as error:

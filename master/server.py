@@ -95,8 +95,8 @@ class Master:
         self._joined(str(membership.slot))
         loop = CommandLoop(life, membership, driver, self._settings)
         dependents = Dependents(life, driver)
-        lookout = Lookout(life, membership, driver, loop, dependents, self._settings, look)
         schedules = Schedules(life, membership, self._settings)
+        lookout = Lookout(life, membership, driver, loop, dependents, schedules, self._settings, look)
         await self._work(stop, life, registry, membership, driver, loop, lookout, schedules, dependents)
 
     async def _work(
@@ -117,7 +117,7 @@ class Master:
             {
                 COMMAND: lambda _: loop.wake.set(),
                 DEPENDENCY: lambda _: dependents.wake.set(),
-                SCHEDULE: lambda _: schedules.wake.set(),
+                SCHEDULE: lambda _: schedules.changed(),
                 EVENT: lambda payload: driver.wake.set() if concerns(payload, [life.me.epoch]) else None,
             },
         )
