@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -17,7 +18,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "chaos"
 
 
 def main() -> int:
-    """Exit code 0 without violations, 1 with."""
+    """Exit code 0 without violations, 1 with, 130 when it was stopped."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=2, help="how long faults come (default 2)")
     parser.add_argument("--seed", type=int, default=1, help="of faults and load (default 1)")
@@ -29,6 +30,7 @@ def main() -> int:
     arguments = parser.parse_args()
     plan = Plan(arguments.seed, arguments.minutes, arguments.rate, arguments.outage)
     began_s = time.monotonic()
+    signal.signal(signal.SIGTERM, _stop)
 
     def tell(what: str) -> None:
         sys.stderr.write(f"[{time.monotonic() - began_s:6.1f}] {what}\n")
@@ -48,6 +50,11 @@ def main() -> int:
     return 1 if report.violations else 0
 
 
+def _stop(_number: int, _frame: object) -> None:
+    """SIGTERM ends it as Ctrl-C does, so that everything is put away."""
+    raise KeyboardInterrupt
+
+
 def _keep(site: Site, folder: Path) -> None:
     """What is needed to find out why. Passwords stand in no log and no row."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -61,4 +68,8 @@ def _keep(site: Site, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.stderr.write("chaos: stopped\n")
+        sys.exit(130)
