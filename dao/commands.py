@@ -73,8 +73,8 @@ _WORK_WAITS = text("""
             WHERE state = 'DELAY_EXECUTION') AS due_in_s,
            (SELECT min(workflow_instance_id) FROM task_instance
             WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents,
-           (SELECT min(coalesce(next_fire_at, 'epoch')) FROM schedule
-            WHERE state = 'ONLINE' AND problem IS NULL) IS NOT NULL AS schedules
+           (SELECT id FROM schedule WHERE state = 'ONLINE' AND problem IS NULL
+            ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1) IS NOT NULL AS schedules
 """)
 
 _RECORD = text("""
