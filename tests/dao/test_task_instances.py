@@ -101,12 +101,15 @@ async def test_a_pause_holds_back_what_has_not_begun_and_lets_the_rest_come_to_i
     assert await scene.sql("SELECT DISTINCT reason FROM task_instance WHERE state = 'PAUSE'") == ["so it was asked"]
 
 
-async def test_a_kill_asks_no_worker_for_what_lives_in_the_master(scene: Scene) -> None:
-    master = await scene.master()
+async def test_a_kill_marks_what_lives_in_the_master_and_asks_no_worker_for_it(scene: Scene) -> None:
+    """It ends when its children have; of those on their way none begins any more."""
+    master, worker = await scene.master(), await scene.worker()
     instance = await scene.instance(master)
     await scene.queue(instance, 1, state=TaskState.RUNNING_EXECUTION, type_="SUB_PROCESS", master=master)
     assert await kill(scene, instance, master=master) == []
-    assert await scene.sql("SELECT state, kill_requested FROM task_instance") == [("RUNNING_EXECUTION", False)]
+    assert await scene.sql("SELECT state, kill_requested FROM task_instance") == [("RUNNING_EXECUTION", True)]
+    async with scene.database.reading() as connection:
+        assert await task_claims.to_kill(connection, worker.epoch) == set()
 
 
 async def test_an_instance_that_is_given_up_leaves_nothing_in_its_master(scene: Scene) -> None:
