@@ -1,0 +1,74 @@
+"""The workflows that are run: small graphs of every kind, drawn once for all seeds."""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+from typing import Any
+
+from dao.definitions import Definition, Whereabouts
+from master.plan import Plan
+from model.choices import ReleaseState
+from model.ids import WorkflowCode
+from model.workflow import WorkflowSpec
+
+PLAIN = 40
+"""Workflows 1 to here have no others under them; those up to `COUNT` do."""
+COUNT = 52
+
+
+@cache
+def specs() -> dict[int, WorkflowSpec]:
+    """By code."""
+    random = Random(20_260_101)
+    return {code: WorkflowSpec.parse(_drawn(random, code)) for code in range(1, COUNT + 1)}
+
+
+@cache
+def definition(code: WorkflowCode) -> Definition:
+    return Definition(code, "default", f"w{code}", 1, ReleaseState.ONLINE)
+
+
+def whereabouts(code: WorkflowCode) -> Whereabouts:
+    return Whereabouts(f"w{code}", "default", 0)
+
+
+@cache
+def plan(code: WorkflowCode) -> Plan:
+    return Plan.of(code, 1, specs()[code], name=f"w{code}")
+
+
+def _drawn(random: Random, code: int) -> dict[str, Any]:
+    names = [f"t{number}" for number in range(random.choice((1, 1, 2, 3, 4, 5)))]
+    tasks: list[dict[str, Any]] = []
+    for place, name in enumerate(names):
+        task: dict[str, Any] = {"name": name, "type": "SHELL", "params": {"script": "true"}}
+        task["after"] = random.sample(names[:place], random.randint(0, min(place, 2)))
+        if random.random() < 0.4:
+            task |= {"retry_times": random.choice((1, 2)), "retry_interval": random.choice((0, 0.02))}
+        if random.random() < 0.2:
+            task["delay_time"] = 0.01
+        if random.random() < 0.4:
+            task["on_worker_loss"] = "fail"
+        if random.random() < 0.05:
+            task["flag"] = "NO"
+        tasks.append(task)
+    if code > PLAIN:
+        _put_under(random, tasks)
+    given: dict[str, Any] = {"tasks": tasks, "failure_strategy": random.choice(("CONTINUE", "END"))}
+    if random.random() < 0.2:
+        given["execution_type"] = random.choice(("SERIAL_WAIT", "SERIAL_WAIT", "SERIAL_DISCARD", "SERIAL_PRIORITY"))
+    return given
+
+
+def _put_under(random: Random, tasks: list[dict[str, Any]]) -> None:
+    """One of the tasks stands for other workflows."""
+    task = random.choice(tasks)
+    for field in ("retry_times", "retry_interval", "delay_time", "on_worker_loss", "flag"):
+        task.pop(field, None)
+    if random.random() < 0.7:
+        task |= {"type": "SUB_PROCESS", "params": {"workflow": random.randint(1, PLAIN)}}
+    else:
+        lists = [{"name": "x", "value": "1,2,3"}]
+        params = {"workflow": random.randint(1, PLAIN), "lists": lists, "parallelism": random.choice((1, 2))}
+        task |= {"type": "DYNAMIC", "params": params}

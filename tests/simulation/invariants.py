@@ -1,0 +1,203 @@
+"""What must hold after every step, read off each commit and each start of a process; and what must hold at the end.
+
+The numbers are those of the invariants in the reliability study that tables and processes can show. I7, states change
+only along `model/states.py`, is held with each statement, by the triggers' model in `tables.py`: whatever the database
+would have to refuse is a violation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from model.command_moves import CommandType
+from model.nodes import NodeState
+from model.states import TaskState, WorkflowState
+from tests.simulation.tables import Row, Transaction, Values
+from tests.simulation.trace import Trace
+
+if TYPE_CHECKING:
+    from tests.simulation.server import Server
+    from tests.simulation.task_runs import TaskRun
+
+T, W = TaskState, WorkflowState
+_LIVING = (NodeState.ALIVE, NodeState.LEAVING)
+_MASTERS_OWN = ("workflow_instance", "task_instance", "command", "command_history")
+Change = tuple[Row, Values | None, Values | None]
+
+
+class Invariants:
+    """Of one run."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._asked: set[int] = set()
+        self._fired: dict[tuple[int, object], int] = {}
+        self._running: dict[tuple[int, int], TaskRun] = {}
+        self.server: Server
+        self.attempts = 0
+
+    # ------------------------------------------------------------------------------------------- each commit
+
+    def before_commit(self, tx: Transaction) -> None:
+        """I4: nothing is written under the licence of an epoch that has ended."""
+        if tx.epoch is not None and any(row.table.name in _MASTERS_OWN for row in tx.writes):
+            node = self.server.nodes.rows[tx.epoch].values
+            if node is None or node.state not in _LIVING:
+                rows = sorted({f"{row.table.name} {row.id}" for row in tx.writes})
+                self._broken("I4", f"epoch {tx.epoch} is {node and node.state} and writes {', '.join(rows)}")
+
+    def after_commit(self, changes: Sequence[Change]) -> None:
+        recorded = {row.id for row, _, after in changes if row.table.name == "command_history" and after is not None}
+        for row, before, after in changes:
+            match row.table.name:
+                case "command":
+                    self._command(row, before, after, recorded)
+                case "command_history" if after is not None:
+                    told = f": {after.reason}" if after.reason else ""
+                    self._trace.add("tables", f"command {row.id} {after.type} made or moved {after.instance}{told}")
+                case "task_event":
+                    self._event(row, before, after)
+                case "workflow_instance":
+                    self._instance(row, before, after)
+                case "task_instance":
+                    self._task(row, before, after)
+
+    def _command(self, row: Row, before: Values | None, after: Values | None, recorded: set[int]) -> None:
+        if before is None and after is not None:
+            self._asked.add(row.id)
+            asked = after.row.parent or after.row.workflow_instance_id or after.row.workflow_code
+            self._trace.add("tables", f"command {row.id} {after.type} of {asked}")
+            if after.type is CommandType.RECOVER_TOLERANCE_FAULT_PROCESS:
+                same = [
+                    other.id
+                    for other in self.server.commands.rows.values()
+                    if other.values is not None
+                    and other.values.type is after.type
+                    and other.values.row.workflow_instance_id == after.row.workflow_instance_id
+                ]
+                if len(same) > 1:
+                    self._broken("I3", f"two open RECOVER commands of one instance: {same}")
+        if after is None and row.id in self._asked and row.id not in recorded:
+            self._broken("I1", f"command {row.id} left its table and nobody recorded what became of it")
+
+    def _event(self, row: Row, before: Values | None, after: Values | None) -> None:
+        event = after or before
+        if event is not None:
+            child = "" if event.child_index is None else f" child {event.child_index}"
+            told = f"{event.workflow_instance_id}/{event.task_code}#{event.attempt}{child} {event.state}"
+            self._trace.add("tables", f"event {row.id} {'of' if after else 'is read of'} {told}")
+
+    def _instance(self, row: Row, before: Values | None, after: Values | None) -> None:
+        if after is None:
+            return
+        if before is None:
+            if after.schedule_id is not None:
+                time = (after.schedule_id, after.schedule_time)
+                if time in self._fired:
+                    self._broken(
+                        "I8", f"schedule {time[0]} started two runs for {time[1]}: {self._fired[time]}, {row.id}"
+                    )
+                self._fired[time] = row.id
+            self._trace.add("tables", f"workflow {row.id} ({after.workflow_code}) {after.state} of {after.master_id}")
+            return
+        if before.state is not after.state and after.state.is_final:
+            self._ended(row, after)
+        if before.master_id != after.master_id and before.state not in (W.FAILOVER, W.SERIAL_WAIT):
+            owner = self.server.nodes.rows[before.master_id].values if before.master_id else None
+            if not before.state.is_final and owner is not None and owner.state in _LIVING:
+                self._broken("I3", f"workflow instance {row.id} was taken from living master {before.master_id}")
+        if before.state is not after.state or before.master_id != after.master_id:
+            told = f" {after.reason}" if after.reason else ""
+            self._trace.add("tables", f"workflow {row.id} {before.state} -> {after.state} of {after.master_id}{told}")
+
+    def _ended(self, row: Row, after: Values) -> None:
+        """I10: nothing of an ended instance is queued or runs."""
+        left = [
+            task.id
+            for task in self.server.tasks.by_key.get(row.id, ())
+            if task.values is not None
+            and not task.values.state.is_final
+            and not ("cannot be driven" in (after.reason or "") or "its masters died" in (after.reason or ""))
+        ]
+        if left:
+            self._broken("I10", f"workflow instance {row.id} ended as {after.state}, and tasks {left} of it have not")
+
+    def _task(self, row: Row, before: Values | None, after: Values | None) -> None:
+        if after is None:
+            return
+        who = f"task {row.id} ({after.workflow_instance_id}/{after.task_code}#{after.attempt})"
+        if before is None:
+            others = [
+                other.id
+                for other in self.server.tasks.by_key.get(after.workflow_instance_id, ())
+                if other is not row
+                and other.values is not None
+                and other.values.task_code == after.task_code
+                and not other.values.state.is_final
+            ]
+            if others and not after.state.is_final:
+                self._broken("I5", f"{who} is queued while attempt {others} of it has not ended")
+            self._trace.add("tables", f"{who} {after.state}")
+            return
+        if before.state is not after.state:
+            self._trace.add("tables", f"{who} {before.state} -> {after.state} at {after.worker_id}")
+            run = self._running.get((after.workflow_instance_id, after.task_code))
+            runs = run is not None and run.task.id == row.id and not run.process.is_dead
+            if after.state is T.NEED_FAULT_TOLERANCE and runs:
+                self._broken("I5", f"{who} is given up for lost, and still runs at {run.process.name}")
+        elif before.state.is_final and (before.ended_s, before.worker_id) != (after.ended_s, after.worker_id):
+            self._broken("I5", f"{who} had ended as {before.state} and was written once more")
+
+    # ------------------------------------------------------------------------------------------- each process
+
+    def task_starts(self, run: TaskRun) -> None:
+        """I5 and I6: no other attempt of it runs, and its row said RUNNING before it began."""
+        self.attempts += 1
+        row = self.server.tasks.rows[run.task.id].values
+        who = f"task {run.task.id} ({run.key[0]}/{run.key[1]}#{run.task.attempt})"
+        self._trace.add(run.process.name, f"{who} begins to run")
+        if run.key in self._running:
+            other = self._running[run.key]
+            self._broken(
+                "I5",
+                f"{who} begins at {run.process.name} while task {other.task.id} of it runs at {other.process.name}",
+            )
+        self._running[run.key] = run
+        if row is None or row.state not in (T.RUNNING_EXECUTION, T.NEED_FAULT_TOLERANCE):
+            self._broken("I6", f"{who} begins to run though its row says {row and row.state}")
+
+    def task_stops(self, run: TaskRun) -> None:
+        if self._running.get(run.key) is run:
+            del self._running[run.key]
+
+    # ----------------------------------------------------------------------------------------------- the end
+
+    def is_quiet(self) -> bool:
+        """Whether nothing is left to do."""
+        server = self.server
+        return not (
+            server.commands.rows or server.events.rows or server.instances.unfinished or server.tasks.unfinished
+        )
+
+    def at_the_end(self) -> None:
+        """I1, I2, I3, I10: all faults have ended, and time has passed since."""
+        server = self.server
+        for table in (server.commands, server.events, server.instances, server.tasks):
+            rows = table.rows if table in (server.commands, server.events) else table.unfinished
+            for row in rows.values():
+                if row.values is not None:
+                    told = {
+                        k: v
+                        for k, v in row.values.__dict__.items()
+                        if k
+                        in ("state", "type", "master_id", "worker_id", "workflow_instance_id", "task_code", "attempt")
+                    }
+                    self._broken("I10", f"{table.name} {row.id} is left for ever: {told}")
+        if (lost := self._asked - set(server.history.rows)) and not server.commands.rows:
+            self._broken("I1", f"commands {sorted(lost)} left no record")
+        if self._running:
+            self._broken("I11", f"processes run of which nobody knows: {sorted(self._running)}")
+
+    def _broken(self, number: str, what: str) -> None:
+        self._trace.violation(f"{number}: {what}")

@@ -1,0 +1,62 @@
+"""What Shoal is protected by, each with a switch that exists only here.
+
+With any of them off, some seed must find a violation (`test_switches.py`): else either the protection or the
+simulation would be worth nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+
+@dataclass(frozen=True)
+class Protections:
+    """All on, as in Shoal."""
+
+    licence: bool = True
+    """Masters look at their node row in every transaction that writes, and hold it (`nodes.hold_alive`)."""
+    share: bool = True
+    """They hold it FOR SHARE; without, it is a plain check before the write (`nodes.hold_alive`)."""
+    fencing: bool = True
+    """The licence, and also every `master_id = :master` of the statements by which an owner writes."""
+    claim: bool = True
+    """A command is locked with SKIP LOCKED, deleted and recorded in one transaction (`commands.claim`)."""
+    attempt: bool = True
+    """A worker's writes name worker and attempt, and hit only what has not ended (`task_claims`); they too hold the
+    licence of their epoch."""
+    fire_compare: bool = True
+    """A fire is a compare-and-set on `next_fire_at` and `updated_at` (`schedules.fire`)."""
+    fire_once: bool = True
+    """The compare-and-set, and the unique index on the fires of a schedule behind it."""
+    recover: bool = True
+    """At most one open RECOVER command of an instance (`command_one_recover` and the NOT EXISTS before it)."""
+    takeover: bool = True
+    """Only what belongs to a master that is gone is taken over (`workflow_instances.take_over`)."""
+    takeovers: bool = True
+    """Takeovers are counted, and an instance whose masters die of it ends (`workflow_instances`, TAKEOVERS_MAX)."""
+    barrier: bool = True
+    """After a COMMIT of unknown outcome its end is waited for before rows are read (`nodes.barrier`)."""
+    horizon: bool = True
+    """A worker that is cut off ends what it runs before others may run it: itself and its launcher
+    (`worker/pulse.py`)."""
+    deadline: bool = True
+    """The launcher minds the horizon too, so that a worker that sleeps loses its tasks."""
+    terminate: bool = True
+    """Who fences ends the sessions of the fenced first (`nodes.fence`), and the server those that idle."""
+    observed: bool = True
+    """Death is observed: a beat that stands still in one's own reads; without, timestamps are compared
+    (`master/judge.py`)."""
+    steal: bool = True
+    """Commands that have waited too long are taken by any master, whosever slot they are in (`commands.steal`)."""
+    periodic: bool = True
+    """The registry is read now and then without being told (`master/membership.py`)."""
+
+    def without(self, name: str) -> Protections:
+        """One of them off."""
+        off = {name: False}
+        if name == "fire_once":
+            off["fire_compare"] = False
+        return replace(self, **off)
+
+
+NAMES = tuple(field.name for field in fields(Protections))

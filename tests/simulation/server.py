@@ -1,0 +1,297 @@
+"""The database server: sessions, statements, commits and all that can go wrong with them.
+
+A statement is executed by the server, not by the process that sent it: one that sleeps or dies meanwhile changes
+nothing about that. A commit has four fates: it happens and says so; it happens and the answer is lost; the connection
+is cut before it arrives; or it arrives, the client is told that its connection is gone, and it happens seconds later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from dao.errors import BadData
+from model.errors import ShoalError, Unavailable, Unknown
+from tests.simulation.loop import Process, VirtualLoop
+from tests.simulation.protections import Protections
+from tests.simulation.tables import Blocked, Row, Table, Transaction
+
+if TYPE_CHECKING:
+    from tests.simulation.invariants import Invariants
+    from tests.simulation.trace import Trace
+
+LOCK_TIMEOUT_S = 2.0
+IDLE_IN_TRANSACTION_S = 3.0
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class State(Enum):
+    """Of a session."""
+
+    OPEN = 1
+    COMMITTING = 2
+    LOST = 3
+    DONE = 4
+
+
+class Faults:
+    """How often what goes wrong, as probabilities; all zero = nothing does."""
+
+    statement_lost = 0.0
+    commit_odd = 0.0
+    note_lost = 0.0
+    slow = 0.0
+
+
+class Server:
+    """Tables, who is connected, and the database's clock."""
+
+    def __init__(
+        self, loop: VirtualLoop, random: Random, protections: Protections, trace: Trace, invariants: Invariants
+    ) -> None:
+        self.loop = loop
+        self.random = random
+        self.protections = protections
+        self.trace = trace
+        self.invariants = invariants
+        self.faults = Faults()
+        self.is_down = False
+        self.is_frozen = False
+        self.clock_step_s = 0.0
+        self.cut_off: set[str] = set()
+        """Addresses of processes that cannot reach it."""
+        self.sessions: dict[Session, None] = {}
+        self.listeners: list[Any] = []
+        self.frozen: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self.on_statement: Callable[[Process], None] = lambda _: None
+        self.nodes = Table("node")
+        self.beats = Table("node_beat")
+        self.commands = Table("command")
+        self.history = Table("command_history")
+        self.instances = Table("workflow_instance")
+        self.tasks = Table("task_instance", key=lambda task: task.workflow_instance_id)
+        self.events = Table("task_event")
+        self.schedules = Table("schedule")
+        self.definitions = Table("workflow_definition")
+
+    @property
+    def now_s(self) -> float:
+        """Its clock, in seconds since `EPOCH`."""
+        return self.loop.now + self.clock_step_s
+
+    def now(self) -> datetime:
+        return EPOCH + timedelta(seconds=self.now_s)
+
+    def reaches(self, process: Process | None) -> bool:
+        return not self.is_down and (process is None or process.name not in self.cut_off)
+
+    def latency_s(self) -> float:
+        """Half of all statements take no time, so that runs are short; a few take long."""
+        draw = self.random.random()
+        if draw < 0.6:
+            return 0.0
+        if draw < 0.995 - self.faults.slow:
+            return 0.02 * (draw - 0.5)
+        return self.random.uniform(0.05, 1.5)
+
+    def do(self, statement: Callable[..., Any], *args: Any) -> Any:
+        """As somebody from outside: one statement in a transaction of its own, at once."""
+        transaction = Transaction(self)
+        result = statement(transaction, *args)
+        self.apply(transaction)
+        return result
+
+    def apply(self, transaction: Transaction) -> None:
+        """Commit: check what must hold, and wake the listeners."""
+        notes = transaction.notes
+        self.invariants.before_commit(transaction)
+        changes = transaction.install()
+        if changes:
+            self.invariants.after_commit(changes)
+        for channel, payload in notes:
+            for listener in list(self.listeners):
+                if self.random.random() >= self.faults.note_lost:
+                    self.loop.in_world(self.latency_s(), listener.hear, channel, payload)
+
+    def end_sessions(self, matching: Callable[[Session], bool]) -> None:
+        for session in list(self.sessions):
+            if matching(session):
+                session.terminate()
+
+    def freeze(self, is_frozen: bool) -> None:
+        """SIGSTOP of the whole server, and its end."""
+        self.is_frozen = is_frozen
+        if not is_frozen:
+            waiting, self.frozen = self.frozen, []
+            for call, args in waiting:
+                self.loop.in_world(0.0, call, *args)
+
+
+class Session(Transaction):
+    """A transaction of one process on its connection; with `autocommit` each statement is one."""
+
+    def __init__(self, server: Server, process: Process, application_name: str, *, autocommit: bool) -> None:
+        super().__init__(server)
+        self.process = process
+        self.application_name = application_name
+        self.autocommit = autocommit
+        self.state = State.OPEN
+        self._answer: asyncio.Future[Any] | None = None
+        self._statement = 0
+        server.sessions[self] = None
+
+    # -------------------------------------------------------------------------------------- the client's side
+
+    async def run(self, statement: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Send a statement, wait for its answer. Raises `Unavailable`, `BadData`, `Fenced`, `OwnershipLost`."""
+        server = self.server
+        server.on_statement(self.process)
+        self._statement += 1
+        delay_s = server.latency_s()
+        if server.random.random() < server.faults.statement_lost:
+            server.loop.in_world(delay_s, self.terminate)
+        if delay_s == 0 and not self.process.is_dead and not self.process.is_paused and not server.is_frozen:
+            if self.state is not State.OPEN or not server.reaches(self.process):
+                self.terminate()
+                raise Unavailable("the connection is gone")
+            try:
+                result = self.perform(statement, args, kwargs)
+                if self.autocommit:
+                    server.apply(self)
+                return result
+            except Blocked:
+                pass
+            except ShoalError as error:
+                self._failed(statement, error)
+                raise
+        answer = self._answer = server.loop.create_future()
+        deadline_s = server.loop.now + delay_s + LOCK_TIMEOUT_S
+        server.loop.in_world(delay_s, self._execute, self._statement, statement, args, kwargs, deadline_s)
+        return await answer
+
+    async def commit(self) -> None:
+        """Raises `Unknown` when the connection goes meanwhile."""
+        server, random = self.server, self.server.random
+        if self.state is not State.OPEN or not server.reaches(self.process):
+            self.terminate()
+            raise Unknown("the connection went while a transaction was committing")
+        server.on_statement(self.process)
+        self.state = State.COMMITTING
+        answer = self._answer = server.loop.create_future()
+        delay_s = server.latency_s()
+        if random.random() < server.faults.commit_odd:
+            fate = random.choice(("cut before it arrives", "answer lost", "happens late", "happens late"))
+            server.trace.add(self.process.name, f"COMMIT: {fate}")
+            if fate == "happens late":
+                server.loop.in_world(delay_s + random.uniform(0.01, 2.5), self._commit)
+            else:
+                server.loop.in_world(delay_s, self._commit if fate == "answer lost" else self._cut)
+            server.loop.in_world(delay_s + server.latency_s(), self._answer_gone)
+        elif delay_s == 0 and not self.process.is_dead and not self.process.is_paused and not server.is_frozen:
+            self._commit()
+        else:
+            server.loop.in_world(delay_s, self._commit)
+        await answer
+
+    def roll_back_by_client(self) -> None:
+        """The process gives up this transaction."""
+        if self.state is State.OPEN:
+            self.state = State.DONE
+            self._end()
+
+    # -------------------------------------------------------------------------------------- the server's side
+
+    def terminate(self) -> None:
+        """End the session, whatever it does. What is being committed may still be."""
+        if self.state is State.OPEN or (self.state is State.COMMITTING and self.server.random.random() < 0.5):
+            self._cut()
+        elif self.state is State.COMMITTING:
+            self._answer_gone()
+
+    def _cut(self) -> None:
+        if self.state in (State.OPEN, State.COMMITTING):
+            was_committing, self.state = self.state is State.COMMITTING, State.LOST
+            self._end()
+            error: ShoalError = Unavailable("the connection is gone")
+            self._reply(Unknown("the connection went while committing") if was_committing else error)
+
+    def _answer_gone(self) -> None:
+        self._reply(Unknown("the connection went while committing"))
+
+    def _execute(self, number: int, statement: Callable[..., Any], args: Any, kwargs: Any, deadline_s: float) -> None:
+        server = self.server
+        if number != self._statement:
+            return
+        if self.state is not State.OPEN:
+            self._reply(Unavailable("the connection is gone"))
+            return
+        if server.is_frozen:
+            server.frozen.append((self._execute, (number, statement, args, kwargs, server.loop.now + LOCK_TIMEOUT_S)))
+            return
+        if not server.reaches(self.process):
+            self._cut()
+            return
+        try:
+            result = self.perform(statement, args, kwargs)
+            if self.autocommit:
+                server.apply(self)
+            self._reply(result)
+        except Blocked as blocked:
+            self._wait(blocked.row, number, statement, args, kwargs, deadline_s)
+        except ShoalError as error:
+            self._failed(statement, error)
+            self._reply(error)
+
+    def _failed(self, statement: Callable[..., Any], error: ShoalError) -> None:
+        """What the data of a statement break would have been written, had the schema not refused it."""
+        told = f"{statement.__name__}: {error}"
+        self.server.trace.add(self.process.name, told)
+        if isinstance(error, BadData):
+            self.server.trace.violation(f"the database had to refuse {self.process.name}: {told}")
+
+    def _wait(
+        self, row: Row, number: int, statement: Callable[..., Any], args: Any, kwargs: Any, deadline_s: float
+    ) -> None:
+        server, again = self.server, (number, statement, args, kwargs, deadline_s)
+        if server.loop.now >= deadline_s:
+            server.trace.add(self.process.name, f"{statement.__name__}: lock timeout at {row.table.name} {row.id}")
+            self._reply(Unavailable("the database refused for now (55P03): canceling statement due to lock timeout"))
+            return
+        timer = server.loop.in_world(deadline_s - server.loop.now, self._execute, *again)
+
+        def wake() -> None:
+            if not timer.is_cancelled:
+                timer.cancel()
+                server.loop.in_world(0.0, self._execute, *again)
+
+        row.waiters.append(wake)
+
+    def _commit(self) -> None:
+        if self.state is not State.COMMITTING:
+            return
+        if self.server.is_frozen:
+            self.server.frozen.append((self._commit, ()))
+            return
+        if self.server.is_down:
+            self._cut()
+            return
+        self.server.apply(self)
+        self.state = State.DONE
+        self.server.sessions.pop(self, None)
+        self._reply(None)
+
+    def _reply(self, answer: Any) -> None:
+        future, self._answer = self._answer, None
+        if future is not None and not future.done():
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+    def _end(self) -> None:
+        self.roll_back()
+        self.server.sessions.pop(self, None)

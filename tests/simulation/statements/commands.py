@@ -1,0 +1,127 @@
+"""The statements of `dao/commands.py`, and the row that others insert too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from dao.commands import Outcome, WaitingWork
+from dao.errors import BadData
+from dao.notify import COMMAND
+from model.command_moves import CommandType
+from model.commands import CommandRow
+from model.ids import CommandId, Epoch
+from model.nodes import Slot
+from model.states import TaskState
+from tests.simulation.tables import Row, Transaction, Values
+
+RECOVER = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
+_RANKS = {RECOVER: -1, CommandType.PAUSE: -1, CommandType.STOP: -1}
+_PRIORITIES = {"HIGHEST": 0, "HIGH": 1, "LOW": 3, "LOWEST": 4}
+
+
+def ask(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
+    """One row; columns as text. The trigger wakes the masters."""
+    server = tx.server
+    id_ = CommandId(server.commands.next_id())
+    told: dict[str, Any] = dict.fromkeys(("workflow_code", "workflow_version", "workflow_instance_id", "params"))
+    told |= {
+        "priority": None,
+        "failure_strategy": None,
+        "worker_group": None,
+        "dry_run": "false",
+        "created_by": "client",
+    }
+    row = CommandRow(id=id_, type=type_, created_at=str(server.now()), **(told | columns))
+    rank = _RANKS.get(type_, _PRIORITIES.get(row.priority or "", 2))
+    tx.insert(server.commands, id_, Values(row=row, type=type_, rank=rank, created_s=server.now_s))
+    tx.notes.append((COMMAND, ""))
+    return id_
+
+
+def claim(tx: Transaction, slot: Slot, limit: int, id_step: int) -> list[CommandRow]:
+    """WHERE (id / step) % total = current ORDER BY priority_rank, id LIMIT n FOR UPDATE SKIP LOCKED; DELETE."""
+    mine = [(each.rank, row.id, row) for row, each in tx.scan(tx.server.commands.rows) if slot.owns(row.id, id_step)]
+    return _take(tx, [row for _, _, row in sorted(mine, key=lambda one: one[:2])], limit)
+
+
+def steal(tx: Transaction, older_than: timedelta, limit: int) -> list[CommandRow]:
+    """WHERE created_at < now() - age ORDER BY created_at LIMIT n FOR UPDATE SKIP LOCKED; DELETE."""
+    aged = [
+        (each.created_s, row.id, row)
+        for row, each in tx.scan(tx.server.commands.rows)
+        if each.created_s < tx.server.now_s - older_than.total_seconds()
+    ]
+    return _take(tx, [row for _, _, row in sorted(aged, key=lambda one: one[:2])], limit)
+
+
+def take(tx: Transaction, id_: CommandId) -> list[CommandRow]:
+    return _take(tx, [row for row, _ in tx.scan(tx.server.commands.rows) if row.id == id_], 1)
+
+
+def _take(tx: Transaction, rows: Sequence[Row], limit: int) -> list[CommandRow]:
+    taken: list[Values] = []
+    for row in rows:
+        values = tx.see(row)
+        if len(taken) == limit or values is None:
+            continue
+        if not tx.server.protections.claim:
+            tx.writes[row] = None  # read by one statement, deleted by another that nobody asks how many it hit
+        elif tx.try_lock(row):
+            tx.delete(row)
+        else:
+            continue
+        taken.append(values)
+    return [each.row for each in sorted(taken, key=lambda each: (each.rank, each.row.id))]
+
+
+def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch) -> WaitingWork:
+    server = tx.server
+    commands = [(row.id, each.created_s) for row, each in tx.scan(server.commands.rows)]
+    due = [
+        task.due_s - server.now_s
+        for _, task in tx.scan(server.tasks.unfinished)
+        if task.state is TaskState.DELAY_EXECUTION
+    ]
+    return WaitingWork(
+        slot is not None and any(slot.owns(id_, id_step) for id_, _ in commands),
+        server.protections.steal
+        and any(created_s < server.now_s - older_than.total_seconds() for _, created_s in commands),
+        any(
+            (owner := tx.get(server.instances, event.workflow_instance_id)) is not None and owner.master_id == master
+            for _, event in tx.scan(server.events.rows)
+        ),
+        min(due, default=None),
+        False,
+        any(each.state == "ONLINE" and each.problem is None for _, each in tx.scan(server.schedules.rows)),
+    )
+
+
+def id_increment(_: Transaction) -> int:
+    """How far apart the ids are that the sequence gives."""
+    return 1
+
+
+def record(tx: Transaction, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:
+    """INSERT INTO command_history: its primary key is the proof."""
+    for outcome in outcomes:
+        values = Values(
+            type=outcome.row.type, instance=outcome.instance, reason=outcome.reason, master=master, slot=slot
+        )
+        tx.insert(tx.server.history, outcome.row.id, values)
+
+
+def ask_recover(tx: Transaction, instance: int, workflow_code: int) -> None:
+    """ON CONFLICT DO NOTHING at the unique index on the open RECOVER commands of an instance."""
+    if tx.server.protections.recover:
+        for row in list(tx.server.commands.rows.values()):
+            values = tx.writes.get(row) or row.values
+            if values is None and row.owner not in (None, tx):
+                values = row.owner.writes.get(row)
+            if values is not None and values.type is RECOVER and values.row.workflow_instance_id == str(instance):
+                try:
+                    tx.refuse_if_there(row, "command_one_recover")
+                except BadData:
+                    return
+    ask(tx, RECOVER, workflow_instance_id=str(instance), workflow_code=str(workflow_code))

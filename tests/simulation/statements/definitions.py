@@ -1,0 +1,23 @@
+"""The statements of `dao/definitions.py`: what never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from dao.definitions import Definition, Whereabouts
+from model.ids import WorkflowCode
+from model.workflow import WorkflowSpec
+from tests.simulation import definitions
+from tests.simulation.tables import Transaction
+
+
+def heads(_: Transaction, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Definition]:
+    return {code: definitions.definition(code) for code in codes}
+
+
+def specs(_: Transaction, wanted: Collection[tuple[WorkflowCode, int]]) -> dict[tuple[WorkflowCode, int], WorkflowSpec]:
+    return {(code, version): definitions.specs()[code] for code, version in wanted}
+
+
+def whereabouts(_: Transaction, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Whereabouts]:
+    return {code: definitions.whereabouts(code) for code in codes}

@@ -1,0 +1,127 @@
+"""The statements of `dao/nodes.py`."""
+
+from __future__ import annotations
+
+from dao.nodes import Me, NodeRow, application_name
+from model.errors import Fenced
+from model.ids import Epoch
+from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
+from tests.simulation.server import Session
+from tests.simulation.statements.rows import is_gone, open_recovers
+from tests.simulation.tables import Transaction, Values
+
+S = NodeState
+LIVING = (S.ALIVE, S.LEAVING)
+
+
+def enlist(
+    tx: Transaction, incarnation: object, kind: NodeKind, address: str, process: ProcessIdentity, log_url: str
+) -> Me:
+    server = tx.server
+    epoch = Epoch(server.nodes.next_id())
+    values = Values(incarnation=incarnation, kind=kind, address=address, process=process, state=S.ALIVE)
+    tx.insert(server.nodes, epoch, values)
+    tx.insert(server.beats, epoch, Values(beat_no=0, heartbeat=None, beaten_s=server.now_s))
+    return Me(epoch, incarnation, kind, address)  # type: ignore[arg-type]
+
+
+def hold_alive(tx: Transaction, me: Me) -> None:
+    """FOR SHARE, and state IN ('ALIVE', 'LEAVING')."""
+    tx.epoch = me.epoch
+    on = tx.server.protections
+    if not (on.licence and on.fencing if me.kind is NodeKind.MASTER else on.attempt):
+        return
+    if on.share:
+        tx.share(tx.server.nodes.rows[me.epoch])
+    _check(tx, me)
+
+
+def barrier(tx: Transaction, me: Me) -> None:
+    """FOR UPDATE."""
+    if tx.server.protections.barrier:
+        tx.lock(tx.server.nodes.rows[me.epoch])
+    _check(tx, me)
+
+
+def _check(tx: Transaction, me: Me) -> None:
+    node = tx.get(tx.server.nodes, me.epoch)
+    if node is None or node.incarnation != me.incarnation or node.state not in LIVING:
+        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+
+
+def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> tuple[int, list[NodeRow]]:
+    """UPDATE node_beat ... WHERE beat_no BETWEEN known AND known + unanswered, its node ALIVE or LEAVING."""
+    row = tx.server.beats.rows[me.epoch]
+    before = tx.see(row)
+    _check(tx, me)
+    if before is None or not beat_no <= before.beat_no <= beat_no + unanswered:
+        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: its beat is not as it was")
+    after = tx.update(row, beat_no=before.beat_no + 1, heartbeat=heartbeat, beaten_s=tx.server.now_s)
+    return after.beat_no, living(tx)
+
+
+def living(tx: Transaction) -> list[NodeRow]:
+    found = []
+    for row, node in tx.scan(tx.server.nodes.rows):
+        if node.state in LIVING:
+            seen = tx.get(tx.server.beats, row.id)
+            assert seen is not None
+            age_s = tx.server.now_s - seen.beaten_s
+            found.append(
+                NodeRow(
+                    row.id, node.kind, node.address, node.state, node.process, None, seen.beat_no, age_s, seen.heartbeat
+                )
+            )
+    return found
+
+
+def terminate(tx: Transaction, kind: NodeKind, epoch: Epoch) -> None:
+    """pg_terminate_backend of all sessions of that name but one's own."""
+    name = application_name(kind, epoch)
+    if tx.server.protections.terminate:
+        tx.server.end_sessions(
+            lambda session: session.application_name == name and session is not tx and isinstance(tx, Session)
+        )
+
+
+def fence(tx: Transaction, epoch: Epoch, why: str) -> bool:
+    """UPDATE node SET state = 'FENCED' WHERE state IN ('ALIVE', 'LEAVING'): waits for all who hold it FOR SHARE."""
+    return _end(tx, epoch, S.FENCED, LIVING, why)
+
+
+def set_leaving(tx: Transaction, me: Me) -> None:
+    _end(tx, me.epoch, S.LEAVING, (S.ALIVE,), None)
+
+
+def set_left(tx: Transaction, me: Me, *, broke: bool = False) -> None:
+    _end(tx, me.epoch, S.FENCED if broke else S.LEFT, LIVING, None)
+
+
+def _end(tx: Transaction, epoch: Epoch, state: NodeState, befores: tuple[NodeState, ...], why: str | None) -> bool:
+    row = tx.server.nodes.rows[epoch]
+    node = tx.see(row)
+    if node is None or node.state not in befores:
+        return False
+    tx.update(row, state=state, ended_why=why)
+    return True
+
+
+def anything_left(tx: Transaction) -> bool:
+    server = tx.server
+    recovering = open_recovers(tx)
+    return (
+        any(
+            is_gone(tx, instance.master_id, NodeKind.MASTER) and str(row.id) not in recovering
+            for row, instance in tx.scan(server.instances.unfinished)
+        )
+        or any(
+            task.worker_id is not None and is_gone(tx, task.worker_id, NodeKind.WORKER)
+            for _, task in tx.scan(server.tasks.unfinished)
+        )
+        or any(
+            (owner := tx.get(server.instances, event.workflow_instance_id)) is not None
+            and owner.state.is_final
+            and is_gone(tx, owner.master_id, NodeKind.MASTER)
+            for _, event in tx.scan(server.events.rows)
+        )
+    )

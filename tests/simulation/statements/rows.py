@@ -1,0 +1,83 @@
+"""What several statements ask of the tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+
+from dao.notify import EVENT
+from model.command_moves import CommandType
+from model.ids import Epoch, TaskCode
+from model.instances import WorkflowInstance
+from model.nodes import NodeKind, NodeState
+from model.states import TaskState
+from tests.simulation.tables import Row, Transaction, Values
+
+GONE = (NodeState.FENCED, NodeState.LEFT)
+RUNNING = (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)
+
+
+def is_gone(tx: Transaction, epoch: int, kind: NodeKind) -> bool:
+    """Whether `node` has it as FENCED or LEFT."""
+    node = tx.get(tx.server.nodes, epoch)
+    return node is not None and node.kind is kind and node.state in GONE
+
+
+def open_recovers(tx: Transaction) -> set[str]:
+    """The instances, as text, for which a RECOVER command is open."""
+    type_ = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
+    return {each.row.workflow_instance_id for _, each in tx.scan(tx.server.commands.rows) if each.type is type_}
+
+
+def is_owned(tx: Transaction, instance: Values, master: Epoch) -> bool:
+    """`master_id = :master`, as the statements of an owner have it."""
+    return instance.master_id == master or not tx.server.protections.fencing
+
+
+def rows_of(tx: Transaction, ids: Collection[int]) -> list[tuple[Row, Values]]:
+    """Those that exist, in the order of the ids."""
+    rows = [tx.server.instances.rows.get(id_) for id_ in sorted(ids)]
+    return [(row, values) for row in rows if row is not None and (values := tx.see(row)) is not None]
+
+
+def tell_event(
+    tx: Transaction,
+    instance: int,
+    code: int,
+    attempt: int,
+    state: str,
+    child: int | None = None,
+    given: str | None = None,
+) -> None:
+    id_ = tx.server.events.next_id()
+    values = Values(
+        workflow_instance_id=instance, task_code=code, attempt=attempt, state=state, child_index=child, outputs=given
+    )
+    tx.insert(tx.server.events, id_, values)
+
+
+def note_owners(tx: Transaction, instances: Collection[int]) -> None:
+    tx.notes.append((EVENT, ",".join(sorted({str(each.master_id) for _, each in rows_of(tx, instances)}))))
+
+
+def read_instance(each: Values) -> WorkflowInstance:
+    scope = each.executing or each.scope
+    return WorkflowInstance(
+        each.id,
+        each.workflow_code,
+        each.workflow_version,
+        each.failure_strategy,
+        each.priority,
+        each.worker_group,
+        each.params,
+        each.state,
+        each.requested_state,
+        each.startup_names,
+        each.schedule_time,
+        each.time_zone,
+        each.dry_run,
+        each.environment,
+        None if scope is None else frozenset(map(TaskCode, json.loads(scope))),
+        each.depth,
+        each.parent,
+    )

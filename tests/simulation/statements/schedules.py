@@ -1,0 +1,90 @@
+"""The statements of `dao/schedules.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from dao.notify import SCHEDULE
+from dao.schedules import DueSchedules, Fire
+from model.command_moves import CommandType
+from model.ids import ScheduleId
+from model.nodes import Slot
+from model.schedules import ScheduleRow
+from tests.simulation.statements import commands
+from tests.simulation.tables import Transaction, Values
+
+
+def _of_slot(tx: Transaction, slot: Slot) -> list[Values]:
+    mine = [
+        each
+        for row, each in tx.scan(tx.server.schedules.rows)
+        if each.state == "ONLINE" and each.problem is None and row.id % slot.total == slot.current
+    ]
+    return sorted(mine, key=lambda each: (each.next_fire_at or "", each.id))
+
+
+def due(tx: Transaction, slot: Slot | None, limit: int) -> DueSchedules | None:
+    now = tx.server.now()
+    mine = [] if slot is None else [e for e in _of_slot(tx, slot) if (e.next_fire_at or "") <= now.isoformat()]
+    rows = [ScheduleRow(**each.__dict__) for each in mine[:limit]]
+    return DueSchedules(now, rows) if rows else None
+
+
+def next_due_in_s(tx: Transaction, slot: Slot | None) -> float | None:
+    mine = [] if slot is None else _of_slot(tx, slot)
+    if not mine:
+        return None
+    first = mine[0].next_fire_at
+    return 0.0 if first is None else (datetime.fromisoformat(first) - tx.server.now()).total_seconds()
+
+
+def fire(tx: Transaction, fires: Sequence[Fire]) -> dict[ScheduleId, int]:
+    """WHERE next_fire_at IS NOT DISTINCT FROM seen AND updated_at = version FOR UPDATE SKIP LOCKED; UPDATE; INSERT."""
+    fired: dict[ScheduleId, int] = {}
+    for each in fires:
+        row = tx.server.schedules.rows[each.row.id]
+        now = tx.see(row)
+        assert now is not None
+        as_seen = now.next_fire_at == each.row.next_fire_at and now.updated_at == each.row.updated_at
+        if not (as_seen or not tx.server.protections.fire_compare) or now.state != "ONLINE" or now.problem is not None:
+            continue
+        if not tx.try_lock(row):
+            continue
+        last = max(each.times, default=None)
+        tx.update(
+            row,
+            next_fire_at=each.next_fire.isoformat() if each.next_fire else None,
+            last_fire_at=last.isoformat() if last else now.last_fire_at,
+            problem=each.problem,
+        )
+        for time in each.times:
+            commands.ask(
+                tx,
+                CommandType.SCHEDULER,
+                workflow_code=str(now.workflow_code),
+                schedule_time=time.isoformat(),
+                schedule_id=str(row.id),
+                created_by="schedule",
+            )
+        fired[each.row.id] = len(each.times)
+    return fired
+
+
+# ------------------------------------------------------------------------------------------- what people do
+
+
+def insert(tx: Transaction, workflow_code: int, crontab: str, misfire: str) -> ScheduleId:
+    id_ = ScheduleId(tx.server.schedules.next_id())
+    now = str(tx.server.now())
+    row = ScheduleRow(id_, workflow_code, crontab, "UTC", None, None, "ONLINE", misfire, 2.0, None, None, None, now)
+    tx.insert(tx.server.schedules, id_, Values(**{name: getattr(row, name) for name in ScheduleRow.__slots__}))
+    tx.notes.append((SCHEDULE, ""))
+    return id_
+
+
+def change(tx: Transaction, id_: ScheduleId, **columns: str) -> None:
+    """With the trigger that has it reckoned anew."""
+    anew = {"next_fire_at": None, "problem": None, "updated_at": str(tx.server.now())}
+    tx.update(tx.server.schedules.rows[id_], **columns, **anew)
+    tx.notes.append((SCHEDULE, ""))

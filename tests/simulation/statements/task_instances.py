@@ -1,0 +1,153 @@
+"""The statements of `dao/task_instances.py`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+from dao.task_instances import MasterTaskEnd, NewTask
+from dao.workflow_instances import OwnershipLost
+from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
+from model.instances import TaskAttempt, TaskEnd
+from model.nodes import NodeKind
+from model.states import TaskState
+from tests.simulation.statements.rows import RUNNING, is_gone, is_owned, tell_event
+from tests.simulation.tables import Transaction, Values
+
+T = TaskState
+
+
+def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
+    """JOIN workflow_instance ON master_id = :master AND state IN the driven ones; unique (instance, code, attempt)."""
+    server, count = tx.server, 0
+    for task in tasks:
+        instance = tx.get(server.instances, task.workflow_instance_id)
+        if instance is None or not is_owned(tx, instance, master) or not instance.state.is_driven:
+            continue
+        for row in list(server.tasks.by_key.get(task.workflow_instance_id, ())):
+            there = tx.see(row) or (row.owner.writes.get(row) if row.owner else None)
+            if there is not None and (there.task_code, there.attempt) == (task.code, task.attempt):
+                tx.refuse_if_there(row, "task_instance_attempt")
+        id_ = TaskInstanceId(server.tasks.next_id())
+        values = {name: getattr(task, name) for name in NewTask.__slots__}
+        values |= {
+            "id": id_,
+            "task_code": values.pop("code"),
+            "state": task.state if task.wait_reason is None else T.DELAY_EXECUTION,
+            "due_s": server.now_s + 60 * task.wait_minutes,
+            "worker_id": None,
+            "kill_requested": False,
+            "flag": True,
+            "ended_s": server.now_s if task.state.is_final else None,
+        }
+        tx.insert(server.tasks, id_, Values(**values))
+        count += 1
+    if count != len(tasks):
+        raise OwnershipLost(f"{len(tasks) - count} of {len(tasks)} tasks belong to instances of others")
+    return 0
+
+
+def _own(tx: Transaction, instances: Collection[WorkflowInstanceId], master: Epoch) -> list[WorkflowInstanceId]:
+    found = [(id_, tx.get(tx.server.instances, id_)) for id_ in instances]
+    return [id_ for id_, each in found if each is not None and is_owned(tx, each, master)]
+
+
+def halt(
+    tx: Transaction,
+    halts: Mapping[WorkflowInstanceId, tuple[TaskState, str]],
+    given_up: Collection[WorkflowInstanceId],
+    master: Epoch,
+) -> list[TaskEnd]:
+    """What waits or is queued of own instances; of those given up also what lives in the master."""
+    ended = []
+    for id_ in _own(tx, halts, master):
+        state, reason = halts[id_]
+        for row, task in tx.of_key(tx.server.tasks, id_):
+            in_master = task.state is T.RUNNING_EXECUTION and task.worker_id is None
+            if task.state in (T.QUEUED, T.DELAY_EXECUTION) or (in_master and id_ in given_up):
+                tx.update(row, state=state, ended_s=tx.server.now_s, reason=reason)
+                ended.append(TaskEnd(id_, task.task_code, task.attempt, state))
+    return ended
+
+
+def ask_kill(tx: Transaction, instances: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+    for id_ in _own(tx, instances, master):
+        for row, task in tx.of_key(tx.server.tasks, id_):
+            if task.state in RUNNING and not task.kill_requested:
+                tx.update(row, kill_requested=True)
+
+
+def end_in_master(tx: Transaction, ends: Sequence[MasterTaskEnd], master: Epoch) -> None:
+    count = 0
+    for end in ends:
+        for id_ in _own(tx, [end.workflow_instance_id], master):
+            for row, task in tx.of_key(tx.server.tasks, id_):
+                same = (task.task_code, task.attempt) == (end.code, end.attempt)
+                if same and task.state is T.RUNNING_EXECUTION and task.worker_id is None:
+                    given = {"reason": end.reason, "outputs": end.outputs}
+                    tx.update(row, state=end.state, ended_s=tx.server.now_s, **given)
+                    count += 1
+    if count != len(ends):
+        raise OwnershipLost(f"{len(ends) - count} of {len(ends)} tasks are not as their master believes")
+
+
+def invalidate(tx: Transaction, tasks: Sequence[tuple[WorkflowInstanceId, TaskCode]]) -> None:
+    for instance, code in tasks:
+        for row, task in tx.of_key(tx.server.tasks, instance):
+            if task.task_code == code and task.flag:
+                tx.update(row, flag=False)
+
+
+def latest_attempts(
+    tx: Transaction, instances: Sequence[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, list[TaskAttempt]]:
+    found: dict[WorkflowInstanceId, list[TaskAttempt]] = {}
+    for id_ in instances:
+        latest: dict[TaskCode, Values] = {}
+        for _, task in tx.of_key(tx.server.tasks, id_):
+            if task.task_code not in latest or latest[task.task_code].attempt < task.attempt:
+                latest[task.task_code] = task
+        ordered = sorted(latest.values(), key=lambda each: (each.ended_s is None, each.ended_s or 0, each.task_code))
+        found[id_] = [
+            TaskAttempt(
+                task.task_code,
+                task.attempt,
+                task.state,
+                task.retries,
+                task.flag,
+                task.outputs,
+                None if task.branch is None else frozenset(map(TaskCode, json.loads(task.branch))),
+                task.parameter_values if task.state is T.RUNNING_EXECUTION and task.worker_id is None else "{}",
+            )
+            for task in ordered
+        ]
+    return found
+
+
+def queue_due(tx: Transaction, limit: int) -> list[str]:
+    """DELAY_EXECUTION that is due, FOR UPDATE SKIP LOCKED."""
+    groups: list[str] = []
+    for row, task in list(tx.scan(tx.server.tasks.unfinished)):
+        is_due = task.state is T.DELAY_EXECUTION and task.due_s <= tx.server.now_s
+        if is_due and len(groups) < limit and tx.try_lock(row):
+            tx.update(row, state=T.QUEUED)
+            groups.append(task.worker_group)
+    return groups
+
+
+def mark_lost(tx: Transaction, limit: int) -> int:
+    """DISPATCH and RUNNING of a FENCED or LEFT worker, FOR UPDATE SKIP LOCKED; surely unstarted = queued again."""
+    count = 0
+    for row, task in list(tx.scan(tx.server.tasks.unfinished)):
+        if task.state not in RUNNING or task.worker_id is None or count == limit:
+            continue
+        if not is_gone(tx, task.worker_id, NodeKind.WORKER) or not tx.try_lock(row):
+            continue
+        count += 1
+        if task.state is T.DISPATCH and not task.kill_requested:
+            tx.update(row, state=T.QUEUED, worker_id=None)
+        else:
+            reason = "its worker was lost"
+            tx.update(row, state=T.NEED_FAULT_TOLERANCE, ended_s=tx.server.now_s, reason=reason)
+            tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.NEED_FAULT_TOLERANCE)
+    return count

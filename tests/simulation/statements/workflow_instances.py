@@ -1,0 +1,156 @@
+"""The statements of `dao/workflow_instances.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from dao.errors import BadData
+from dao.workflow_instances import InstanceEnd, NewInstance, OwnershipLost
+from model.choices import ExecutionType
+from model.ids import CommandId, Epoch, WorkflowInstanceId
+from model.instances import WorkflowInstance
+from model.nodes import NodeKind, NodeState
+from model.states import WorkflowState
+from tests.simulation.statements import commands
+from tests.simulation.statements.rows import is_gone, is_owned, open_recovers, read_instance, rows_of
+from tests.simulation.tables import Row, Transaction, Values
+
+W = WorkflowState
+
+
+def insert(
+    tx: Transaction, new: Sequence[NewInstance], master: Epoch
+) -> dict[CommandId, tuple[WorkflowInstanceId, datetime]]:
+    """With ON CONFLICT DO NOTHING for whatever may be there already: children, fires."""
+    server, made = tx.server, {}
+    once = any(each.parent is not None or each.schedule_id is not None for each in new)
+    for each in new:
+        try:
+            for row in list(server.instances.rows.values()):
+                if constraint := _same_key(tx, row, each):
+                    tx.refuse_if_there(row, constraint)
+        except BadData:
+            if once:
+                continue
+            raise
+        id_ = WorkflowInstanceId(server.instances.next_id())
+        runs = each.state is W.RUNNING_EXECUTION
+        values = {name: getattr(each, name) for name in NewInstance.__slots__}
+        values |= {
+            "id": id_,
+            "master_id": master if runs else 0,
+            "requested_state": None,
+            "executing": None,
+            "outputs": None,
+            "takeovers": 0,
+            "run_times": 1,
+            "schedule_time": each.schedule_time or server.now(),
+        }
+        tx.insert(server.instances, id_, Values(**values))
+        made[each.command_id] = (id_, values["schedule_time"])
+    return made
+
+
+def _same_key(tx: Transaction, row: Row, new: NewInstance) -> str | None:
+    there = tx.see(row) or (row.owner.writes.get(row) if row.owner else None)
+    if there is None:
+        return None
+    if there.command_id == new.command_id:
+        return "workflow_instance_command"
+    if new.parent is not None and there.parent == new.parent:
+        return "workflow_instance_child"
+    fire = (new.schedule_id, new.schedule_time)
+    if (
+        new.schedule_id is not None
+        and tx.server.protections.fire_once
+        and (there.schedule_id, there.schedule_time) == fire
+    ):
+        return "workflow_instance_fire"
+    return None
+
+
+def enter(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState], master: Epoch) -> None:
+    """WHERE master_id = :master AND state IN ('RUNNING_EXECUTION', 'READY_PAUSE')."""
+    own = [
+        row
+        for row, each in rows_of(tx, states)
+        if is_owned(tx, each, master) and each.state in (W.RUNNING_EXECUTION, W.READY_PAUSE)
+    ]
+    for row in own:
+        tx.update(row, state=states[row.id])
+    if len(own) != len(states):
+        raise OwnershipLost(f"{len(states) - len(own)} of {len(states)} instances to halt are not its own")
+
+
+def finish(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
+    """WHERE master_id = :master AND state IN the driven ones."""
+    awaited, ended = [], 0
+    for end in ends:
+        for row, each in rows_of(tx, [end.id]):
+            if is_owned(tx, each, master) and each.state.is_driven:
+                tx.update(row, state=end.state, reason=end.reason, outputs=end.outputs, requested_state=None)
+                ended += 1
+                if each.parent is not None or each.execution_type is not ExecutionType.PARALLEL or each.backfill:
+                    awaited.append(end.id)
+    if ended != len(ends):
+        raise OwnershipLost(f"{len(ends) - ended} of {len(ends)} instances to finish are not master {master}'s")
+    return awaited
+
+
+def take_over(
+    tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch
+) -> dict[WorkflowInstanceId, tuple[WorkflowInstance, int]]:
+    """FOR UPDATE in the order of the ids; only what belongs to a FENCED or LEFT master and has not ended."""
+    taken = {}
+    for row, _ in rows_of(tx, ids):
+        tx.lock(row)
+    for row, each in rows_of(tx, ids):
+        owner = tx.get(tx.server.nodes, each.master_id)
+        if owner is None or not (is_gone(tx, each.master_id, NodeKind.MASTER) or not tx.server.protections.takeover):
+            continue
+        if each.state.is_driven or each.state is W.FAILOVER:
+            state = each.requested_state or (W.RUNNING_EXECUTION if each.state is W.FAILOVER else each.state)
+            takeovers = each.takeovers + (owner.state is NodeState.FENCED and tx.server.protections.takeovers)
+            after = tx.update(row, master_id=master, state=state, takeovers=takeovers)
+            taken[row.id] = (read_instance(after), takeovers)
+    return taken
+
+
+def settle(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+    for row, each in rows_of(tx, ids):
+        if each.master_id == master and each.takeovers:
+            tx.update(row, takeovers=0)
+
+
+def owned(tx: Transaction, master: Epoch) -> set[WorkflowInstanceId]:
+    return {
+        row.id
+        for row, each in tx.scan(tx.server.instances.unfinished)
+        if each.master_id == master and not each.state.is_final
+    }
+
+
+def read_owned(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> list[WorkflowInstance]:
+    return [
+        read_instance(each) for _, each in rows_of(tx, ids) if is_owned(tx, each, master) and not each.state.is_final
+    ]
+
+
+def hand_on(tx: Transaction, limit: int) -> int:
+    """What a FENCED or LEFT master has unfinished and without an open RECOVER command, FOR UPDATE SKIP LOCKED."""
+    recovering = open_recovers(tx) if tx.server.protections.recover else set()
+    handed = 0
+    for row, each in list(tx.scan(tx.server.instances.unfinished)):
+        if each.state.is_final or not is_gone(tx, each.master_id, NodeKind.MASTER) or str(row.id) in recovering:
+            continue
+        if handed < limit and tx.try_lock(row):
+            tx.update(row, state=W.FAILOVER)
+            commands.ask_recover(tx, row.id, each.workflow_code)
+            handed += 1
+    return handed
+
+
+def why_not_recovered(tx: Transaction, id_: WorkflowInstanceId) -> str:
+    each = tx.get(tx.server.instances, id_)
+    return f"workflow instance {id_} is {each and each.state} and belongs to master {each and each.master_id}"

@@ -1,0 +1,158 @@
+"""What a worker starts: processes of tasks, which live apart from it, and the launcher that ends them.
+
+A launcher is a process of its own: it ends all trees of its worker when that one dies, and when the deadline passes
+that the worker set, though the worker itself sleeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dao.task_claims import ClaimedTask, Report
+from model.states import TaskState
+from tests.simulation.loop import PROCESS, Process
+from worker.executor import report
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+T = TaskState
+TICK_S = 0.5
+"""How late a launcher may be with a deadline."""
+
+
+class TaskRun:
+    """One process tree. `done` tells its worker how it ended: a state, KILL for killed, None for the deadline."""
+
+    def __init__(self, world: World, task: ClaimedTask, process: Process) -> None:
+        self.world = world
+        self.task = task
+        self.process = process
+        self.is_alive = True
+        self.done: asyncio.Future[TaskState | None] = world.loop.create_future()
+        world.invariants.task_starts(self)
+        random = world.random
+        state = T.FAILURE if random.random() < world.failing else T.SUCCESS
+        world.loop.in_world(random.choice(world.lasts_s) * random.random(), self.end, state)
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return (self.task.workflow_instance_id, self.task.code)
+
+    def end(self, state: TaskState | None) -> None:
+        if self.is_alive:
+            self.is_alive = False
+            self.world.invariants.task_stops(self)
+            if not self.done.done():
+                self.done.set_result(state)
+
+
+class SimulatedLauncher:
+    """`worker/launcher/client.py` as `Pulse` and the executor see it."""
+
+    def __init__(self, world: World) -> None:
+        process = PROCESS.get()
+        assert process is not None
+        self._world = world
+        self._process = process
+        self._deadline_s = 0.0
+        self._is_looking = False
+        self.runs: list[TaskRun] = []
+        world.launchers.setdefault(process.pid, []).append(self)
+
+    def open(self) -> None:
+        """Nothing to start."""
+
+    async def close(self) -> None:
+        self.close_at_once()
+
+    def close_at_once(self) -> None:
+        """All trees end without grace; also what follows the death of the worker."""
+        self.kill_all(T.KILL)
+
+    def set_deadline(self, boottime_s: float) -> None:
+        on = self._world.protections
+        if on.horizon and on.deadline:
+            self._deadline_s = boottime_s
+            if not self._is_looking:
+                self._is_looking = True
+                self._look_later()
+
+    def kill_all(self, state: TaskState | None) -> None:
+        for run in self.runs:
+            run.end(state)
+        self.runs.clear()
+
+    def start(self, task: ClaimedTask) -> TaskRun:
+        self.runs = [run for run in self.runs if run.is_alive]
+        self.runs.append(TaskRun(self._world, task, self._process))
+        return self.runs[-1]
+
+    def _look_later(self) -> None:
+        loop = self._world.loop
+        when_s = self._process.moment_of(self._deadline_s) + TICK_S * self._world.random.random()
+
+        def look() -> None:
+            if self._process.is_dead:
+                return
+            if self._process.clock_s(loop.now) >= self._deadline_s:
+                self.kill_all(None)
+                loop.in_world(TICK_S, look)
+            else:
+                self._look_later()
+
+        loop.in_world(max(0.0, when_s - loop.now), look)
+
+
+class SimulatedExecutor:
+    """`worker/executor.py`: one attempt from its claim to its report."""
+
+    def __init__(self, world: World, launcher: SimulatedLauncher, grace_s: float) -> None:
+        self._world = world
+        self._launcher = launcher
+        self._grace_s = grace_s
+
+    async def run(self, task: ClaimedTask) -> Report:
+        await asyncio.sleep(self._world.random.random() * 0.01)
+        run = self._launcher.start(task)
+        try:
+            state = await asyncio.shield(run.done)
+        except asyncio.CancelledError:
+            self._world.loop.in_world(self._grace_s * self._world.random.random(), run.end, T.KILL)
+            await asyncio.wait([run.done])
+            raise
+        if state is None:
+            return report(task, T.NEED_FAULT_TOLERANCE, "its worker was cut off for too long")
+        return report(task, state, "" if state is T.SUCCESS else "it failed")
+
+
+class SimulatedListener:
+    """`dao/listen.py`: LISTEN, and everything looked at after a reconnect."""
+
+    def __init__(self, world: World, channels: dict[str, Callable[[str], Any]]) -> None:
+        process = PROCESS.get()
+        assert process is not None
+        self._world = world
+        self._process = process
+        self._channels = channels
+
+    async def run(self) -> None:
+        server = self._world.server
+        while True:
+            if server.reaches(self._process):
+                server.listeners.append(self)
+                for wake in self._channels.values():
+                    wake("")
+                try:
+                    while server.reaches(self._process):
+                        await asyncio.sleep(5.0)
+                finally:
+                    server.listeners.remove(self)
+            await asyncio.sleep(0.5)
+
+    def hear(self, channel: str, payload: str) -> None:
+        """Called by the world; what follows belongs to the process."""
+        if channel in self._channels and not self._process.is_dead and self._world.server.reaches(self._process):
+            self._channels[channel](payload)

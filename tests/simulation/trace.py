@@ -1,0 +1,65 @@
+"""What happened in a run, a line each; put into words only when somebody wants to read it."""
+
+from __future__ import annotations
+
+import traceback
+from hashlib import blake2b
+from typing import Any
+
+from tests.simulation.loop import PROCESS, VirtualLoop
+
+_NOT_FORESEEN = {"broke", "workflow_given_up", "report_dropped", "schedule_rests"}
+"""Log events that only a bug brings about, since nothing in a simulated table is damaged."""
+
+
+class Trace:
+    """Of one seed."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.lines: list[tuple[float, str, str]] = []
+        self.violations: list[str] = []
+        self.is_closed = False
+        """Set when the run is over: ending what is left is no part of it."""
+        self._loop = loop
+
+    def violation(self, what: str) -> None:
+        """Something that must never be; the run ends at the next step."""
+        if not self.is_closed:
+            self.violations.append(what)
+            self.add("VIOLATION", what)
+
+    def add(self, who: str, what: str) -> None:
+        if not self.is_closed:
+            self.lines.append((self._loop.now, who, what))
+
+    def text(self) -> str:
+        return "\n".join(f"{when:9.4f}  {who:<9} {what}" for when, who, what in self.lines)
+
+    def digest(self) -> str:
+        """Equal for equal runs."""
+        return blake2b(self.text().encode(), digest_size=8).hexdigest()
+
+
+class TracedLog:
+    """Stands for the structlog logger of a module."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def info(self, event: str, **values: Any) -> None:
+        process = PROCESS.get()
+        told = "".join(f" {name}={value}" for name, value in values.items() if name not in ("so", "took_ms"))
+        self._trace.add(process.name if process else "world", event + told)
+
+    warning = info
+
+    def error(self, event: str, **values: Any) -> None:
+        self.info(event, **values)
+        if event in _NOT_FORESEEN:
+            error = values.get("exc_info")
+            told = "".join(traceback.format_exception(error)) if isinstance(error, BaseException) else str(values)
+            self._trace.violation(f"logged as an error: {event} {told}")
+
+    def exception(self, event: str, **values: Any) -> None:
+        self.info(event, **values)
+        self._trace.violation(f"an exception that nobody foresaw: {event} {values}: {traceback.format_exc()}")

@@ -1,0 +1,322 @@
+"""Puts the model in the place of PostgreSQL, the registry, the clock and the launcher; all else of Shoal is real.
+
+What stands for a function of `dao/` is the one of the same name in `statements/`, in the file of the same name. A
+function of `dao/` that a master or worker calls and that has none there is a violation, with its name. Only while a
+seed runs: every attribute is given back afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID, uuid4
+
+import master.schedules
+import master.server
+import registry.contact
+import registry.process
+import worker.server  # noqa: F401 - so that its modules are loaded
+from dao.database import Database
+from dao.listen import Listener
+from dao.nodes import NodeRow
+from master.membership import Membership
+from model.nodes import ProcessIdentity
+from registry.connect import make_registry
+from tests.simulation import statements
+from tests.simulation.loop import PROCESS
+from tests.simulation.protections import Protections
+from tests.simulation.registry import SimulatedRegistry
+from tests.simulation.server import Server, Session
+from tests.simulation.statements import nodes
+from tests.simulation.task_runs import SimulatedExecutor, SimulatedLauncher, SimulatedListener
+from tests.simulation.trace import TracedLog
+from tests.simulation.world import World
+from worker.executor import Executor
+from worker.launcher.client import Launcher
+from worker.pulse import Pulse
+
+_SHELL = ("master.", "worker.", "registry.")
+_WITHOUT_LOG = ("worker.launcher", "worker.tasks", "worker.statements")
+_NO_LOAD = SimpleNamespace(getloadavg=lambda: (0.0, 0.0, 0.0), cpu_count=lambda: 1)
+_NOT_STATEMENTS = ("dao.database.connect",)
+"""Async functions of `dao/` that are no statements, and that nothing here calls."""
+
+
+class NotModelled(Exception):
+    """A statement of `dao/` that the simulation does not know."""
+
+    def __init__(self, function: str) -> None:
+        module, _, name = function.rpartition(".")
+        super().__init__(
+            f"{function} has no model: write one, {name}(tx, ...), into "
+            f"tests/simulation/statements/{module.removeprefix('dao.')}.py (see docs/simulation.md)"
+        )
+
+
+class SimulatedDatabase:
+    """`dao/database.py`'s pool as one process sees it."""
+
+    def __init__(self, server: Server, url: str, application_name: str) -> None:
+        self.url = self.shown = url
+        self.application_name = application_name
+        self._server = server
+
+    async def close(self) -> None:
+        """Nothing is kept open."""
+
+    def reading(self) -> _Reading:
+        return _Reading(self._session(autocommit=True))
+
+    def writing(self) -> _Writing:
+        return _Writing(self._session(autocommit=False))
+
+    def _session(self, *, autocommit: bool) -> Session:
+        process = PROCESS.get()
+        assert process is not None
+        return Session(self._server, process, self.application_name, autocommit=autocommit)
+
+
+class _Reading:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    async def __aenter__(self) -> Session:
+        return self.session
+
+    async def __aexit__(self, *_: object) -> None:
+        self.session.roll_back_by_client()
+
+
+class _Writing(_Reading):
+    async def __aexit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            await self.session.commit()
+        else:
+            self.session.roll_back_by_client()
+
+
+# ---------------------------------------------------------------------------------------------------- dao
+
+
+@cache
+def models() -> dict[str, Callable[..., Any]]:
+    """What stands for each function of `dao/`, by its whole name."""
+    found: dict[str, Callable[..., Any]] = {}
+    for module in pkgutil.iter_modules(statements.__path__):
+        model = importlib.import_module(f"{statements.__name__}.{module.name}")
+        if importlib.util.find_spec(f"dao.{module.name}") is not None:
+            real = vars(importlib.import_module(f"dao.{module.name}"))
+            found |= {
+                f"dao.{module.name}.{name}": function
+                for name, function in vars(model).items()
+                if inspect.isfunction(function) and inspect.iscoroutinefunction(real.get(name))
+            }
+    return found
+
+
+def _as_dao(statement: Callable[..., Any]) -> Callable[..., Any]:
+    async def run(connection: Session, *args: Any, **kwargs: Any) -> Any:
+        return await connection.run(statement, *args, **kwargs)
+
+    return run
+
+
+def _not_modelled(world: World, function: str) -> Callable[..., Any]:
+    async def fail(*_: Any, **__: Any) -> Any:
+        error = NotModelled(function)
+        world.trace.violation(str(error))
+        raise error
+
+    return fail
+
+
+async def _notify(connection: Session, channel: str, hints: Any = ()) -> None:
+    connection.notes.append((channel, ",".join(sorted({str(hint) for hint in hints}))))
+
+
+async def _fence(database: Database, dead: NodeRow, why: str) -> bool:
+    """The real one has its own statements; the order is the same: end the sessions, then take the licence."""
+    async with database.reading() as connection:
+        await connection.run(nodes.terminate, dead.kind, dead.epoch)  # type: ignore[attr-defined]
+    async with database.writing() as connection:
+        fenced: bool = await connection.run(nodes.fence, dead.epoch, why)  # type: ignore[attr-defined]
+        return fenced
+
+
+async def _ready(*_: Any) -> None:
+    """It is there, with the right schema."""
+
+
+_OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
+    "dao.notify.notify": _notify,
+    "dao.nodes.fence": _fence,
+    "dao.readiness.wait_until_ready": _ready,
+}
+
+
+# ------------------------------------------------------------------------------------------------- the rest
+
+
+class _Timer:
+    """APScheduler's part in `master/schedules.py`: call once, later."""
+
+    def add_job(self, ring: Callable[[], Any], after: Any, **_: Any) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(after._span.total_seconds(), lambda: loop.create_task(ring()))
+
+
+@contextmanager
+def _timer() -> Iterator[_Timer]:
+    yield _Timer()
+
+
+async def _no_guard(_: Any) -> None:
+    await asyncio.Event().wait()
+
+
+async def _judge_by_timestamps(membership: Any, now_s: float) -> None:
+    """By how long ago the database's clock says that each has beaten."""
+    ages_s = {node.epoch: node.beat_age_s for node in membership._life.living}
+    membership._judge._still_s = lambda sight, _: ages_s[sight.epoch]
+    await _JUDGE_OTHERS(membership, now_s)
+
+
+_JUDGE_OTHERS = Membership._judge_others
+
+
+def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
+    """Protections that are no statements of `dao/`, switched off."""
+    made: list[tuple[Any, str, Any]] = []
+    if not protections.horizon:
+        made.append((Pulse, "guard", _no_guard))
+    if not protections.observed:
+        made.append((Membership, "_judge_others", _judge_by_timestamps))
+    if not protections.periodic:
+        made.append((sys.modules["master.membership"], "READ_MEMBERS_EVERY_S", 1e9))
+    return made
+
+
+@cache
+def _bound() -> dict[int, list[tuple[Any, str]]]:
+    """Where in the modules of masters and workers something is known under a name, by its identity."""
+    places: dict[int, list[tuple[Any, str]]] = {}
+    for name, module in sorted(sys.modules.items()):
+        if f"{name}.".startswith((*_SHELL, "dao.")) or name == "tests.simulation.registry":
+            for key, value in vars(module).items():
+                places.setdefault(id(value), []).append((module, key))
+    return places
+
+
+@cache
+def _statements() -> tuple[tuple[str, Callable[..., Any]], ...]:
+    """Every async function of the modules of `dao/` that are loaded."""
+    return tuple(
+        (f"{name}.{key}", value)
+        for name, module in sorted(sys.modules.items())
+        if name.startswith("dao.")
+        for key, value in vars(module).items()
+        if inspect.iscoroutinefunction(value) and value.__module__ == name
+    )
+
+
+@cache
+def _logs() -> tuple[Any, ...]:
+    return tuple(
+        module
+        for name, module in sorted(sys.modules.items())
+        if name.startswith(_SHELL) and not name.startswith(_WITHOUT_LOG) and "log" in vars(module)
+    )
+
+
+def _instead(world: World) -> list[tuple[object, Any]]:
+    """What is replaced wherever it is known, and by what."""
+
+    def clock_s() -> float:
+        process = PROCESS.get()
+        return world.loop.now if process is None else process.clock_s(world.loop.now)
+
+    def database(url: str, *, application_name: str, connections_max: int = 8) -> SimulatedDatabase:
+        return SimulatedDatabase(world.server, url, application_name)
+
+    def this_process() -> ProcessIdentity:
+        process = PROCESS.get()
+        assert process is not None
+        return ProcessIdentity(process.host, process.pid, 0)
+
+    def is_gone(identity: ProcessIdentity) -> bool:
+        process = PROCESS.get()
+        assert process is not None
+        return identity.boot == process.host and world.processes[identity.pid].is_dead
+
+    def listener(_url: str, _name: str, channels: dict[str, Any]) -> SimulatedListener:
+        return SimulatedListener(world, channels)
+
+    def of_url(_url: str, *, session_timeout: timedelta, application_name: str) -> SimulatedRegistry:
+        return SimulatedRegistry(world.ensemble, session_timeout)
+
+    def launcher(grace_s: float) -> SimulatedLauncher:
+        return SimulatedLauncher(world)
+
+    def executor(_settings: Any, processes: SimulatedLauncher, *_: Any) -> SimulatedExecutor:
+        return SimulatedExecutor(world, processes, world.timing.kill_grace.total_seconds())
+
+    replaced: list[tuple[object, Any]] = [
+        (registry.contact.boottime_s, clock_s),
+        (Database, database),
+        (registry.process.this_process, this_process),
+        (registry.process.is_gone, is_gone),
+        (Listener, listener),
+        (make_registry, of_url),
+        (Launcher, launcher),
+        (Executor, executor),
+        (random, world.random),
+        (uuid4, lambda: UUID(int=world.random.getrandbits(128))),
+        (master.schedules._timer, _timer),
+    ]
+    known = models()
+    for name, function in _statements():
+        if name in _OF_THEIR_OWN:
+            replaced.append((function, _OF_THEIR_OWN[name]))
+        elif name in known:
+            replaced.append((function, _as_dao(known[name])))
+        elif name not in _NOT_STATEMENTS:
+            replaced.append((function, _not_modelled(world, name)))
+    return replaced
+
+
+def _replacements(world: World) -> list[tuple[Any, str, Any]]:
+    bound = _bound()
+    made = [(*place, new) for old, new in _instead(world) for place in bound.get(id(old), ())]
+    log = TracedLog(world.trace)
+    made += [(module, "log", log) for module in _logs()]
+    made += [
+        (sys.modules["master.membership"], "os", _NO_LOAD),
+        (sys.modules["worker.pulse"], "os", _NO_LOAD),
+        (sys.modules["worker.pulse"], "GUARD_EVERY_S", 0.5),
+    ]
+    return made + _without(world.protections)
+
+
+@contextmanager
+def wired(world: World) -> Iterator[None]:
+    """Shoal runs in this world."""
+    before: list[tuple[Any, str, Any]] = []
+    try:
+        for owner, name, replacement in _replacements(world):
+            before.append((owner, name, getattr(owner, name)))
+            setattr(owner, name, replacement)
+        yield
+    finally:
+        for owner, name, value in reversed(before):
+            setattr(owner, name, value)
