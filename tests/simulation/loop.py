@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
@@ -84,6 +85,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def __init__(self) -> None:
         self.now = 0.0
         self.steps = 0
+        self._soon: deque[Handle] = deque()
         self._queue: list[tuple[float, int, Handle]] = []
         self._numbers = count()
         self._tasks: list[OrderedTask] = []
@@ -116,7 +118,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return task
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
-        return self.call_at(self.now, callback, *args, context=context)
+        handle = Handle(self.now, callback, args, copy_context() if context is None else context)
+        self._soon.append(handle)
+        return handle
 
     def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
         return self.call_at(self.now + delay, callback, *args, context=context)
@@ -136,7 +140,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def in_world(self, delay_s: float, callback: Callable[..., Any], *args: Any) -> Handle:
         """Call it as the world, whoever runs now: it happens even if that one dies."""
-        handle: Handle = self.call_at(self.now + delay_s, callback, *args, context=self._world)
+        if delay_s <= 0:
+            handle: Handle = self.call_soon(callback, *args, context=self._world)
+        else:
+            handle = self.call_at(self.now + delay_s, callback, *args, context=self._world)
         return handle
 
     def begin(self, process: Process, coroutine: Any) -> asyncio.Task[Any]:
@@ -149,8 +156,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """A paused process goes on: its timers fire now, in their order."""
         process.is_paused = False
         deferred, process.deferred = process.deferred, []
-        for handle in deferred:
-            heappush(self._queue, (self.now, next(self._numbers), handle))
+        self._soon.extend(deferred)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -167,32 +173,36 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def run(self, is_over: Callable[[], bool], until_s: float) -> bool:
         """Let things happen until it is over, or that moment has come. Whether it is over."""
-        queue = self._queue
-        while queue:
-            if queue[0][0] > until_s:
-                self.now = until_s
+        queue, soon = self._queue, self._soon
+        while True:
+            if soon:
+                handle = soon.popleft()
+            elif queue:
+                when = queue[0][0]
+                if when > until_s:
+                    self.now = until_s
+                    return is_over()
+                handle = heappop(queue)[2]
+                if handle.is_cancelled:
+                    continue
+                if when > self.now:
+                    self.now = when
+                    if is_over():
+                        return True
+            else:
                 return is_over()
-            when, _, handle = heappop(queue)
-            if handle.is_cancelled:
-                continue
             process = handle.process
-            if process is not None:
-                if process.is_dead:
-                    continue
-                if process.is_paused:
-                    process.deferred.append(handle)
-                    continue
-            if when > self.now:
-                self.now = when
-                if is_over():
-                    return True
+            if handle.is_cancelled or (process is not None and process.is_dead):
+                continue
+            if process is not None and process.is_paused:
+                process.deferred.append(handle)
+                continue
             self.steps += 1
             handle.context.run(handle.callback, *handle.args)
-        return is_over()
 
     def _bury(self) -> None:
         """End what never will: closing a coroutine runs its `finally`, so it is done while nothing can come of it."""
-        self._queue.clear()
+        self._forget_all()
         for task in self._tasks:
             if not task.done():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
@@ -200,4 +210,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                     task.get_coro().close()  # type: ignore[union-attr]
                 except BaseException:  # noqa: BLE001 - it would rather await something
                     continue
+        self._forget_all()
+
+    def _forget_all(self) -> None:
         self._queue.clear()
+        self._soon.clear()

@@ -172,7 +172,7 @@ class SimulatedRegistry:
 
     async def _keep_alive(self) -> None:
         while True:
-            await asyncio.sleep(self._timeout_s / 4)
+            await asyncio.sleep(self._timeout_s / 3)
             await self._ping()
 
     async def _ping(self) -> bool:
@@ -186,7 +186,8 @@ class SimulatedRegistry:
             self._session = self._ensemble.open_session(self._timeout_s)
             if self._mine is not None:
                 self._write()
-        await asyncio.sleep(self._ensemble.random.random() * 0.01)
+        if self._ensemble.random.random() < 0.2:
+            await asyncio.sleep(self._ensemble.random.random() * 0.05)
         self._contact.proved(sent_s)
         if not was_up:
             self.changed.set()

@@ -31,7 +31,10 @@ class Values:
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
 
-    __getattr__: Callable[[str], Any]  # what the columns are is said where a row is made
+    if TYPE_CHECKING:
+
+        def __getattr__(self, column: str) -> Any:
+            """What the columns are is said where a row is made."""
 
     def but(self, changes: dict[str, Any]) -> Values:
         new = Values.__new__(Values)

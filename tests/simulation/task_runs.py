@@ -136,14 +136,14 @@ class SimulatedListener:
         assert process is not None
         self._world = world
         self._process = process
-        self._channels = channels
+        self.channels = channels
 
     async def run(self) -> None:
         server = self._world.server
         while True:
             if server.reaches(self._process):
                 server.listeners.append(self)
-                for wake in self._channels.values():
+                for wake in self.channels.values():
                     wake("")
                 try:
                     while server.reaches(self._process):
@@ -154,5 +154,5 @@ class SimulatedListener:
 
     def hear(self, channel: str, payload: str) -> None:
         """Called by the world; what follows belongs to the process."""
-        if channel in self._channels and not self._process.is_dead and self._world.server.reaches(self._process):
-            self._channels[channel](payload)
+        if channel in self.channels and not self._process.is_dead and self._world.server.reaches(self._process):
+            self.channels[channel](payload)

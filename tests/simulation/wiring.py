@@ -94,7 +94,7 @@ class _Reading:
     async def __aenter__(self) -> Session:
         return self.session
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: object, *_: object) -> None:
         self.session.roll_back_by_client()
 
 
@@ -126,8 +126,8 @@ def models() -> dict[str, Callable[..., Any]]:
 
 
 def _as_dao(statement: Callable[..., Any]) -> Callable[..., Any]:
-    async def run(connection: Session, *args: Any, **kwargs: Any) -> Any:
-        return await connection.run(statement, *args, **kwargs)
+    def run(connection: Session, *args: Any, **kwargs: Any) -> Any:
+        return connection.run(statement, *args, **kwargs)
 
     return run
 
