@@ -88,9 +88,14 @@ _TERMINATE = text("""
     SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = :application_name AND pid <> pg_backend_pid()
 """)
+# Its beat must be the one that was judged, and is held: one that beat again meanwhile may have begun tasks since.
 _FENCE = text("""
+    WITH judged AS MATERIALIZED (
+        SELECT node_id FROM node_beat WHERE node_id = :epoch AND beat_no = :beat_no FOR UPDATE
+    )
     UPDATE node SET state = 'FENCED', ended_at = clock_timestamp(), ended_why = :why
-    WHERE id = :epoch AND state IN ('ALIVE', 'LEAVING')
+    FROM judged
+    WHERE id = judged.node_id AND state IN ('ALIVE', 'LEAVING')
     RETURNING id
 """)
 # What `hand_on`, `mark_lost` and `drop_stale` would find, in one statement that locks nothing and wakes nobody. A node
@@ -194,7 +199,7 @@ async def living(connection: AsyncConnection) -> list[NodeRow]:
 
 
 async def fence(database: Database, dead: NodeRow, why: str) -> bool:
-    """Take a node's licence to write; whether it was us who did.
+    """Take a node's licence to write; whether it was us who did. Not if it has beaten since `dead` was read.
 
     Its sessions are ended first: one that was stopped inside a transaction would hold its share lock for as long as it
     sleeps. Raises `Unavailable` when the row stays locked; call again.

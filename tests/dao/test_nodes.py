@@ -96,6 +96,18 @@ async def test_a_fenced_node_can_neither_write_nor_beat_and_is_fenced_once(scene
                 await ask(connection, me)
 
 
+async def test_a_node_that_beat_again_after_it_was_judged_is_not_fenced(scene: Scene) -> None:
+    """A worker whose horizon lies ahead again has begun tasks: fenced for its former silence, they would run twice."""
+    me = await scene.worker()
+    judged = await scene.row_of(me)
+    beat_no = await beat(scene, me, judged.beat_no)
+    assert await nodes.fence(scene.database, judged, "its beat stood still") is False
+    async with scene.writing() as connection:
+        await nodes.hold_alive(connection, me)
+    assert await beat(scene, me, beat_no) == beat_no + 1
+    assert await nodes.fence(scene.database, await scene.row_of(me), "its beat stood still") is True
+
+
 async def test_a_leaving_node_still_writes_and_one_that_left_does_not(scene: Scene) -> None:
     me = await scene.master()
     async with scene.writing() as connection:
