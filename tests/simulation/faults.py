@@ -1,179 +1,198 @@
-"""What goes wrong: each kind a function that arranges some of it, at moments or at statements that the seed draws."""
+"""What goes wrong: each kind a function that arranges some of it, at moments or at statements that the seed draws.
+
+Half of the kinds are off in a seed (one kind must not hide the others), and each has its own random stream.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from random import Random
 from typing import Any
 
-import registry.life
 from dao import nodes
 from model.errors import ShoalError
+from model.nodes import NodeKind, NodeState
+from registry import life
+from tests.simulation.definitions import PLAIN
 from tests.simulation.loop import Process
 from tests.simulation.world import FAULTS_S, URL, World
 
+_RARE = 0.1
+"""How often a kind is drawn that takes a run of its own to be seen."""
+
 
 def arrange(world: World) -> None:
-    """Half of the kinds, and of each a few."""
+    """Some of the kinds, and of each a few."""
     for kind in KINDS:
-        if world.random.random() < 0.5:
+        random = world.draw("faults", kind.__name__)
+        if random.random() < (_RARE if kind in _OWN_RUNS else 0.5) and world.has(kind.__name__):
             world.trace.add("world", f"faults: {kind.__name__}")
-            kind(world)
+            kind(world, random)
 
 
-def kills(world: World) -> None:
+def kills(world: World, random: Random) -> None:
     """kill -9, at any moment or in the middle of whatever it does."""
-    _each(world, 3, lambda: _strike(world, world.kill))
+    _each(world, random, 3, "kill", lambda own: _strike(world, own, world.kill))
 
 
-def pauses(world: World) -> None:
+def pauses(world: World, random: Random) -> None:
     """SIGSTOP for less or more than a session."""
-    _each(world, 3, lambda: _strike(world, lambda process: world.pause(process, world.random.choice((1, 4, 9)))))
+
+    def pause(own: Random) -> None:
+        seconds = own.choice((1, 4, 9))
+        _strike(world, own, lambda process: world.pause(process, seconds))
+
+    _each(world, random, 3, "pause", pause)
 
 
-def lost_statements(world: World) -> None:
+def lost_statements(world: World, random: Random) -> None:
     """Connections that break at a statement."""
-    world.server.faults.statement_lost = world.random.choice((0.003, 0.02))
+    world.server.faults.statement_lost = random.choice((0.003, 0.02))
 
 
-def odd_commits(world: World) -> None:
+def odd_commits(world: World, random: Random) -> None:
     """Commits whose answer is lost, that never arrive, or that happen seconds after the client was told otherwise."""
-    world.server.faults.commit_odd = world.random.choice((0.02, 0.1, 0.25))
+    world.server.faults.commit_odd = random.choice((0.02, 0.1, 0.25))
 
 
-def slowness(world: World) -> None:
+def slowness(world: World, random: Random) -> None:
     """Statements that take up to a second and a half."""
-    world.server.faults.slow = world.random.choice((0.02, 0.1))
+    world.server.faults.slow = random.choice((0.02, 0.1))
 
 
-def lost_notes(world: World) -> None:
+def lost_notes(world: World, random: Random) -> None:
     """Notifications that nobody hears."""
-    world.server.faults.note_lost = world.random.choice((0.1, 0.5, 1.0))
+    world.server.faults.note_lost = random.choice((0.1, 0.5, 1.0))
 
 
-def deaf_watches(world: World) -> None:
-    """Watches of the registry that stay silent."""
-    world.ensemble.deaf = world.random.choice((0.3, 1.0))
+def deaf_watches(world: World, random: Random) -> None:
+    """Watches of the registry that go silent for ever; in some runs the slots are looked at long after."""
+    world.ensemble.deaf = random.choice((0.3, 1.0))
+    world.minds_slots = random.random() < 0.2
 
 
-def stops(world: World) -> None:
+def stops(world: World, random: Random) -> None:
     """SIGTERM: it hands on and leaves."""
 
     def stop(process: Process) -> None:
         world.trace.add(process.name, "is asked to stop")
+        world.disturb(process, 60.0)
         if process.name in world.stops:
             world.stops[process.name].set()
 
-    _each(world, 2, lambda: _strike(world, stop))
+    _each(world, random, 2, "stop", lambda own: _strike(world, own, stop))
 
 
-def database_restarts(world: World) -> None:
+def database_restarts(world: World, random: Random) -> None:
     """All connections are gone, and the server for a while."""
 
-    def restart() -> None:
-        down_s = world.random.choice((0.1, 2, 6)) * world.random.random()
+    def restart(own: Random) -> None:
+        down_s = own.choice((0.1, 2, 6)) * own.random()
         world.trace.add("server", f"restarts, away for {down_s:.1f} s")
         world.server.is_down = True
         world.server.end_sessions(lambda _: True)
         world.loop.in_world(down_s, setattr, world.server, "is_down", False)
 
-    _each(world, 2, restart)
+    _each(world, random, 2, "restart", restart)
 
 
-def database_freezes(world: World) -> None:
+def database_freezes(world: World, random: Random) -> None:
     """It accepts, and does not answer for a while."""
 
-    def freeze() -> None:
-        for_s = world.random.choice((1, 5)) * world.random.random()
+    def freeze(own: Random) -> None:
+        for_s = own.choice((1, 5)) * own.random()
         world.trace.add("server", f"freezes for {for_s:.1f} s")
         world.server.freeze(True)
         world.loop.in_world(for_s, world.server.freeze, False)
 
-    _each(world, 2, freeze)
+    _each(world, random, 2, "freeze", freeze)
 
 
-def terminations(world: World) -> None:
+def terminations(world: World, random: Random) -> None:
     """pg_terminate_backend of everybody."""
 
-    def terminate() -> None:
+    def terminate(_: Random) -> None:
         world.trace.add("server", "ends all sessions")
         world.server.end_sessions(lambda _: True)
 
-    _each(world, 4, terminate)
+    _each(world, random, 4, "termination", terminate)
 
 
-def partitions(world: World) -> None:
+def partitions(world: World, random: Random) -> None:
     """A process is cut from the database, the registry or both."""
 
-    def cut() -> None:
-        name = world.random.choice(world.names)
-        both = [world.server.cut_off, world.ensemble.cut_off]
-        from_whom = world.random.choice((both[:1], both[1:], both))
-        for_s = world.random.choice((2, 5, 12)) * world.random.random()
-        what = " and ".join("database" if each is both[0] else "registry" for each in from_whom)
-        world.trace.add(name, f"is cut from the {what} for {for_s:.1f} s")
-        for each in from_whom:
-            each.add(name)
-            world.loop.in_world(for_s, each.discard, name)
+    def cut(own: Random) -> None:
+        both = (world.server, world.ensemble)
+        from_whom = own.choice((both[:1], both[1:], both))
+        world.cut(own.choice(world.names), *from_whom, seconds=own.choice((2, 5, 12)) * own.random())
 
-    _each(world, 3, cut)
+    _each(world, random, 3, "partition", cut)
 
 
-def isolations(world: World) -> None:
-    """A worker sleeps, or reaches nobody, for longer than the others wait for it."""
+def isolations(world: World, random: Random) -> None:
+    """A worker that runs something sleeps, or reaches nobody, for longer than the others wait for it."""
+    moment_s, sleeps = random.uniform(2.0, 5.0), random.random() < 0.5
 
     def isolate() -> None:
         busy = [run.process for each in world.launchers.values() for one in each for run in one.runs if run.is_alive]
         if not busy:
             return
-        process = world.random.choice(busy)
-        if world.random.random() < 0.5:
+        process = random.choice(busy)
+        if sleeps:
             world.pause(process, 9.0)
-            return
-        world.trace.add(process.name, "is cut from everybody for 9 s")
-        for each in (world.server.cut_off, world.ensemble.cut_off):
-            each.add(process.name)
-            world.loop.in_world(9.0, each.discard, process.name)
+        else:
+            world.cut(process.name, world.server, world.ensemble, seconds=9.0)
 
-    world.loop.in_world(world.random.uniform(2.0, 5.0), isolate)
+    world.loop.in_world(moment_s, isolate)
 
 
-def registry_outages(world: World) -> None:
-    """The whole ensemble is away."""
+def registry_outages(world: World, random: Random) -> None:
+    """The whole ensemble is away; sometimes it comes back with empty folders."""
 
-    def fall() -> None:
-        down_s = world.random.choice((1, 4, 9)) * world.random.random()
+    def fall(own: Random) -> None:
+        down_s, is_wiped = own.choice((1, 4, 9)) * own.random(), own.random() < 0.3
         world.trace.add("registry", f"is away for {down_s:.1f} s")
         world.ensemble.is_down = True
+        if is_wiped:
+            world.loop.in_world(down_s, world.ensemble.wipe)
         world.loop.in_world(down_s, world.ensemble.come_back)
 
-    _each(world, 2, fall)
+    _each(world, random, 2, "outage", fall)
 
 
-def clock_steps(world: World) -> None:
+def phantoms(world: World, random: Random) -> None:
+    """Entries of dead sessions that never vanish."""
+    world.ensemble.phantoms = random.choice((0.3, 1.0))
+
+
+def clock_steps(world: World, random: Random) -> None:
     """The database's clock is set."""
 
-    def step() -> None:
-        world.server.clock_step_s += world.random.choice((-4, -1, 1, 4))
+    def step(own: Random) -> None:
+        world.server.clock_step_s += own.choice((-4, -1, 1, 4))
         world.trace.add("server", f"its clock is set to {world.server.now():%H:%M:%S}")
 
-    _each(world, 2, step)
+    _each(world, random, 2, "step", step)
 
 
-def wrong_fences(world: World) -> None:
+def wrong_fences(world: World, random: Random) -> None:
     """Somebody is taken for dead and is not: the fence itself, without any sign before it."""
 
-    def fence() -> None:
-        server = world.server
-        epochs = [row.id for row in server.nodes.rows.values() if row.values and row.values.state == "ALIVE"]
-        masters = [epoch for epoch in epochs if server.nodes.rows[epoch].values.kind == "MASTER"]  # type: ignore[union-attr]
-        if masters and not server.is_down:
-            world.loop.begin(world.somebody(), _fence(world, world.random.choice(masters)))
+    def fence(own: Random) -> None:
+        masters = [
+            row.id
+            for row in world.server.nodes.rows.values()
+            if row.values and row.values.state is NodeState.ALIVE and row.values.kind is NodeKind.MASTER
+        ]
+        if masters and not world.server.is_down:
+            world.loop.begin(world.somebody(), _fence(world, own.choice(masters)))
 
-    _each(world, 2, fence)
+    _each(world, random, 2, "fence", fence)
 
 
 async def _fence(world: World, epoch: int) -> None:
-    database: Any = registry.life.Database(URL, application_name="shoal-somebody")
+    database: Any = vars(life)["Database"](URL, application_name="shoal-somebody")
     async with database.reading() as connection:
         living = [node for node in await nodes.living(connection) if node.epoch == epoch]
     for node in living:
@@ -184,7 +203,32 @@ async def _fence(world: World, epoch: int) -> None:
             world.trace.add("somebody", str(error))
 
 
-KINDS: tuple[Callable[[World], None], ...] = (
+def long_registry_outage(world: World, random: Random) -> None:
+    """A master dies while the registry is away, and long after nobody can join: its slot stays without an owner."""
+    begins_s, dies_s = random.uniform(5.0, 9.0), random.uniform(0.5, 4.0)
+    world.heals_registry_s = FAULTS_S + 16.0
+
+    def fall() -> None:
+        world.trace.add("registry", "is away for long")
+        world.ensemble.is_down = True
+        world.ensemble.stays_down = True
+
+    def die() -> None:
+        masters = [name for name in world.living if name.startswith("master")]
+        if len(masters) > 1:
+            world.kill(world.living[random.choice(masters)])
+
+    world.loop.in_world(begins_s, fall)
+    world.loop.in_world(begins_s + dies_s, die)
+
+
+def poison(world: World, random: Random) -> None:
+    """A workflow whose run kills the process of each master that drives it."""
+    world.poison = random.randint(1, PLAIN)
+
+
+_OWN_RUNS = (long_registry_outage, poison, phantoms)
+KINDS: tuple[Callable[[World, Random], None], ...] = (
     kills,
     pauses,
     lost_statements,
@@ -201,12 +245,16 @@ KINDS: tuple[Callable[[World], None], ...] = (
     registry_outages,
     clock_steps,
     wrong_fences,
+    *_OWN_RUNS,
 )
 
 
-def _each(world: World, most: int, happen: Callable[[], None]) -> None:
-    for _ in range(world.random.randint(1, most)):
-        world.loop.in_world(world.random.uniform(0.5, FAULTS_S), _unless_healed, world, happen)
+def _each(world: World, random: Random, most: int, name: str, happen: Callable[[Random], None]) -> None:
+    """Up to so many of a kind, each under its own name and with its own stream."""
+    for number in range(random.randint(1, most)):
+        own = world.draw(name, number)
+        if world.has(f"{name} {number}"):
+            world.loop.in_world(own.uniform(0.5, FAULTS_S), _unless_healed, world, partial(happen, own))
 
 
 def _unless_healed(world: World, happen: Callable[[], None]) -> None:
@@ -214,10 +262,10 @@ def _unless_healed(world: World, happen: Callable[[], None]) -> None:
         happen()
 
 
-def _strike(world: World, what: Callable[[Process], None]) -> None:
+def _strike(world: World, random: Random, what: Callable[[Process], None]) -> None:
     """One process, now or at one of its next statements."""
-    name = world.random.choice(world.names)
-    if world.random.random() < 0.7:
-        world.at_statement(name, world.random.randint(1, 25), what)
+    name = random.choice(world.names)
+    if random.random() < 0.7:
+        world.at_statement(name, random.randint(1, 25), what)
     elif name in world.living:
         what(world.living[name])

@@ -7,11 +7,11 @@ would have to refuse is a violation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from model.command_moves import CommandType
-from model.nodes import NodeState
+from model.nodes import Heartbeat, NodeState
 from model.states import TaskState, WorkflowState
 from tests.simulation.tables import Row, Transaction, Values
 from tests.simulation.trace import Trace
@@ -32,9 +32,13 @@ class Invariants:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._asked: set[int] = set()
+        self._asked_for: set[tuple[object, ...]] = set()
         self._fired: dict[tuple[int, object], int] = {}
         self._running: dict[tuple[int, int], TaskRun] = {}
         self.server: Server
+        self.is_innocent: Callable[[int], bool] = lambda _: False
+        self.on_beat: Callable[[int], None] = lambda _: None
+        self.on_driven: Callable[[int, int], None] = lambda _code, _epoch: None
         self.attempts = 0
 
     # ------------------------------------------------------------------------------------------- each commit
@@ -51,6 +55,10 @@ class Invariants:
         recorded = {row.id for row, _, after in changes if row.table.name == "command_history" and after is not None}
         for row, before, after in changes:
             match row.table.name:
+                case "node_beat" if before is not None:
+                    self.on_beat(row.id)
+                case "node" if before is not None and after is not None:
+                    self._node(row, before, after)
                 case "command":
                     self._command(row, before, after, recorded)
                 case "command_history" if after is not None:
@@ -63,9 +71,17 @@ class Invariants:
                 case "task_instance":
                     self._task(row, before, after)
 
+    def _node(self, row: Row, before: Values, after: Values) -> None:
+        """I14: silence that is no death costs nobody its life."""
+        is_fenced = before.state in _LIVING and after.state is NodeState.FENCED
+        if is_fenced and "stood still" in (after.ended_why or "") and self.is_innocent(row.id):
+            self._broken("I14", f"{after.kind.lower()} {row.id} lived, and was fenced: {after.ended_why}")
+
     def _command(self, row: Row, before: Values | None, after: Values | None, recorded: set[int]) -> None:
         if before is None and after is not None:
             self._asked.add(row.id)
+            if after.type is CommandType.SCHEDULER:
+                self._fires(row, after)
             asked = after.row.parent or after.row.workflow_instance_id or after.row.workflow_code
             self._trace.add("tables", f"command {row.id} {after.type} of {asked}")
             if after.type is CommandType.RECOVER_TOLERANCE_FAULT_PROCESS:
@@ -80,6 +96,14 @@ class Invariants:
                     self._broken("I3", f"two open RECOVER commands of one instance: {same}")
         if after is None and row.id in self._asked and row.id not in recorded:
             self._broken("I1", f"command {row.id} left its table and nobody recorded what became of it")
+
+    def _fires(self, row: Row, after: Values) -> None:
+        """I8: nobody asks twice for one time of a schedule, but where a person changed it in between."""
+        schedule = self.server.schedules.rows[int(after.row.schedule_id)].values
+        time = (after.row.schedule_id, after.row.schedule_time, schedule and schedule.updated_at)
+        if time in self._asked_for:
+            self._broken("I8", f"command {row.id} asks for {time[1]} of schedule {time[0]} once more")
+        self._asked_for.add(time)
 
     def _event(self, row: Row, before: Values | None, after: Values | None) -> None:
         event = after or before
@@ -100,6 +124,8 @@ class Invariants:
                     )
                 self._fired[time] = row.id
             self._trace.add("tables", f"workflow {row.id} ({after.workflow_code}) {after.state} of {after.master_id}")
+            if after.state.is_driven:
+                self.on_driven(after.workflow_code, after.master_id)
             return
         if before.state is not after.state and after.state.is_final:
             self._ended(row, after)
@@ -107,6 +133,8 @@ class Invariants:
             owner = self.server.nodes.rows[before.master_id].values if before.master_id else None
             if not before.state.is_final and owner is not None and owner.state in _LIVING:
                 self._broken("I3", f"workflow instance {row.id} was taken from living master {before.master_id}")
+        if before.master_id != after.master_id and after.state.is_driven:
+            self.on_driven(after.workflow_code, after.master_id)
         if before.state is not after.state or before.master_id != after.master_id:
             told = f" {after.reason}" if after.reason else ""
             self._trace.add("tables", f"workflow {row.id} {before.state} -> {after.state} of {after.master_id}{told}")
@@ -179,6 +207,18 @@ class Invariants:
         return not (
             server.commands.rows or server.events.rows or server.instances.unfinished or server.tasks.unfinished
         )
+
+    def no_command_waits(self, since_s: float) -> None:
+        """I2: what was asked for before that time of the database has been taken."""
+        for row in self.server.commands.rows.values():
+            if row.values is not None and row.values.created_s < since_s:
+                self._broken("I2", f"command {row.id} has waited since {row.values.created_s:.1f}, though all is well")
+
+    def slots_are_right(self, entries: Iterable[Heartbeat]) -> None:
+        """I2: each residue belongs to one master."""
+        told = sorted((each.slot_current, each.slot_total) for each in entries)
+        if told != [(place, len(told)) for place in range(len(told))]:
+            self._broken("I2", f"the masters believe in the slots {told}")
 
     def at_the_end(self) -> None:
         """I1, I2, I3, I10: all faults have ended, and time has passed since."""

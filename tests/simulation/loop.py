@@ -31,6 +31,8 @@ class Process:
         self.is_paused = False
         self.deferred: list[Handle] = []
         self.statements = 0
+        self.disturbed_s = 0.0
+        """Until when something was done to it that others may take for its death."""
         self._clock_offset_s = clock_offset_s
         self._clock_rate = clock_rate
 

@@ -46,6 +46,8 @@ class Protections:
     observed: bool = True
     """Death is observed: a beat that stands still in one's own reads; without, timestamps are compared
     (`master/judge.py`)."""
+    judged: bool = True
+    """Only a node whose beat is still the one that was judged is fenced (`nodes.fence`)."""
     steal: bool = True
     """Commands that have waited too long are taken by any master, whosever slot they are in (`commands.steal`)."""
     periodic: bool = True

@@ -26,7 +26,12 @@ class Ensemble:
         self.cut_off: set[str] = set()
         """Addresses of processes that cannot reach it."""
         self.deaf = 0.0
-        """How likely a watch is to stay silent."""
+        """How likely a watch is to go deaf when it should tell of a change; it stays so until it connects anew."""
+        self.phantoms = 0.0
+        """How likely an entry is to outlive its session for ever."""
+        self.was_wiped = False
+        self.stays_down = False
+        """Whether an end of an outage must not end it: another one goes on."""
         self.entries: dict[tuple[NodeKind, Epoch], tuple[Heartbeat, int]] = {}
         self.clients: list[SimulatedRegistry] = []
         self.loop = loop
@@ -54,15 +59,24 @@ class Ensemble:
         """It expires, or is closed; its entries vanish."""
         if self._sessions.pop(session, None) is not None:
             for key in [key for key, (_, owner) in self.entries.items() if owner == session]:
+                if self.random.random() < self.phantoms:
+                    self.trace.add("registry", f"{key[0].lower()} {key[1]} stays as a phantom")
+                    continue
                 self.trace.add("registry", f"{key[0].lower()} {key[1]} is gone")
                 del self.entries[key]
             self.changed()
 
-    def sessions(self) -> list[int]:
-        return list(self._sessions)
+    def wipe(self) -> None:
+        """New servers with empty folders: no entry and no session is known."""
+        self.trace.add("registry", "is wiped")
+        self.was_wiped = True
+        self.entries.clear()
+        self._sessions.clear()
 
     def come_back(self) -> None:
         """After an outage all sessions begin to count anew."""
+        if self.stays_down:
+            return
         self.is_down = False
         for session in self._sessions:
             self._sessions[session] = self.loop.now
@@ -70,7 +84,8 @@ class Ensemble:
     def changed(self) -> None:
         """The watches fire, each in its time, or not."""
         for client in list(self.clients):
-            if self.random.random() >= self.deaf and self.reaches(client.process):
+            client.is_deaf = client.is_deaf or self.random.random() < self.deaf
+            if not client.is_deaf and self.reaches(client.process):
                 self.loop.in_world(self.random.random() ** 3, client.changed.set)
 
     def _look_later(self, session: int, timeout_s: float) -> None:
@@ -100,6 +115,7 @@ class SimulatedRegistry:
         assert process is not None
         self.process = process
         self.changed = asyncio.Event()
+        self.is_deaf = False
         self._ensemble = ensemble
         self._timeout_s = session_timeout.total_seconds()
         self._contact = Contact(session_timeout)
@@ -190,5 +206,6 @@ class SimulatedRegistry:
             await asyncio.sleep(self._ensemble.random.random() * 0.05)
         self._contact.proved(sent_s)
         if not was_up:
+            self.is_deaf = False
             self.changed.set()
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from tests.simulation import faults, workload
@@ -13,7 +14,10 @@ from tests.simulation.world import END_S, FAULTS_S, World
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a seed; `violation` is the first thing that must not be, None when all held."""
+    """What became of a seed; `violation` is the first thing that must not be, None when all held.
+
+    `arranged` names all that the seed arranged: nodes, faults, commands.
+    """
 
     seed: int
     violation: str | None
@@ -22,21 +26,29 @@ class Verdict:
     commands: int
     instances: int
     attempts: int
+    arranged: tuple[str, ...]
     trace: Trace
 
+    @property
+    def invariant(self) -> str | None:
+        """Which one was violated."""
+        return None if self.violation is None else self.violation.partition(":")[0]
 
-def run(seed: int, protections: Protections | None = None) -> Verdict:
-    """The same seed gives the same run, whatever else the machine does."""
-    world = World(seed, protections or Protections())
+
+def run(seed: int, protections: Protections | None = None, left_out: Collection[str] = ()) -> Verdict:
+    """The same seed gives the same run, whatever else the machine does. `left_out` are things not to arrange."""
+    world = World(seed, protections or Protections(), left_out)
     loop = world.loop
     with wired(world), loop.running():
-        workload.arrange(world)
         faults.arrange(world)
+        workload.arrange(world)
         for name in world.names:
-            loop.in_world(world.random.random(), world.start, name)
+            loop.in_world(world.draw("begins", name).random(), world.start, name)
         loop.in_world(FAULTS_S, world.heal)
         if not loop.run(world.is_over, END_S):
             world.invariants.at_the_end()
+        elif world.minds_slots and not world.trace.violations:
+            world.invariants.slots_are_right(world.registered_masters())
         trace = world.trace
         trace.is_closed = True
     server = world.server
@@ -48,5 +60,6 @@ def run(seed: int, protections: Protections | None = None) -> Verdict:
         len(server.history.rows),
         len(server.instances.rows),
         world.invariants.attempts,
+        tuple(world.arranged),
         trace,
     )

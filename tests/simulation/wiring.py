@@ -150,7 +150,7 @@ async def _fence(database: Database, dead: NodeRow, why: str) -> bool:
     async with database.reading() as connection:
         await connection.run(nodes.terminate, dead.kind, dead.epoch)  # type: ignore[attr-defined]
     async with database.writing() as connection:
-        fenced: bool = await connection.run(nodes.fence, dead.epoch, why)  # type: ignore[attr-defined]
+        fenced: bool = await connection.run(nodes.fence, dead.epoch, dead.beat_no, why)  # type: ignore[attr-defined]
         return fenced
 
 

@@ -1,13 +1,14 @@
-"""A cluster in one seed: who takes part, what goes wrong and when, what is asked for.
+"""A cluster in one seed: who takes part, and what may be done to it.
 
-Each seed draws which kinds of faults there are at all (half of them are off: one kind must not hide the others) and
-how much of everything. Faults last until `FAULTS_S`; then all is healed, and everything must come to its end.
+Faults last until `FAULTS_S`; then all is healed, and everything must come to its end. Whatever a seed arranges
+(`faults.py`, `workload.py`) has a name and a random stream of its own, so that each can be left out and all else stays
+as it was: that is how a failing seed is made smaller (`shrinking.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -16,6 +17,7 @@ from typing import Any
 
 from master.server import Master
 from master.settings import MasterSettings
+from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
 from registry.lives import live_again_and_again
 from tests.simulation.definitions import COUNT
@@ -32,11 +34,14 @@ from worker.settings import WorkerSettings
 
 FAULTS_S = 14.0
 END_S = 400.0
+INNOCENT_AFTER_S = 4.0
+CALM_S = 12.0
+"""After all faults have ended, the slots must be right by then, and no command may have waited for so long."""
 URL = "simulated"
 TIMING = Timing(
     heartbeat_every=timedelta(seconds=1),
     session_timeout=timedelta(seconds=3),
-    master_fence_after=timedelta(seconds=3),
+    master_fence_after=timedelta(seconds=5),
     worker_fence_after=timedelta(seconds=6),
     worker_cut_limit=timedelta(seconds=9),
     kill_grace=timedelta(seconds=0.5),
@@ -54,8 +59,10 @@ class World:
 
     timing = TIMING
 
-    def __init__(self, seed: int, protections: Protections) -> None:
+    def __init__(self, seed: int, protections: Protections, left_out: Collection[str] = ()) -> None:
+        self.seed = seed
         self.random = Random(seed)
+        """For whatever is decided while it runs."""
         self.protections = protections
         self.loop = VirtualLoop()
         self.trace = Trace(self.loop)
@@ -67,17 +74,43 @@ class World:
         self.launchers: dict[int, list[SimulatedLauncher]] = {}
         self.living: dict[str, Process] = {}
         self.is_healed = False
-        self.failing = self.random.choice((0.0, 0.15, 0.4))
-        self.lasts_s = self.random.choice(((0.01, 0.2), (0.01, 0.2, 1.0, 4.0), (0.2, 4.0, 18.0)))
-        """Between nothing and one of these a task takes."""
-        self.hosts = self.random.choice((1, 1, 9))
+        self.heals_registry_s = FAULTS_S
+        self.minds_slots = False
+        """Whether the slots are looked at in the end, for which a run takes longer."""
+        self.arranged: list[str] = []
+        """Everything that this seed arranged, by name."""
+        self.poison = 0
+        """A workflow that kills its masters; 0 = none does."""
+        self.invariants.is_innocent = self._is_innocent
+        self.invariants.on_driven = self._dies_of
+        self._beating: dict[Process, int] = {}
+        """As which epoch each process beat last."""
+        self.invariants.on_beat = self._beats
         self.stops: dict[str, asyncio.Event] = {}
+        self._left_out = left_out
         self._plans: dict[Process, list[tuple[int, Callable[[Process], None]]]] = {}
         self.server.on_statement = self._count_statement
         for code in range(1, COUNT + 1):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
-        self.names = [f"master{n}" for n in range(self.random.choice((1, 2, 2, 3, 3, 4)))]
-        self.names += [f"worker{n}" for n in range(self.random.choice((1, 2, 2, 3)))]
+        drawn = self.draw("cluster")
+        self.failing = drawn.choice((0.0, 0.15, 0.4))
+        self.lasts_s = drawn.choice(((0.01, 0.2), (0.01, 0.2, 1.0, 4.0), (0.2, 4.0, 18.0)))
+        """Between nothing and one of these a task takes."""
+        self._hosts = drawn.choice((1, 1, 9))
+        masters, workers = drawn.choice((1, 2, 2, 2, 3, 3, 4, 5)), drawn.choice((1, 1, 2, 2, 3, 4))
+        names = [f"master{n}" for n in range(masters)] + [f"worker{n}" for n in range(workers)]
+        self.names = [name for name in names if name in ("master0", "worker0") or self.has(name)]
+
+    def draw(self, *what: object) -> Random:
+        """A random stream of its own for that."""
+        return Random(f"{self.seed} {what}")
+
+    def has(self, name: str) -> bool:
+        """Arrange something under that name, unless it is to be left out."""
+        if name in self._left_out:
+            return False
+        self.arranged.append(name)
+        return True
 
     # ----------------------------------------------------------------------------------------------- processes
 
@@ -86,8 +119,9 @@ class World:
         if name in self.living:
             return
         random, pid = self.random, len(self.processes) + 1
-        host = f"host{self.names.index(name) % self.hosts}"
+        host = f"host{(int(name[-1]) + 4 * (name[0] == 'w')) % self._hosts}"
         process = Process(name, pid, host, random.uniform(10, 1e6), random.uniform(0.97, 1.03))
+        process.disturbed_s = self.loop.now
         self.processes[pid] = process
         self.living[name] = process
         self.trace.add(name, f"starts as process {pid}")
@@ -141,6 +175,7 @@ class World:
             return
         self.trace.add(process.name, f"is stopped for {seconds:.1f} s")
         process.is_paused = True
+        self.disturb(process, seconds)
 
         def idles(session: Session) -> bool:
             return session.process is process and not session.autocommit
@@ -157,6 +192,40 @@ class World:
         if process.is_paused and not process.is_dead:
             self.trace.add(process.name, "goes on")
             self.loop.go_on(process)
+
+    def cut(self, name: str, *servers: Server | Ensemble, seconds: float) -> None:
+        """It reaches none of these for so long."""
+        whom = " and ".join("database" if each is self.server else "registry" for each in servers)
+        self.trace.add(name, f"is cut from the {whom} for {seconds:.1f} s")
+        if name in self.living:
+            self.disturb(self.living[name], seconds)
+        for each in servers:
+            each.cut_off.add(name)
+            self.loop.in_world(seconds, each.cut_off.discard, name)
+
+    def disturb(self, process: Process, seconds: float) -> None:
+        """For so long others may take it for dead."""
+        process.disturbed_s = max(process.disturbed_s, self.loop.now + seconds)
+
+    def process_of(self, epoch: int) -> Process:
+        """The process that has or had this life."""
+        return self.processes[self.server.nodes.rows[epoch].values.process.pid]  # type: ignore[union-attr]
+
+    def _is_innocent(self, epoch: int) -> bool:
+        """Whether it lives, and nothing was done to it for so long that everybody must have seen it beat."""
+        process = self.process_of(epoch)
+        if epoch != self._beating.get(process):
+            return False  # a life that it never began, since the answer to its enlistment was lost, or has left
+        calm = not (self.ensemble.was_wiped or {"slowness", "lost_statements"} & set(self.arranged))
+        return calm and not process.is_dead and self.loop.now > process.disturbed_s + INNOCENT_AFTER_S
+
+    def _beats(self, epoch: int) -> None:
+        self._beating[self.process_of(epoch)] = epoch
+
+    def _dies_of(self, code: int, epoch: int) -> None:
+        """A poisoned run ends the process of whoever drives it."""
+        if code == self.poison:
+            self.loop.in_world(self.random.uniform(0.001, 0.03), self.kill, self.process_of(epoch))
 
     def at_statement(self, name: str, number: int, what: Callable[[Process], None]) -> None:
         """Let it happen when the process of that name sends its so many-th statement from now."""
@@ -184,14 +253,46 @@ class World:
         server.is_down = False
         server.freeze(False)
         server.cut_off.clear()
-        ensemble.cut_off.clear()
         ensemble.deaf = 0.0
-        ensemble.come_back()
+        if self.loop.now >= self.heals_registry_s:
+            self._heal_registry()
+        else:
+            self.loop.in_world(self.heals_registry_s - self.loop.now, self._heal_registry)
         server.faults = type(server.faults)()
         for process in list(self.living.values()):
             self.go_on(process)
         for name in self.names:
             self.start(name)
 
+        self.loop.in_world(CALM_S, self._look_at_calm)
+
+    def registered_masters(self) -> list[Heartbeat]:
+        """What the living masters say of themselves in the registry."""
+        nodes = self.server.nodes.rows
+        return [
+            heartbeat
+            for (kind, epoch), (heartbeat, _) in self.ensemble.entries.items()
+            if kind is NodeKind.MASTER and nodes[epoch].values.state is NodeState.ALIVE  # type: ignore[union-attr]
+        ]
+
+    def _heal_registry(self) -> None:
+        self.ensemble.cut_off.clear()
+        self.ensemble.stays_down = False
+        self.ensemble.come_back()
+
+    def _look_at_calm(self) -> None:
+        """A registry that is still away is no excuse for a command to wait, where a master lives that had joined."""
+        living = [
+            self.process_of(epoch)
+            for epoch, row in self.server.nodes.rows.items()
+            if row.values and row.values.kind is NodeKind.MASTER and row.values.state is NodeState.ALIVE
+        ]
+        if any(not process.is_dead and process.disturbed_s < FAULTS_S - 2 for process in living):
+            self.invariants.no_command_waits(self.server.now_s - CALM_S + 2)
+
     def is_over(self) -> bool:
-        return bool(self.trace.violations) or (self.is_healed and self.invariants.is_quiet())
+        if self.trace.violations:
+            return True
+        if not self.is_healed or not self.invariants.is_quiet():
+            return False
+        return not self.minds_slots or self.loop.now > max(FAULTS_S, self.heals_registry_s) + CALM_S

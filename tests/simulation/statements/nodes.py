@@ -84,8 +84,14 @@ def terminate(tx: Transaction, kind: NodeKind, epoch: Epoch) -> None:
         )
 
 
-def fence(tx: Transaction, epoch: Epoch, why: str) -> bool:
-    """UPDATE node SET state = 'FENCED' WHERE state IN ('ALIVE', 'LEAVING'): waits for all who hold it FOR SHARE."""
+def fence(tx: Transaction, epoch: Epoch, beat_no: int, why: str) -> bool:
+    """The beat that was judged FOR UPDATE, then UPDATE node SET state = 'FENCED' WHERE state IN ('ALIVE', 'LEAVING'):
+    waits for all who hold it FOR SHARE."""
+    row = tx.server.beats.rows[epoch]
+    tx.lock(row)
+    seen = tx.see(row)
+    if tx.server.protections.judged and (seen is None or seen.beat_no != beat_no):
+        return False
     return _end(tx, epoch, S.FENCED, LIVING, why)
 
 
