@@ -101,7 +101,7 @@ class Invariants:
         """I8: nobody asks twice for one time of a schedule, but where a person changed it in between."""
         schedule = self.server.schedules.rows[int(after.row.schedule_id)].values
         time = (after.row.schedule_id, after.row.schedule_time, schedule and schedule.updated_at)
-        if time in self._asked_for:
+        if time in self._asked_for and self.server.protections.fire_once:  # else the runs are looked at
             self._broken("I8", f"command {row.id} asks for {time[1]} of schedule {time[0]} once more")
         self._asked_for.add(time)
 
@@ -171,8 +171,8 @@ class Invariants:
         if before.state is not after.state:
             self._trace.add("tables", f"{who} {before.state} -> {after.state} at {after.worker_id}")
             run = self._running.get((after.workflow_instance_id, after.task_code))
-            runs = run is not None and run.task.id == row.id and not run.process.is_dead
-            if after.state is T.NEED_FAULT_TOLERANCE and runs:
+            is_lost = after.state is T.NEED_FAULT_TOLERANCE
+            if is_lost and run is not None and run.task.id == row.id and not run.process.is_dead:
                 self._broken("I5", f"{who} is given up for lost, and still runs at {run.process.name}")
         elif before.state.is_final and (before.ended_s, before.worker_id) != (after.ended_s, after.worker_id):
             self._broken("I5", f"{who} had ended as {before.state} and was written once more")

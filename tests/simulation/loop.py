@@ -82,7 +82,7 @@ class OrderedTask(asyncio.Task[Any]):
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """`now` is the world's time, in seconds from its beginning."""
+    """`now` is the world's time, in seconds from its beginning. Of a loop it has what Shoal asks for."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -119,20 +119,20 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._tasks.append(task)
         return task
 
-    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
+    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:  # type: ignore[override]
         handle = Handle(self.now, callback, args, copy_context() if context is None else context)
         self._soon.append(handle)
         return handle
 
-    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
+    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> Any:  # type: ignore[override]
         return self.call_at(self.now + delay, callback, *args, context=context)
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
+    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:  # type: ignore[override]
         handle = Handle(when, callback, args, copy_context() if context is None else context)
         heappush(self._queue, (when, next(self._numbers), handle))
         return handle
 
-    def run_in_executor(self, _executor: Any, func: Any, *args: Any) -> Any:
+    def run_in_executor(self, _executor: Any, func: Any, *args: Any) -> Any:  # type: ignore[override]
         """At once: what a thread reckons takes no virtual time."""
         future = self.create_future()
         future.set_result(func(*args))
@@ -209,7 +209,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             if not task.done():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 try:
-                    task.get_coro().close()  # type: ignore[union-attr]
+                    task.get_coro().close()
                 except BaseException:  # noqa: BLE001 - it would rather await something
                     continue
         self._forget_all()

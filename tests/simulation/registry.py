@@ -164,7 +164,8 @@ class SimulatedRegistry:
     async def unregister(self) -> None:
         mine, self._mine = self._mine, None
         await self._reached()
-        if mine is not None and self._ensemble.entries.pop((mine.kind, mine.epoch), None):
+        if mine is not None and (mine.kind, mine.epoch) in self._ensemble.entries:
+            del self._ensemble.entries[mine.kind, mine.epoch]
             self._ensemble.changed()
 
     async def members(self, kind: NodeKind) -> list[Heartbeat]:

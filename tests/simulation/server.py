@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 LOCK_TIMEOUT_S = 2.0
 IDLE_IN_TRANSACTION_S = 3.0
+_KEPT_BY_THE_SCHEMA = {
+    "workflow_instance_command": "I1",
+    "command_history": "I1",
+    "command_one_recover": "I3",
+    "task_instance_attempt": "I5",
+    "workflow_instance_fire": "I8",
+}
+"""Which invariant a constraint stands for; whatever else the schema refuses is I7, a wrong transition."""
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -251,7 +259,8 @@ class Session(Transaction):
         told = f"{statement.__name__}: {error}"
         self.server.trace.add(self.process.name, told)
         if isinstance(error, BadData):
-            self.server.trace.violation(f"the database had to refuse {self.process.name}: {told}")
+            number = next((number for what, number in _KEPT_BY_THE_SCHEMA.items() if what in told), "I7")
+            self.server.trace.violation(f"{number}: the database had to refuse {self.process.name}: {told}")
 
     def _wait(
         self, row: Row, number: int, statement: Callable[..., Any], args: Any, kwargs: Any, deadline_s: float

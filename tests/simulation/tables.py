@@ -80,7 +80,7 @@ class Table:
 
 
 _TRANSITIONS: dict[str, Any] = {"task_instance": TASK_TRANSITIONS, "workflow_instance": WORKFLOW_TRANSITIONS}
-_FINAL = {
+_FINAL: dict[str, set[Any]] = {
     "task_instance": {state for state in TaskState if state.is_final},
     "workflow_instance": {state for state in WorkflowState if state.is_final},
 }

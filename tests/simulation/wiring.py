@@ -158,7 +158,7 @@ async def _ready(*_: Any) -> None:
     """It is there, with the right schema."""
 
 
-_OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
+OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
     "dao.notify.notify": _notify,
     "dao.nodes.fence": _fence,
     "dao.readiness.wait_until_ready": _ready,
@@ -286,8 +286,8 @@ def _instead(world: World) -> list[tuple[object, Any]]:
     ]
     known = models()
     for name, function in _statements():
-        if name in _OF_THEIR_OWN:
-            replaced.append((function, _OF_THEIR_OWN[name]))
+        if name in OF_THEIR_OWN:
+            replaced.append((function, OF_THEIR_OWN[name]))
         elif name in known:
             replaced.append((function, _as_dao(known[name])))
         elif name not in _NOT_STATEMENTS:

@@ -85,13 +85,13 @@ def _resume_children(world: World) -> None:
 
 def _schedule(world: World, random: Random, code: int) -> None:
     crontab, misfire = random.choice(_CRONTABS), random.choice(("FIRE_ALL", "FIRE_ONCE", "SKIP"))
-    id_ = world.server.do(partial(schedules.insert, workflow_code=code, crontab=crontab, misfire=misfire))
+    id_ = world.server.do(partial(schedules.save, workflow_code=code, crontab=crontab, misfire=misfire))
     world.trace.add("client", f"schedule {id_} of {code}: {crontab} {misfire}")
     for _ in range(random.choice((0, 0, 1, 3))):
-        changed = partial(schedules.change, id_=id_, crontab=random.choice(_CRONTABS))
+        changed = partial(schedules.edit, id_=id_, crontab=random.choice(_CRONTABS))
         world.loop.in_world(random.uniform(1, FAULTS_S), _change, world, id_, changed)
     # Else runs would follow runs for ever.
-    world.loop.in_world(FAULTS_S, _change, world, id_, partial(schedules.change, id_=id_, state="OFFLINE"))
+    world.loop.in_world(FAULTS_S, _change, world, id_, partial(schedules.edit, id_=id_, state="OFFLINE"))
 
 
 def _change(world: World, id_: int, change: Any) -> None:

@@ -64,7 +64,7 @@ class World:
         self.random = Random(seed)
         """For whatever is decided while it runs."""
         self.protections = protections
-        self.loop = VirtualLoop()
+        self.loop = VirtualLoop()  # type: ignore[abstract]
         self.trace = Trace(self.loop)
         self.invariants = Invariants(self.trace)
         self.server = Server(self.loop, self.random, protections, self.trace, self.invariants)

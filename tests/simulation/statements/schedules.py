@@ -74,7 +74,7 @@ def fire(tx: Transaction, fires: Sequence[Fire]) -> dict[ScheduleId, int]:
 # ------------------------------------------------------------------------------------------- what people do
 
 
-def insert(tx: Transaction, workflow_code: int, crontab: str, misfire: str) -> ScheduleId:
+def save(tx: Transaction, workflow_code: int, crontab: str, misfire: str) -> ScheduleId:
     id_ = ScheduleId(tx.server.schedules.next_id())
     now = str(tx.server.now())
     row = ScheduleRow(id_, workflow_code, crontab, "UTC", None, None, "ONLINE", misfire, 2.0, None, None, None, now)
@@ -83,7 +83,7 @@ def insert(tx: Transaction, workflow_code: int, crontab: str, misfire: str) -> S
     return id_
 
 
-def change(tx: Transaction, id_: ScheduleId, **columns: str) -> None:
+def edit(tx: Transaction, id_: ScheduleId, **columns: str) -> None:
     """With the trigger that has it reckoned anew."""
     anew = {"next_fire_at": None, "problem": None, "updated_at": str(tx.server.now())}
     tx.update(tx.server.schedules.rows[id_], **columns, **anew)

@@ -1,0 +1,18 @@
+"""The seeds that run with each push; `make simulate SEEDS=20000` runs more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tests.simulation.run import run
+
+SEEDS = 2_000
+
+
+def guilty(seeds: Iterable[int]) -> list[str]:
+    """What must never be, of each seed that shows something, and how to see its trace, made smaller."""
+    return [
+        f"{verdict.violation}: python -m tests.simulation --seeds 1 --first {seed}"
+        for seed in seeds
+        if (verdict := run(seed)).violation is not None
+    ]

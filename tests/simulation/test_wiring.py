@@ -1,0 +1,88 @@
+"""That the simulation is of today's Shoal: each statement that masters and workers send has a model like it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dao import nodes
+from tests.simulation import wiring
+from tests.simulation.run import run
+from tests.simulation.wiring import OF_THEIR_OWN, NotModelled, models
+
+ROOT = Path(__file__).parents[2]
+NOT_SIMULATED = {
+    "dao.commands.insert_many": "backfills",
+    "dao.schedules.of_workflow": "backfills",
+    "dao.references.depending_on": "backfills",
+    "dao.dependencies.codes": "DEPENDENT tasks",
+    "dao.dependencies.end": "DEPENDENT tasks",
+    "dao.dependencies.find": "DEPENDENT tasks",
+    "dao.dependencies.wake": "DEPENDENT tasks",
+    "dao.data_sources.url_of": "what a task needs while it runs",
+    "dao.environments.script_of": "what a task needs while it runs",
+    "dao.database.connect": "the registry in PostgreSQL",
+}
+"""What masters and workers call of `dao/` and nothing in a simulation asks for, each with the reason. Should anything
+ask for it after all, its seed fails and names it."""
+
+
+def _called() -> Iterator[tuple[str, Path]]:
+    """Async functions of `dao/`, wherever master, worker or registry name them."""
+    for folder in ("master", "worker", "registry"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text("utf-8"))
+            modules: dict[str, str] = {}
+            names: list[str] = []
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ImportFrom) and node.module == "dao":
+                    modules |= {alias.asname or alias.name: f"dao.{alias.name}" for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dao."):
+                    names += [f"{node.module}.{alias.name}" for alias in node.names]
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+                    names.append(f"{modules[node.value.id]}.{node.attr}")
+            for name in names:
+                module, _, function = name.rpartition(".")
+                if inspect.iscoroutinefunction(getattr(importlib.import_module(module), function, None)):
+                    yield name, path.relative_to(ROOT)
+
+
+def test_every_statement_that_a_master_or_worker_sends_has_a_model() -> None:
+    known = models().keys() | OF_THEIR_OWN.keys() | NOT_SIMULATED.keys()
+    missing = [f"{path} calls it: {NotModelled(name)}" for name, path in _called() if name not in known]
+    assert not missing, "\n".join(missing)
+
+
+def test_nothing_is_said_to_be_left_out_that_has_a_model_or_is_gone() -> None:
+    called = {name for name, _ in _called()}
+    assert not [name for name in NOT_SIMULATED if name in models() or name not in called]
+
+
+@pytest.mark.parametrize("name", sorted(models()))
+def test_a_model_takes_the_arguments_of_what_it_stands_for(name: str) -> None:
+    if name in OF_THEIR_OWN:
+        return
+    module, _, function = name.rpartition(".")
+    real = inspect.signature(getattr(importlib.import_module(module), function)).parameters.values()
+    model = inspect.signature(models()[name]).parameters.values()
+    assert [(each.name, each.kind) for each in model][1:] == [(each.name, each.kind) for each in real][1:]
+
+
+def test_a_statement_without_a_model_is_a_violation_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {name: model for name, model in models().items() if name != "dao.nodes.beat"}
+    monkeypatch.setattr(wiring, "models", lambda: known)
+    violation = run(0).violation
+    assert violation is not None
+    assert violation.startswith("dao.nodes.beat has no model: write one, beat(tx, ...), into tests/simulation/")
+
+
+def test_a_run_leaves_the_modules_as_they_were() -> None:
+    before = (nodes.beat, nodes.fence, importlib.import_module("master.server").Listener)
+    run(0)
+    assert (nodes.beat, nodes.fence, importlib.import_module("master.server").Listener) == before
