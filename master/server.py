@@ -20,6 +20,7 @@ from master.lookout import Lookout
 from master.membership import Membership
 from master.schedules import Schedules
 from master.settings import MasterSettings
+from master.watcher import Watcher
 from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.timing import Timing
@@ -97,7 +98,8 @@ class Master:
         dependents = Dependents(life, driver)
         schedules = Schedules(life, membership, self._settings)
         lookout = Lookout(life, membership, driver, loop, dependents, schedules, self._settings, look)
-        await self._work(stop, life, registry, membership, driver, loop, lookout, schedules, dependents)
+        watcher = Watcher(life, driver, self._settings)
+        await self._work(stop, life, registry, membership, driver, loop, lookout, schedules, dependents, watcher)
 
     async def _work(
         self,
@@ -110,6 +112,7 @@ class Master:
         lookout: Lookout,
         schedules: Schedules,
         dependents: Dependents,
+        watcher: Watcher,
     ) -> None:
         ears = Listener(
             self._database_url,
@@ -128,6 +131,7 @@ class Master:
                 membership.sweep(),
                 driver.run(),
                 dependents.run(),
+                watcher.run(),
                 ears.run(),
             ]
             running = [tasks.create_task(part) for part in parts]
