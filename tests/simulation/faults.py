@@ -198,7 +198,7 @@ async def _fence(world: World, epoch: int) -> None:
     for node in living:
         world.trace.add("somebody", f"fences master {epoch} for nothing")
         try:
-            await nodes.fence(database, node, "a mistake")
+            await nodes.fence(database, node, "a mistake", judge=None)
         except ShoalError as error:
             world.trace.add("somebody", str(error))
 

@@ -159,6 +159,7 @@ class Transaction:
             table.unfinished[id_] = row
         if table.key is not None:
             table.by_key.setdefault(table.key(values), []).append(row)
+        values.__dict__["written_s"] = self.server.now_s
         self.writes[row] = values
         return row
 
@@ -179,6 +180,7 @@ class Transaction:
         if state is not None and legal and before.state != state and state not in legal[before.state]:
             raise BadData(f"{row.table.name} {row.id} cannot go from {before.state} to {state} (23001)")
         after = before.but(changes)
+        after.__dict__["written_s"] = self.server.now_s
         self.writes[row] = after
         return after
 

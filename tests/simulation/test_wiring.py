@@ -24,6 +24,7 @@ NOT_SIMULATED = {
     "dao.dependencies.end": "DEPENDENT tasks",
     "dao.dependencies.find": "DEPENDENT tasks",
     "dao.dependencies.wake": "DEPENDENT tasks",
+    "dao.reasons.end_timeless_waits": "rows changed by hand",
     "dao.data_sources.url_of": "what a task needs while it runs",
     "dao.environments.script_of": "what a task needs while it runs",
     "dao.database.connect": "the registry in PostgreSQL",

@@ -10,6 +10,8 @@ from tests.simulation.loop import PROCESS, VirtualLoop
 
 _NOT_FORESEEN = {"broke", "workflow_given_up", "report_dropped", "schedule_rests"}
 """Log events that only a bug brings about, since nothing in a simulated table is damaged."""
+_MUST_NOT_BE = {"workflow_instance_stuck", "task_runs_without_its_row", "task_does_not_run"}
+"""What Shoal puts right by itself, and what must not need it: nobody changes rows by hand here."""
 
 
 class Trace:
@@ -51,7 +53,10 @@ class TracedLog:
         told = "".join(f" {name}={value}" for name, value in values.items() if name not in ("so", "took_ms"))
         self._trace.add(process.name if process else "world", event + told)
 
-    warning = info
+    def warning(self, event: str, **values: Any) -> None:
+        self.info(event, **values)
+        if event in _MUST_NOT_BE:
+            self._trace.violation(f"I3: memory and rows have parted: {event} {values}")
 
     def error(self, event: str, **values: Any) -> None:
         self.info(event, **values)

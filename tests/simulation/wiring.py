@@ -27,9 +27,10 @@ import master.server
 import registry.contact
 import registry.process
 import worker.server  # noqa: F401 - so that its modules are loaded
+from dao import nodes as dao_nodes
 from dao.database import Database
 from dao.listen import Listener
-from dao.nodes import NodeRow
+from dao.nodes import Me, NodeRow
 from master.membership import Membership
 from model.nodes import ProcessIdentity
 from registry.connect import make_registry
@@ -145,11 +146,13 @@ async def _notify(connection: Session, channel: str, hints: Any = ()) -> None:
     connection.notes.append((channel, ",".join(sorted({str(hint) for hint in hints}))))
 
 
-async def _fence(database: Database, dead: NodeRow, why: str) -> bool:
+async def _fence(database: Database, dead: NodeRow, why: str, *, judge: Me | None) -> bool:
     """The real one has its own statements; the order is the same: end the sessions, then take the licence."""
     async with database.reading() as connection:
-        await connection.run(nodes.terminate, dead.kind, dead.epoch)  # type: ignore[attr-defined]
+        await connection.run(nodes.terminate, dead.kind, dead.epoch, dead.beat_no)  # type: ignore[attr-defined]
     async with database.writing() as connection:
+        if judge is not None:
+            await dao_nodes.hold_alive(connection, judge)
         fenced: bool = await connection.run(nodes.fence, dead.epoch, dead.beat_no, why)  # type: ignore[attr-defined]
         return fenced
 
@@ -304,6 +307,7 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
         (sys.modules["master.membership"], "os", _NO_LOAD),
         (sys.modules["worker.pulse"], "os", _NO_LOAD),
         (sys.modules["worker.pulse"], "GUARD_EVERY_S", 0.5),
+        (sys.modules["worker.server"], "COMPARE_EVERY_S", 4.0),
     ]
     return made + _without(world.protections)
 

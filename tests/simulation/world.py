@@ -51,6 +51,8 @@ MASTER = MasterSettings(
     sweep_every=timedelta(seconds=3),
     steal_after=timedelta(seconds=2),
     drain=timedelta(seconds=1),
+    watch_every=timedelta(seconds=4),
+    stuck_after=timedelta(seconds=2),
 )
 
 

@@ -75,8 +75,11 @@ def living(tx: Transaction) -> list[NodeRow]:
     return found
 
 
-def terminate(tx: Transaction, kind: NodeKind, epoch: Epoch) -> None:
-    """pg_terminate_backend of all sessions of that name but one's own."""
+def terminate(tx: Transaction, kind: NodeKind, epoch: Epoch, beat_no: int) -> None:
+    """pg_terminate_backend of all sessions of that name but one's own, if its beat is the one that was judged."""
+    seen = tx.get(tx.server.beats, epoch)
+    if tx.server.protections.judged and (seen is None or seen.beat_no != beat_no):
+        return
     name = application_name(kind, epoch)
     if tx.server.protections.terminate:
         tx.server.end_sessions(
@@ -85,11 +88,9 @@ def terminate(tx: Transaction, kind: NodeKind, epoch: Epoch) -> None:
 
 
 def fence(tx: Transaction, epoch: Epoch, beat_no: int, why: str) -> bool:
-    """The beat that was judged FOR UPDATE, then UPDATE node SET state = 'FENCED' WHERE state IN ('ALIVE', 'LEAVING'):
+    """UPDATE node SET state = 'FENCED' WHERE state IN ('ALIVE', 'LEAVING') and its beat is the one that was judged:
     waits for all who hold it FOR SHARE."""
-    row = tx.server.beats.rows[epoch]
-    tx.lock(row)
-    seen = tx.see(row)
+    seen = tx.get(tx.server.beats, epoch)
     if tx.server.protections.judged and (seen is None or seen.beat_no != beat_no):
         return False
     return _end(tx, epoch, S.FENCED, LIVING, why)
