@@ -12,8 +12,8 @@ from tests.simulation.run import run
 FOUND: dict[str, tuple[int, str]] = {
     "licence": (3, "I4"),
 }
-"""Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws or what Shoal
-does changes which seeds fail: the test then looks for another, and says which to write here."""
+"""Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws
+or what Shoal does changes which seeds fail: the test then looks for another, and says which to write here."""
 LOOKED_AT = 600
 
 

@@ -27,7 +27,7 @@ def _of_slot(tx: Transaction, slot: Slot) -> list[Values]:
 def due(tx: Transaction, slot: Slot | None, limit: int) -> DueSchedules | None:
     now = tx.server.now()
     mine = [] if slot is None else [e for e in _of_slot(tx, slot) if (e.next_fire_at or "") <= now.isoformat()]
-    rows = [ScheduleRow(**each.__dict__) for each in mine[:limit]]
+    rows = [ScheduleRow(*(getattr(each, name) for name in ScheduleRow.__slots__)) for each in mine[:limit]]
     return DueSchedules(now, rows) if rows else None
 
 
