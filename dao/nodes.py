@@ -85,18 +85,22 @@ _BEAT = text(f"""
 """)  # noqa: S608 - both parts are constants of this module
 
 # Both ask for the beat at which the judge saw it stand still: one that slept between its verdict and this finds that
-# the other beats on, and leaves it in peace.
-_STANDS_STILL = "EXISTS (SELECT FROM node_beat b WHERE b.node_id = :epoch AND b.beat_no = :beat_no)"
-_TERMINATE = text(f"""
+# the other beats on, and leaves it in peace. The fence holds that beat: while it waits for a write under way no later
+# one is answered, or a worker whose horizon lies ahead again by that would begin tasks, and be fenced all the same.
+_TERMINATE = text("""
     SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = :application_name AND pid <> pg_backend_pid()
-      AND {_STANDS_STILL}
-""")  # noqa: S608 - the condition is a constant of this module
-_FENCE = text(f"""
+      AND EXISTS (SELECT FROM node_beat b WHERE b.node_id = :epoch AND b.beat_no = :beat_no)
+""")
+_FENCE = text("""
+    WITH still AS MATERIALIZED (
+        SELECT node_id FROM node_beat WHERE node_id = :epoch AND beat_no = :beat_no FOR UPDATE
+    )
     UPDATE node SET state = 'FENCED', ended_at = clock_timestamp(), ended_why = :why
-    WHERE id = :epoch AND state IN ('ALIVE', 'LEAVING') AND {_STANDS_STILL}
+    FROM still
+    WHERE id = still.node_id AND state IN ('ALIVE', 'LEAVING')
     RETURNING id
-""")  # noqa: S608 - the condition is a constant of this module
+""")
 # What `hand_on`, `mark_lost` and `drop_stale` would find, in one statement that locks nothing and wakes nobody. A node
 # that is gone is asked for what it has unfinished; of the events, which are few, each for its owner.
 _ANYTHING_LEFT = text("""

@@ -16,6 +16,7 @@ from model.errors import Fenced, ShoalError, Unavailable
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
 from tests.dao.scene import Scene
+from tests.eventually import eventually
 
 
 def heartbeat_of(me: Me) -> Heartbeat:
@@ -162,6 +163,30 @@ async def test_a_fence_waits_for_a_write_under_way_and_is_seen_by_the_next(scene
     with pytest.raises(Fenced):
         async with scene.writing() as connection:
             await nodes.hold_alive(connection, me)
+
+
+async def test_while_a_fence_waits_no_beat_is_answered(scene: Scene) -> None:
+    """Else a worker would believe in itself again, begin tasks, and be fenced by what was judged before."""
+    me = await scene.worker()
+    waiting = (
+        "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) "
+        "WHERE NOT l.granted AND a.datname = current_database()"
+    )
+
+    async def both_wait() -> bool:
+        return await scene.sql(waiting) == [2]
+
+    async with scene.writing() as connection:
+        await nodes.hold_alive(connection, me)
+        fence = asyncio.create_task(scene.fence(me))
+        await scene.waits_for_a_lock()
+        late = asyncio.create_task(beat(scene, me, 0))
+        await eventually(both_wait)
+        assert not late.done()
+    assert await fence is True
+    await asyncio.gather(late, return_exceptions=True)
+    with pytest.raises(Fenced):
+        await beat(scene, me, 0, unanswered=1)
 
 
 async def test_a_write_that_meets_a_fence_under_way_waits_and_finds_itself_fenced(scene: Scene) -> None:

@@ -88,9 +88,11 @@ def terminate(tx: Transaction, kind: NodeKind, epoch: Epoch, beat_no: int) -> No
 
 
 def fence(tx: Transaction, epoch: Epoch, beat_no: int, why: str) -> bool:
-    """UPDATE node SET state = 'FENCED' WHERE state IN ('ALIVE', 'LEAVING') and its beat is the one that was judged:
+    """The beat that was judged FOR UPDATE, then UPDATE node SET state = 'FENCED' WHERE state IN ('ALIVE', 'LEAVING'):
     waits for all who hold it FOR SHARE."""
-    seen = tx.get(tx.server.beats, epoch)
+    beat = tx.server.beats.rows[epoch]
+    tx.lock(beat)
+    seen = tx.see(beat)
     if tx.server.protections.judged and (seen is None or seen.beat_no != beat_no):
         return False
     return _end(tx, epoch, S.FENCED, LIVING, why)
