@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers demo examples test chaos chaos-promises check bench format lock clean
+.PHONY: help setup setup-dev servers demo examples test simulate chaos chaos-promises check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -41,6 +41,9 @@ examples: setup-dev ## Every workflow of examples/, on a database of its own; AR
 
 test: setup-dev servers ## Every test but `make chaos`, against real servers of its own.
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not chaos" $(ARGS)
+
+simulate: setup-dev ## Clusters under all faults at once on virtual time: SEEDS=20000, FIRST=0, WITHOUT=fencing.
+	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),2000) --first $(or $(FIRST),0) $(if $(WITHOUT),--without $(WITHOUT)) $(ARGS)
 
 chaos: setup-dev servers ## Break a cluster of real processes for MINUTES=10 from SEED=1, and check every promise.
 	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) $(ARGS)

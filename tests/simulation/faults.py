@@ -88,7 +88,7 @@ def database_restarts(world: World, random: Random) -> None:
     """All connections are gone, and the server for a while."""
 
     def restart(own: Random) -> None:
-        down_s = own.choice((0.1, 2, 6)) * own.random()
+        down_s = own.choice((0.1, 2, 9)) * own.random()
         world.trace.add("server", f"restarts, away for {down_s:.1f} s")
         world.server.is_down = True
         world.server.end_sessions(lambda _: True)
@@ -132,7 +132,7 @@ def partitions(world: World, random: Random) -> None:
 
 def isolations(world: World, random: Random) -> None:
     """A worker that runs something sleeps, or reaches nobody, for longer than the others wait for it."""
-    moment_s, sleeps = random.uniform(2.0, 5.0), random.random() < 0.5
+    moment_s, for_s, sleeps = random.uniform(2.0, 5.0), random.uniform(5.5, 9.0), random.random() < 0.5
 
     def isolate() -> None:
         busy = [run.process for each in world.launchers.values() for one in each for run in one.runs if run.is_alive]
@@ -140,9 +140,9 @@ def isolations(world: World, random: Random) -> None:
             return
         process = random.choice(busy)
         if sleeps:
-            world.pause(process, 9.0)
+            world.pause(process, for_s)
         else:
-            world.cut(process.name, world.server, world.ensemble, seconds=9.0)
+            world.cut(process.name, world.server, world.ensemble, seconds=for_s)
 
     world.loop.in_world(moment_s, isolate)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from dao.workflow_instances import TAKEOVERS_MAX
 from model.command_moves import CommandType
 from model.nodes import Heartbeat, NodeState
 from model.states import TaskState, WorkflowState
@@ -32,6 +33,7 @@ class Invariants:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._asked: set[int] = set()
+        self._died_of: dict[int, int] = {}
         self._asked_for: set[tuple[object, ...]] = set()
         self._fired: dict[tuple[int, object], int] = {}
         self._running: dict[tuple[int, int], TaskRun] = {}
@@ -108,6 +110,8 @@ class Invariants:
     def _event(self, row: Row, before: Values | None, after: Values | None) -> None:
         event = after or before
         if event is not None:
+            if after is None:
+                self._died_of[event.workflow_instance_id] = 0
             child = "" if event.child_index is None else f" child {event.child_index}"
             told = f"{event.workflow_instance_id}/{event.task_code}#{event.attempt}{child} {event.state}"
             self._trace.add("tables", f"event {row.id} {'of' if after else 'is read of'} {told}")
@@ -134,10 +138,21 @@ class Invariants:
             if not before.state.is_final and owner is not None and owner.state in _LIVING:
                 self._broken("I3", f"workflow instance {row.id} was taken from living master {before.master_id}")
         if before.master_id != after.master_id and after.state.is_driven:
+            self._taken_over(row, before)
             self.on_driven(after.workflow_code, after.master_id)
         if before.state is not after.state or before.master_id != after.master_id:
             told = f" {after.reason}" if after.reason else ""
             self._trace.add("tables", f"workflow {row.id} {before.state} -> {after.state} of {after.master_id}{told}")
+
+    def _taken_over(self, row: Row, before: Values) -> None:
+        """I16: what kills its masters is driven by no more of them than are allowed."""
+        owner = self.server.nodes.rows[before.master_id].values if before.master_id else None
+        if before.state.is_final or owner is None or owner.state is not NodeState.FENCED:
+            self._died_of[row.id] = 0
+            return
+        self._died_of[row.id] = self._died_of.get(row.id, 0) + 1
+        if self._died_of[row.id] >= TAKEOVERS_MAX:
+            self._broken("I16", f"{TAKEOVERS_MAX} masters died of workflow instance {row.id}, and one more drives it")
 
     def _ended(self, row: Row, after: Values) -> None:
         """I10: nothing of an ended instance is queued or runs."""
@@ -216,7 +231,7 @@ class Invariants:
 
     def slots_are_right(self, entries: Iterable[Heartbeat]) -> None:
         """I2: each residue belongs to one master."""
-        told = sorted((each.slot_current, each.slot_total) for each in entries)
+        told = sorted(((each.slot_current, each.slot_total) for each in entries), key=str)
         if told != [(place, len(told)) for place in range(len(told))]:
             self._broken("I2", f"the masters believe in the slots {told}")
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 T = TaskState
 TICK_S = 0.5
 """How late a launcher may be with a deadline."""
+POISON_LASTS_S = 30.0
 
 
 class TaskRun:
@@ -35,7 +36,10 @@ class TaskRun:
         world.invariants.task_starts(self)
         random = world.random
         state = T.FAILURE if random.random() < world.failing else T.SUCCESS
-        world.loop.in_world(random.choice(world.lasts_s) * random.random(), self.end, state)
+        lasts_s = random.choice(world.lasts_s) * random.random()
+        if task.workflow_code == world.poison:
+            lasts_s += POISON_LASTS_S  # so that it kills several masters before anything of it has ended
+        world.loop.in_world(lasts_s, self.end, state)
 
     @property
     def key(self) -> tuple[int, int]:

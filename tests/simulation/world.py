@@ -90,6 +90,7 @@ class World:
         self.invariants.on_beat = self._beats
         self.stops: dict[str, asyncio.Event] = {}
         self._left_out = left_out
+        self._began_s = 0.0
         self._plans: dict[Process, list[tuple[int, Callable[[Process], None]]]] = {}
         self.server.on_statement = self._count_statement
         for code in range(1, COUNT + 1):
@@ -126,6 +127,7 @@ class World:
         process.disturbed_s = self.loop.now
         self.processes[pid] = process
         self.living[name] = process
+        self._began_s = self.loop.now
         self.trace.add(name, f"starts as process {pid}")
         task = self.loop.begin(process, self._main(process))
         task.add_done_callback(lambda task: self.loop.in_world(0.0, self._ended, process, task))
@@ -284,6 +286,7 @@ class World:
 
     def _look_at_calm(self) -> None:
         """A registry that is still away is no excuse for a command to wait, where a master lives that had joined."""
+        self.trace.is_calm = True
         living = [
             self.process_of(epoch)
             for epoch, row in self.server.nodes.rows.items()
@@ -297,4 +300,4 @@ class World:
             return True
         if not self.is_healed or not self.invariants.is_quiet():
             return False
-        return not self.minds_slots or self.loop.now > max(FAULTS_S, self.heals_registry_s) + CALM_S
+        return not self.minds_slots or self.loop.now > max(self.heals_registry_s, self._began_s) + CALM_S
