@@ -282,7 +282,9 @@ async def test_a_hot_statement_walks_its_index_and_reads_no_more_than_it_must(fu
 async def test_a_walk_over_runs_that_are_all_stuck_reads_no_history(full: AsyncConnection) -> None:
     """Each is then asked for its tasks, its children and the commands for those, and the events are read once."""
     unfinished = "SELECT id FROM workflow_instance WHERE master_id = 1 AND ended_at IS NULL"
-    await full.execute(text(f"DELETE FROM task_instance WHERE workflow_instance_id IN ({unfinished}) AND task_code = 1"))
+    await full.execute(
+        text(f"DELETE FROM task_instance WHERE workflow_instance_id IN ({unfinished}) AND task_code = 1")
+    )
     await full.execute(text(f"DELETE FROM task_event WHERE workflow_instance_id IN ({unfinished})"))
     explaining = Explaining(full)
     walked = await reasons.walk(
