@@ -41,13 +41,16 @@ class Finds:
 
 
 def finding(sentences: str) -> TextClause:
-    """The statement whose rows are the finds; `sentences` gives the column `what`."""
+    """The statement whose rows are the finds; `sentences` gives the column `what`.
+
+    They reckon from now(), since only what stays the same within a statement can be looked up in an index.
+    """
     return text(f"SELECT f.what, count(*) OVER () AS ever FROM ({sentences}) AS f LIMIT :shown")  # noqa: S608
 
 
 _COMMANDS_WAIT = finding("""
     SELECT format('command %s (%s) waits since %s', id, type, created_at) AS what FROM command
-    WHERE created_at < clock_timestamp() - interval '30 s'                      -- index: command_age
+    WHERE created_at < now() - interval '30 s'                      -- index: command_age
       AND EXISTS (SELECT FROM node n JOIN node_beat b ON b.node_id = n.id
                   WHERE n.kind = 'MASTER' AND n.state = 'ALIVE' AND b.heartbeat LIKE '%"status":"NORMAL"%')
     ORDER BY created_at
@@ -80,11 +83,14 @@ _IDS_COME_AGAIN = finding("""
 # One whose master is gone is asked for by a RECOVER command, which any master may write; whose master never was, nobody
 # asks for.
 _RUNS_WITHOUT_OWNER = finding("""
+    WITH unfinished AS MATERIALIZED (   -- apart, so that the order does not make it walk all that ever ran
+        SELECT id, state, master_id FROM workflow_instance
+        WHERE ended_at IS NULL AND state NOT IN ('SERIAL_WAIT', 'WAIT_TO_RUN')  -- index: workflow_instance_unfinished
+    )
     SELECT format('run %s is %s, and its master %s is %s', i.id, i.state, i.master_id,
                   coalesce(n.state || ' since ' || date_trunc('second', n.ended_at), 'not known')) AS what
-    FROM workflow_instance i LEFT JOIN node n ON n.id = i.master_id AND n.kind = 'MASTER'
-    WHERE i.ended_at IS NULL AND i.state NOT IN ('SERIAL_WAIT', 'WAIT_TO_RUN')  -- index: workflow_instance_unfinished
-      AND (n.id IS NULL OR n.ended_at < clock_timestamp() - CAST(:handed_on_after AS interval))
+    FROM unfinished i LEFT JOIN node n ON n.id = i.master_id AND n.kind = 'MASTER'
+    WHERE (n.id IS NULL OR n.ended_at < now() - CAST(:handed_on_after AS interval))
       AND (SELECT 1 FROM command c                                              -- index: command_one_recover
            WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id LIMIT 1) IS NULL
     ORDER BY i.id
@@ -101,7 +107,7 @@ _RUNS_FORGOTTEN_IN_LINE = finding("""
     GROUP BY w.workflow_code
     UNION ALL
     SELECT format('run %s is WAIT_TO_RUN, and nobody has called it', w.id) FROM workflow_instance w
-    WHERE w.state = 'WAIT_TO_RUN' AND w.started_at < clock_timestamp() - interval '30 s'
+    WHERE w.state = 'WAIT_TO_RUN' AND w.started_at < now() - interval '30 s'
       AND (SELECT 1 FROM command c
            WHERE c.type = 'RECOVER_WAITING_THREAD' AND c.workflow_instance_id = w.id LIMIT 1) IS NULL
 """)
@@ -134,7 +140,7 @@ _TASKS_WITHOUT_WORKER = finding("""
     FROM task_instance t LEFT JOIN node n ON n.id = t.worker_id AND n.kind = 'WORKER'
     WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION')                          -- index: task_instance_running
       AND t.worker_id IS NOT NULL
-      AND (n.id IS NULL OR n.ended_at < clock_timestamp() - CAST(:handed_on_after AS interval))
+      AND (n.id IS NULL OR n.ended_at < now() - CAST(:handed_on_after AS interval))
 """)
 _TIMERS_OVERDUE = finding("""
     SELECT format('task %s ("%s" of run %s) waits for %s', id, task_name, workflow_instance_id,
@@ -145,7 +151,7 @@ _TIMERS_OVERDUE = finding("""
     SELECT format('task %s ("%s" of run %s) was to be queued at %s', id, task_name, workflow_instance_id,
                   date_trunc('second', due_at))
     FROM task_instance
-    WHERE state = 'DELAY_EXECUTION' AND due_at < clock_timestamp() - interval '30 s'
+    WHERE state = 'DELAY_EXECUTION' AND due_at < now() - interval '30 s'
 """)
 _EVENTS_UNREAD = finding("""
     SELECT format('event %s (%s of task %s of run %s) is unread since %s; %s', e.id, e.state, e.task_code,
@@ -154,7 +160,7 @@ _EVENTS_UNREAD = finding("""
                        WHEN i.ended_at IS NOT NULL THEN 'its run has ended'
                        ELSE 'its run belongs to master ' || i.master_id END) AS what
     FROM task_event e LEFT JOIN workflow_instance i ON i.id = e.workflow_instance_id
-    WHERE e.created_at < clock_timestamp() - interval '30 s'
+    WHERE e.created_at < now() - interval '30 s'
     ORDER BY e.id
 """)
 _SCHEDULES_LATE = finding("""
@@ -162,8 +168,8 @@ _SCHEDULES_LATE = finding("""
                   coalesce('was to fire at ' || date_trunc('second', next_fire_at), 'has no next time')) AS what
     FROM schedule
     WHERE state = 'ONLINE' AND problem IS NULL                                  -- index: schedule_due
-      AND coalesce(next_fire_at, 'epoch') < clock_timestamp() - interval '60 s'
-      AND (next_fire_at IS NOT NULL OR updated_at < clock_timestamp() - interval '60 s')
+      AND coalesce(next_fire_at, 'epoch') < now() - interval '60 s'
+      AND (next_fire_at IS NOT NULL OR updated_at < now() - interval '60 s')
 """)
 
 BEFORE_REASONS = (
