@@ -35,6 +35,10 @@ from registry.rounds import blaming_what_is_held, run_rounds
 
 log = structlog.get_logger()
 
+OVERLOADED_BATCH = 50
+"""What a master takes in a round whose machine is overloaded, but which is the only one or one like all others. It
+looks every `look_every` at least: slower than else, and never not at all."""
+
 
 class CommandLoop:
     """Takes the commands of this master's slot, and of any slot when they have waited too long."""
@@ -75,7 +79,7 @@ class CommandLoop:
             id_, reason = self._hopeless
             await self._refuse(id_, reason)
             self._hopeless = None
-        while await self._claim_batch():
+        while await self._claim_batch() and not self._membership.is_overloaded:
             pass
 
     def _suspect(self, error: BadData) -> None:
@@ -95,8 +99,12 @@ class CommandLoop:
         if limit <= 0:
             self._full = True
             return False
-        began_s = boottime_s()
         slot = self._membership.slot
+        if not self._membership.accepts:
+            return False  # others take by age what they do not take by residue
+        if self._membership.is_overloaded:
+            limit = min(limit, OVERLOADED_BATCH)
+        began_s = boottime_s()
         self._failing = []
         work: BatchWork | None = None
         try:

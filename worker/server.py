@@ -133,7 +133,14 @@ class Worker:
             {TASK: queued, KILL: kills},
         )
         async with asyncio.TaskGroup() as tasks:
-            parts = [pulse.beat(), pulse.guard(), self._look(life, exchange), exchange.run(), ears.run()]
+            parts = [
+                pulse.beat(),
+                pulse.guard(),
+                pulse.measure(),
+                self._look(life, exchange),
+                exchange.run(),
+                ears.run(),
+            ]
             running = [tasks.create_task(part) for part in parts]
             await stop.wait()
             log.info("leaving", tasks=exchange.running)
