@@ -35,6 +35,7 @@ class Overload:
         self._hysteresis = Hysteresis((*own, *limits), settings.hold.total_seconds())
         self._meter = Meter([limit.measure for limit in limits], folder)
         self._values: Mapping[Measure, float] = {}
+        self._is_doubted = False
         self._so = so
 
     @property
@@ -48,13 +49,23 @@ class Overload:
         return self._hysteresis.because
 
     @property
+    def takes_nothing(self) -> bool:
+        """Whether nothing new is to be taken: it is BUSY, or what was measured last is in doubt."""
+        return self.status is NodeStatus.BUSY or self._is_doubted
+
+    @property
     def of_machine(self) -> bool:
         """Whether it is BUSY for its machine's sake, and not only by what it counts itself."""
         return self.status is NodeStatus.BUSY and bool(self._hysteresis.passed - OWN)
 
     async def measure(self) -> None:
         """Measure once, in a thread: a disk may hang, and a kernel may take its time to sum up a group's memory."""
+        self._is_doubted = False
         self._values = await asyncio.to_thread(self._meter.measure)
+
+    def doubt(self) -> None:
+        """Something failed as if there were too much load: take nothing until it has been measured anew."""
+        self._is_doubted = True
 
     async def run(self, every_s: float) -> None:
         """Measure for ever."""

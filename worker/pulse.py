@@ -8,7 +8,7 @@ import os
 import structlog
 
 from model.errors import Fenced, ShoalError
-from model.nodes import Heartbeat, NodeKind, NodeStatus
+from model.nodes import Heartbeat, NodeKind
 from model.states import TaskState
 from model.timing import Timing
 from registry.life import Life, boottime_s
@@ -91,11 +91,18 @@ class Pulse:
     def _judge_load(self) -> bool:
         """Whether it turned BUSY or NORMAL."""
         is_news = self._overload.judge(boottime_s())
-        self._exchange.overloaded = self._overload.status is NodeStatus.BUSY
-        if is_news and not self._exchange.overloaded:
+        was_overloaded = self._exchange.overloaded
+        self._exchange.overloaded = self._overload.takes_nothing
+        if was_overloaded and not self._exchange.overloaded:
             self._exchange.queued = True
             self._exchange.wake.set()
         return is_news
+
+    def disk_was_full(self) -> None:
+        """A task failed for it. Nothing new begins until the disk has been measured: within the time of a beat a
+        worker can fail a thousand tasks."""
+        self._overload.doubt()
+        self._exchange.overloaded = True
 
     def _heartbeat(self) -> Heartbeat:
         return Heartbeat(

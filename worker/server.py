@@ -102,6 +102,7 @@ class Worker:
         executor = Executor(self._settings, launcher, life.me.epoch, NamedSecrets(life.database, self._vault))
         exchange = Exchange(life, executor, self._settings)
         pulse = Pulse(life, registry, launcher, self._timing, self._settings, exchange)
+        executor.disk_was_full = pulse.disk_was_full
         try:
             launcher.open()
             async with ending_well(lambda: self._give_up(life, exchange)):

@@ -123,6 +123,19 @@ async def test_a_disk_that_fills_makes_busy_and_one_that_is_freed_does_not(small
     assert overload.because == ""
 
 
+async def test_what_is_in_doubt_is_measured_before_anything_new_is_taken() -> None:
+    overload = Overload(WorkerLoadSettings(disk_free_min=1, load_max=0, memory_max=1), so="", folder=Path("/"))
+    await overload.measure()
+    overload.judge(0.0)
+    assert not overload.takes_nothing
+    overload.doubt()
+    assert not overload.judge(1.0)
+    assert overload.takes_nothing
+    assert overload.status is NodeStatus.NORMAL
+    await overload.measure()
+    assert not overload.takes_nothing
+
+
 @mounts
 async def test_a_disk_full_of_empty_files_makes_busy(small_disk: Path) -> None:
     overload = Overload(WorkerLoadSettings(disk_free_min=1, load_max=0, memory_max=1), so="", folder=small_disk)
