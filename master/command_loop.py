@@ -35,6 +35,10 @@ from registry.rounds import blaming_what_is_held, run_rounds
 
 log = structlog.get_logger()
 
+OVERLOADED_BATCH = 50
+"""What a master takes in a round whose machine is overloaded, but which is the only one or one like all others. It
+looks every `look_every` at least: slower than else, and never not at all."""
+
 
 Take = Callable[[AsyncConnection, Slot | None, int], Awaitable[list[CommandRow]]]
 """Takes up to so many commands out of the table, for a master with that slot."""
@@ -66,7 +70,8 @@ class CommandLoop:
         driver.ended = self._room_made
 
     async def run(self) -> None:
-        """Claim until cancelled. Raises `Fenced`."""
+        """Claim until cancelled, once it is known which masters died. Raises `Fenced`."""
+        await self._membership.certain.wait()
         await run_rounds(
             "claim",
             self.wake,
@@ -82,7 +87,7 @@ class CommandLoop:
             id_, reason = self._hopeless
             await self._refuse(id_, reason)
             self._hopeless = None
-        while await self._one_batch(self._take):
+        while await self._one_batch(self._take) and not self._membership.is_overloaded:
             pass
         while (self._trying or self.deadly) and await self._try_deadly():
             pass
@@ -102,6 +107,8 @@ class CommandLoop:
 
         A group is tried until it is done, however often the database is away: this master lives.
         """
+        if not self._membership.accepts:
+            return False
         if not self._trying:
             async with self._life.database.writing() as connection:
                 await nodes.hold_alive(connection, self._life.me)
@@ -123,7 +130,7 @@ class CommandLoop:
 
         await self._one_batch(take)
         self._trying = self._trying[len(tried) :]
-        return not self._full
+        return bool(tried)
 
     async def _one_batch(self, take: Take) -> bool:
         """One transaction. Whether it is worth to look again at once."""
@@ -132,8 +139,12 @@ class CommandLoop:
         if limit <= 0:
             self._full = True
             return False
-        began_s = boottime_s()
         slot = self._membership.slot
+        if not self._membership.accepts:
+            return False  # others take by age what they do not take by residue
+        if self._membership.is_overloaded:
+            limit = min(limit, OVERLOADED_BATCH)
+        began_s = boottime_s()
         self._failing = []
         work: BatchWork | None = None
         try:

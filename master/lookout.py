@@ -83,7 +83,7 @@ class Lookout:
         if waiting.dependents:
             self._dependents.wake.set()
         self._loop.deadly = self._loop.deadly or waiting.deadly
-        if waiting.mine or waiting.aged or waiting.deadly:
+        if waiting.mine or waiting.aged or self._loop.deadly:
             self._loop.wake.set()
         if waiting.events:
             self._driver.wake.set()

@@ -105,6 +105,7 @@ class Worker:
         executor = Executor(self._settings, launcher, life.me.epoch, NamedSecrets(life.database, self._vault))
         exchange = Exchange(life, executor, self._settings)
         pulse = Pulse(life, registry, launcher, self._timing, self._settings, exchange)
+        executor.disk_was_full = pulse.disk_was_full
         try:
             launcher.open()
             async with ending_well(lambda: self._give_up(life, exchange)):
@@ -136,7 +137,14 @@ class Worker:
             {TASK: queued, KILL: kills},
         )
         async with asyncio.TaskGroup() as tasks:
-            parts = [pulse.beat(), pulse.guard(), self._look(life, exchange), exchange.run(), ears.run()]
+            parts = [
+                pulse.beat(),
+                pulse.guard(),
+                pulse.measure(),
+                self._look(life, exchange),
+                exchange.run(),
+                ears.run(),
+            ]
             running = [tasks.create_task(part) for part in parts]
             await stop.wait()
             log.info("leaving", tasks=exchange.running)
