@@ -57,8 +57,8 @@ class Membership:
     ) -> None:
         self.slot: Slot | None = None
         self.certain = asyncio.Event()
-        """Set once every master that looked dead when this one joined has beaten again or was fenced. Until then it takes
-        no commands: it may have come in the place of one that died of them, and they are not set apart yet."""
+        """Set once every master that looked dead when this one joined has beaten again or was fenced. Until then it
+        takes no commands: it may have come in the place of one that died of them, and they are not set apart yet."""
         self._doubtful: dict[Epoch, int] = {}
         self._life = life
         self._registry = registry

@@ -49,6 +49,6 @@ async def test_a_command_that_kills_its_master_is_given_up_and_its_neighbours_ru
     await cluster.all_ends()
     assert deaths == 4, "with all others, with many, with some, alone"
     reasons = cluster.rows("SELECT params, reason FROM error_command")
-    assert reasons == [('{"a": "DEADLY"}', "4 masters died while they were at it")]
+    assert reasons == [('{"a": "DEADLY"}', "it could not be handled: 4 masters died while they were at it")]
     assert cluster.rows("SELECT state, count(*) FROM workflow_instance GROUP BY 1") == [("SUCCESS", GOOD)]
     await eventually(lambda: supervised[-1].is_alive, within_s=1)
