@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import structlog
 
@@ -46,17 +47,18 @@ class LateResults:
     async def close(self) -> None:
         """At the end of a life: keep all that is untold, for the next life in this folder, and let go."""
         untold = list(self._untold().values())
-        await self._keep(untold, is_all_told=not untold)
-        await asyncio.to_thread(self._spool.close)
+        await self._keep(untold, is_all_told=False)
+        with suppress(OSError):  # a file that stays tells what is known, which changes nothing
+            await asyncio.to_thread(self._spool.close, is_all_told=not untold)
 
     async def _keep(self, late: Sequence[Report], *, is_all_told: bool) -> None:
         new = [report for report in late if self._kept.get(report.id) is not report]
         try:
             if new:
                 await self._write(new, late)
-            elif is_all_told and self._spool.lines:
-                self._kept = {}
+            elif is_all_told and self._kept:
                 await asyncio.to_thread(self._spool.remove)
+                self._kept = {}
         except OSError as error:
             if not self._is_failing:
                 log.error(

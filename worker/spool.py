@@ -69,14 +69,24 @@ class Spool:
     def remove(self) -> None:
         """All has been told. Raises `OSError`."""
         with self._turn:
-            if self._fd is not None:
-                self._path.unlink(missing_ok=True)
-                self._close()
+            self._remove()
 
-    def close(self) -> None:
-        """Let go of the file: whatever stands in it is the next life's to tell. Nothing is kept from here on."""
+    def close(self, *, is_all_told: bool = False) -> None:
+        """Let go of the file; unless all is told, it is the next life's to tell. Nothing is kept from here on.
+
+        Raises `OSError` when it cannot be removed.
+        """
         with self._turn:
             self._is_closed = True
+            try:
+                if is_all_told:
+                    self._remove()
+            finally:
+                self._close()
+
+    def _remove(self) -> None:
+        if self._fd is not None:
+            self._path.unlink(missing_ok=True)
             self._close()
 
     def _make(self, reports: Collection[Report]) -> None:

@@ -114,6 +114,7 @@ async def test_the_end_of_a_life_keeps_what_is_untold_at_once(scene: Scene) -> N
 
 
 async def test_the_end_of_a_life_that_told_everything_leaves_nothing(scene: Scene) -> None:
+    """Not even if it is still being written."""
     scene.ended(1)
     await eventually(lambda: scene.lines == 1)
     scene.told(1)
