@@ -16,6 +16,8 @@ from shoal.cli.verbs import verb
 EXIT_CHECK_FAILED = 1
 LEAVE_S_MAX = 20.0
 """What a graceful stop may take beside the time that running work is given."""
+HUNG_MIN = timedelta(seconds=5)
+"""A disk that takes its time is no hang, however short the times of a cluster are."""
 EXIT_GAVE_UP = 1
 """A server stayed away at start: a supervisor shall try again later."""
 
@@ -131,13 +133,13 @@ async def worker(
 async def _serve(role: Awaitable[None], hung_limit: timedelta) -> None:
     """Wait for a role's end. Raises `typer.Exit` when it gave up, with another code than for wrong use.
 
-    If its loop hangs for `hung_limit` the process ends: by then the others have taken it for dead.
+    If its loop hangs for `hung_limit`, and `HUNG_MIN`, the process ends: by then the others have taken it for dead.
     """
     from model.errors import Unavailable
     from registry.watchdog import watched
 
     try:
-        with watched(hung_limit):
+        with watched(max(hung_limit, HUNG_MIN)):
             await role
     except Unavailable as gone:
         typer.echo(f"shoal: {gone}", err=True)
