@@ -39,7 +39,7 @@ class Scene:
         ]
         self.cluster.define(1, "gated", tasks=tasks)
         await self.cluster.master()
-        worker = await self.cluster.worker(SHOAL_WORKER__FOLDER=str(self.folder))
+        worker = await self.cluster.worker(SHOAL_WORKER__FOLDER=str(self.folder), SHOAL_WORKER__DRAIN="0.5")
         self.cluster.start(1, RUNS)
         await eventually(lambda: len(self.cluster.journal.lines()) == RUNS, within_s=20)
         return worker
@@ -67,12 +67,12 @@ class Scene:
         """How many results are on the disk, of that life."""
         return (self.folder / "results" / str(epoch)).read_bytes().count(b"\n") - 1
 
-    async def killed_with_results(self, worker: Node) -> Path:
-        """Kill it once all is on its disk; the file."""
+    async def ended_with_results(self, worker: Node, number: signal.Signals = signal.SIGKILL) -> Path:
+        """End it once all is on its disk; the file."""
         epoch = worker.epoch
         await eventually(lambda: self.kept(epoch), until=RUNS, within_s=10)
-        worker.signal(signal.SIGKILL)
-        await worker.ended()
+        worker.signal(number)
+        await worker.ended(within_s=30)
         return self.folder / "results" / str(epoch)
 
     async def everything_ends(self, *, runs: int, attempts: int) -> None:
@@ -89,10 +89,14 @@ def scene(cluster: Cluster, postgres_server: PostgresServer, tmp_path: Path) -> 
     return Scene(cluster, postgres_server, tmp_path)
 
 
-async def test_results_of_a_worker_that_was_killed_without_database_are_told_by_the_next_one(scene: Scene) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_results_of_a_worker_that_was_killed_without_database_are_told_by_the_next_one(
+    scene: Scene, number: signal.Signals
+) -> None:
+    """Or that was asked to stop, and had nobody to tell."""
     worker = await scene.start()
     async with scene.without_database():
-        await scene.killed_with_results(worker)
+        await scene.ended_with_results(worker, number)
         successor = scene.start_again()
         await eventually(lambda: successor.events("database_not_there_yet"), within_s=20)
     await scene.everything_ends(runs=1, attempts=1)
@@ -104,7 +108,7 @@ async def test_results_of_a_worker_that_was_killed_without_database_are_told_by_
 async def test_results_of_a_worker_that_was_fenced_are_dropped_and_the_tasks_run_once_more(scene: Scene) -> None:
     worker = await scene.start()
     async with scene.without_database():
-        await scene.killed_with_results(worker)
+        await scene.ended_with_results(worker)
     fenced = "SELECT state FROM node WHERE id = %s"
     await eventually(lambda: scene.cluster.one(fenced, worker.epoch), until="FENCED", within_s=30)
     successor = scene.start_again()
@@ -144,7 +148,7 @@ async def test_a_worker_that_lives_tells_its_results_itself_whoever_shares_its_f
 async def test_a_line_that_the_crash_cut_short_costs_only_its_own_task(scene: Scene) -> None:
     worker = await scene.start()
     async with scene.without_database():
-        file = await scene.killed_with_results(worker)
+        file = await scene.ended_with_results(worker)
         os.truncate(file, file.stat().st_size - 10)
         successor = scene.start_again()
         await eventually(lambda: successor.events("database_not_there_yet"), within_s=20)
