@@ -28,7 +28,7 @@ from registry.contact import boottime_s
 log = structlog.get_logger()
 
 HUNG_EXIT_CODE = 70
-TICKS_MIN = 10
+TICKS_MIN = 5
 """How many ticks on time it takes at least; none is longer than a second."""
 TICK_S_MAX = 1.0
 SAY_S_MAX = 2.0
