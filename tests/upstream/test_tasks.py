@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from tests.eventually import eventually
-from tests.scenarios.engine import BY_HAND, Engine
+from tests.scenarios.engine import Engine
 from tests.shoal.command_line import CommandLine
 from tests.upstream.processes import runs
 
@@ -81,7 +81,7 @@ async def test_17795_a_task_of_a_worker_group_that_nobody_serves_says_what_it_wa
     Here: `shoal why` says it in a sentence, with what to do; tasks of other groups do not wait behind it; and as soon
     as there is a worker of that group it runs.
     """
-    code = engine.define({"name": "lost", **BY_HAND, "worker_group": "no-such-group"}, {"name": "other"})
+    code = engine.define({"name": "lost", "worker_group": "no-such-group"}, {"name": "other"})
     run = await engine.begin(code)
     await engine.task_becomes(run, "lost", "QUEUED")
     await engine.task_becomes(run, "other", "SUCCESS")
@@ -91,5 +91,6 @@ async def test_17795_a_task_of_a_worker_group_that_nobody_serves_says_what_it_wa
     assert sentence in task.out
     assert sentence in whole.out
     assert "shoal worker --group no-such-group" in task.out
-    await engine.cluster.worker(SHOAL_WORKER__GROUPS="no-such-group")
+    await engine.claim(run, "lost")  # as a worker that serves the group does
+    engine.report(run, "lost", "SUCCESS")
     assert await engine.end(run) == "SUCCESS"
