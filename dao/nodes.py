@@ -84,15 +84,19 @@ _BEAT = text(f"""
     FROM (SELECT) AS always LEFT JOIN ({_LIVING}) AS living ON true
 """)  # noqa: S608 - both parts are constants of this module
 
-_TERMINATE = text("""
+# Both ask for the beat at which the judge saw it stand still: one that slept between its verdict and this finds that
+# the other beats on, and leaves it in peace.
+_STANDS_STILL = "EXISTS (SELECT FROM node_beat b WHERE b.node_id = :epoch AND b.beat_no = :beat_no)"
+_TERMINATE = text(f"""
     SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = :application_name AND pid <> pg_backend_pid()
-""")
-_FENCE = text("""
+      AND {_STANDS_STILL}
+""")  # noqa: S608 - the condition is a constant of this module
+_FENCE = text(f"""
     UPDATE node SET state = 'FENCED', ended_at = clock_timestamp(), ended_why = :why
-    WHERE id = :epoch AND state IN ('ALIVE', 'LEAVING')
+    WHERE id = :epoch AND state IN ('ALIVE', 'LEAVING') AND {_STANDS_STILL}
     RETURNING id
-""")
+""")  # noqa: S608 - the condition is a constant of this module
 # What `hand_on`, `mark_lost` and `drop_stale` would find, in one statement that locks nothing and wakes nobody. A node
 # that is gone is asked for what it has unfinished; of the events, which are few, each for its owner.
 _ANYTHING_LEFT = text("""
@@ -193,18 +197,23 @@ async def living(connection: AsyncConnection) -> list[NodeRow]:
     return [_node_row(row) for row in (await connection.execute(_READ_LIVING)).all()]
 
 
-async def fence(database: Database, dead: NodeRow, why: str) -> bool:
-    """Take a node's licence to write; whether it was us who did.
+async def fence(database: Database, dead: NodeRow, why: str, *, judge: Me | None) -> bool:
+    """Take a node's licence to write, unless it has beaten since `dead` was read; whether it was us who did.
 
     Its sessions are ended first: one that was stopped inside a transaction would hold its share lock for as long as it
-    sleeps. Raises `Unavailable` when the row stays locked; call again.
+    sleeps. `judge` is who does it, None for a process that has no life yet.
+
+    Raises:
+        Fenced: the judge itself was taken for dead meanwhile; its verdicts count no more.
+        Unavailable: the row stays locked, or two judge each other at once; call again.
     """
+    beat = {"epoch": dead.epoch, "beat_no": dead.beat_no}
     async with database.reading() as connection:
-        await connection.execute(_TERMINATE, {"application_name": application_name(dead.kind, dead.epoch)})
+        await connection.execute(_TERMINATE, {**beat, "application_name": application_name(dead.kind, dead.epoch)})
     async with database.writing() as connection:
-        return (
-            await connection.execute(_FENCE, {"epoch": dead.epoch, "why": why, "beat_no": dead.beat_no})
-        ).first() is not None
+        if judge is not None:
+            await hold_alive(connection, judge)
+        return (await connection.execute(_FENCE, {**beat, "why": why})).first() is not None
 
 
 async def set_leaving(connection: AsyncConnection, me: Me) -> None:

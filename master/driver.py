@@ -56,12 +56,17 @@ class Driver:
         self.dependent_began: Callable[[], None] = lambda: None
         """Called when a DEPENDENT task has begun to wait."""
         self._reload = False
-        self._hopeless: tuple[Collection[WorkflowInstanceId], str] | None = None
+        self._again: set[WorkflowInstanceId] = set()
+        self._hopeless: list[tuple[Collection[WorkflowInstanceId], str]] = []
 
     @property
     def running(self) -> int:
         """How many instances are driven now."""
         return len(self._runnables)
+
+    def held(self) -> dict[WorkflowInstanceId, WorkflowRunnable]:
+        """All that is driven now, as it is at this moment."""
+        return dict(self._runnables)
 
     def hold(self, runnables: Iterable[WorkflowRunnable]) -> None:
         """Drive these from now on. Called before the transaction that makes them commits, so that no event of theirs
@@ -105,6 +110,16 @@ class Driver:
         self._reload = True
         self.wake.set()
 
+    def drive_again(self, ids: Iterable[WorkflowInstanceId]) -> None:
+        """Drop these, soon, and make them again from their rows, if they are ours by those."""
+        self._again.update(ids)
+        self.wake.set()
+
+    def give_up(self, id_: WorkflowInstanceId, why: str) -> None:
+        """End an own instance, soon, as a FAILURE; `why` goes on after "it could not be driven: "."""
+        self._hopeless.append(([id_], why))
+        self.wake.set()
+
     async def run(self) -> None:
         """Consume events until cancelled. Raises `Fenced`."""
         await run_rounds(
@@ -118,10 +133,18 @@ class Driver:
         )
 
     async def _catch_up(self) -> None:
-        if self._hopeless is not None:
-            ids, reason = self._hopeless
-            await self._give_up(ids, reason)
-            self._hopeless = None
+        self._failing = ()
+        while self._hopeless:
+            await self._give_up(*self._hopeless[0])
+            del self._hopeless[0]
+        if self._again:
+            again, self._again = self._again, set()
+            self.forget(again)
+            try:
+                await self._adopt_all(again)
+            except BaseException:
+                self._again |= again
+                raise
         if self._reload:
             self._reload = False
             try:
@@ -229,9 +252,13 @@ class Driver:
             known = set(self._runnables)
             owned = await workflow_instances.owned(connection, self._me.epoch)
         self.forget(known - owned)
-        missing = sorted(owned - self._runnables.keys())
-        if missing:
+        if missing := owned - self._runnables.keys():
             log.info("reads_again", workflow_instances=len(missing))
+            await self._adopt_all(missing)
+
+    async def _adopt_all(self, wanted: Collection[WorkflowInstanceId]) -> None:
+        """Make runnables of these, those that are ours, in batches."""
+        missing = sorted(wanted)
         while missing:
             size, began_s = self._batch.size, boottime_s()
             ids, missing = missing[:size], missing[size:]
@@ -251,8 +278,8 @@ class Driver:
 
     def _suspect(self, error: BadData) -> None:
         """A round failed by what is in it. One instance alone is to blame; more are tried in smaller parts."""
-        if len(self._failing) == 1:
-            self._hopeless = (self._failing, str(error))
+        if len(self._failing) == 1 and not self._hopeless:
+            self._hopeless.append((self._failing, str(error)))
 
     async def _give_up(self, ids: Collection[WorkflowInstanceId], error: str) -> None:
         """End instances that cannot be driven as FAILURE: they must not hold up the others."""

@@ -153,7 +153,7 @@ class Membership:
         return {member.epoch for member in members} if self._registry.state is ConnectionState.CONNECTED else None
 
     async def _fence(self, node: NodeRow, why: str) -> None:
-        if await nodes.fence(self._life.database, node, why):
+        if await nodes.fence(self._life.database, node, why, judge=self._life.me):
             log.warning(
                 "node_fenced",
                 kind=node.kind,

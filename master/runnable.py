@@ -120,6 +120,10 @@ class WorkflowRunnable:
                 assert_never(event)
         return [*effects, *self._begin_ready(resumed), *self._finish_if_over()]
 
+    def under_way(self) -> list[tuple[TaskCode, int]]:
+        """The attempts of whose ends it has not heard."""
+        return [(code, self._attempts[code]) for code in self._in_flight]
+
     @property
     def _is_halted(self) -> bool:
         """Whether nothing new may start."""

@@ -17,9 +17,10 @@ from master.command_loop import CommandLoop
 from master.dependents import Dependents
 from master.driver import Driver
 from master.lookout import Lookout
-from master.membership import HAND_ON_BATCH, Membership
+from master.membership import Membership
 from master.schedules import Schedules
 from master.settings import MasterSettings
+from master.watcher import Watcher
 from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.timing import Timing
@@ -97,7 +98,8 @@ class Master:
         dependents = Dependents(life, driver)
         schedules = Schedules(life, membership, self._settings)
         lookout = Lookout(life, membership, driver, loop, dependents, schedules, self._settings, look)
-        await self._work(stop, life, registry, membership, driver, loop, lookout, schedules, dependents)
+        watcher = Watcher(life, driver, self._settings)
+        await self._work(stop, life, registry, membership, driver, loop, lookout, schedules, dependents, watcher)
 
     async def _work(
         self,
@@ -110,6 +112,7 @@ class Master:
         lookout: Lookout,
         schedules: Schedules,
         dependents: Dependents,
+        watcher: Watcher,
     ) -> None:
         ears = Listener(
             self._database_url,
@@ -128,6 +131,7 @@ class Master:
                 membership.sweep(),
                 driver.run(),
                 dependents.run(),
+                watcher.run(),
                 ears.run(),
             ]
             running = [tasks.create_task(part) for part in parts]
@@ -157,17 +161,15 @@ class Master:
             await asyncio.sleep(0.05)
 
     async def _hand_over(self, life: Life, *, broke: bool = False) -> None:
-        """End this life in the database, and hand on what it still owned. What fails here, others do in a while."""
+        """End this life in the database, and hand on what it still owned: together, since who has left writes no more.
+
+        What fails here, others do in a while.
+        """
         handed = 0
         try:
             async with life.database.writing() as connection:
                 await nodes.set_left(connection, life.me, broke=broke)
-            while True:
-                async with life.database.writing() as connection:
-                    batch = await workflow_instances.hand_on(connection, HAND_ON_BATCH)
-                handed += batch
-                if batch < HAND_ON_BATCH:
-                    break
+                handed = await workflow_instances.hand_on(connection, self._settings.max_running_workflows)
         except ShoalError as error:
             log.warning("left_without_a_word", error=str(error), so="the others take over when they miss its beat")
         log.info("left", handed_on=handed)

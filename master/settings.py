@@ -20,6 +20,13 @@ class MasterSettings(BaseModel):
     sweep_every: Duration = Field(
         timedelta(seconds=10), description="how often it looks for what dead nodes left, beside the moment of a death"
     )
+    watch_every: Duration = Field(
+        timedelta(seconds=10), description="how often it asks whether each of its runs has a reason to wait"
+    )
+    stuck_after: Duration = Field(
+        timedelta(seconds=10),
+        description="how long a run without a reason to wait is left alone before it counts as stuck",
+    )
     steal_after: Duration = Field(
         timedelta(seconds=5), description="waiting time after which any free master takes a command of any slot"
     )

@@ -114,7 +114,7 @@ async def _free_address(database: Database, kind: NodeKind, address: str, fence_
                     f"stop it, or give this one another --port"
                 )
             if is_gone(node.process) or boottime_s() > deadline_s:
-                await nodes.fence(database, node, "a new process has its address")
+                await nodes.fence(database, node, "a new process has its address", judge=None)
         await asyncio.sleep(0.2)
 
 

@@ -19,7 +19,7 @@ COMMENT ON TABLE schema_version IS 'Which scripts made this schema: this file, t
 COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run by hand.';
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (2, 'schema');
+INSERT INTO schema_version (version, name) VALUES (3, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -214,6 +214,8 @@ CREATE INDEX command_age ON command (created_at);
 -- Statement: which children of a task are asked to go on.
 CREATE INDEX command_resume ON command (workflow_instance_id)
     WHERE type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS');
+-- Statement: which children of an instance are asked for and not made yet.
+CREATE INDEX command_child ON command (split_part(parent, '/', 1)) WHERE parent IS NOT NULL;
 -- At most one open hand-over of an instance, whoever notices the death.
 CREATE UNIQUE INDEX command_one_recover ON command (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS';
 -- Statement: who is called already, of those that wait for their turn or for room.

@@ -38,6 +38,8 @@ class Exchange:
         """Whether there may be tasks to claim; set it, then `wake`."""
         self.kills = False
         """Whether somebody may want a task killed; set it, then `wake`."""
+        self.compares = False
+        """Whether what is held is to be compared with the rows; set it, then `wake`."""
         self.accepting = True
         """Whether new tasks are taken at all; False from the moment it is to stop."""
         self.trusted = True
@@ -51,6 +53,7 @@ class Exchange:
         self._ended: dict[TaskInstanceId, Report] = {}
         self._why_cancelled: dict[TaskInstanceId, tuple[TaskState, str]] = {}
         self._reload = False
+        self._unknown: set[TaskInstanceId] = set()
         self._one_by_one = False
         self._failing: list[Report] = []
         self._replaced: set[TaskInstanceId] = set()
@@ -94,6 +97,9 @@ class Exchange:
         if self.kills:
             self.kills = False
             await self._kill()
+        if self.compares:
+            self.compares = False
+            await self._compare()
         while self._ended or self._room_for(0) > 0:
             await self._exchange()
 
@@ -210,6 +216,24 @@ class Exchange:
         for id_ in [id_ for id_ in self._ended if id_ not in held]:
             self._forget(id_)
         self._start(task for id_, task in held.items() if id_ not in self._claimed)
+
+    async def _compare(self) -> None:
+        """Kill what runs and is no longer ours by its row; give back what is ours by its row and does not run here.
+
+        Between two exchanges the rows know all that is held, so this is a bug, or somebody changed rows. What does not
+        run may have run: it is told as lost, and its master decides. Seen twice, so that it is not the affair of an
+        exchange that failed.
+        """
+        async with self._life.database.reading() as connection:
+            held = {task.id: task for task in await task_claims.held(connection, self._life.me.epoch)}
+        for id_ in self._running.keys() - held.keys() - self._why_cancelled.keys():
+            log.warning("task_runs_without_its_row", task_instance=id_, so="it is killed: others may run it again")
+            self._cancel(id_, TaskState.KILL, "its row says that this worker does not run it")
+        before, self._unknown = self._unknown, held.keys() - self._claimed.keys()
+        for id_ in before & self._unknown:
+            log.warning("task_does_not_run", task_instance=id_, so="it is told as lost; please report it")
+            self._claimed[id_] = held[id_]
+            self._has_ended(held[id_], report(held[id_], TaskState.NEED_FAULT_TOLERANCE, "its worker lost sight of it"))
 
     def _suspect(self, error: BadData) -> None:
         """Reports failed by what is in them: write one at a time. One that fails alone says only that it failed; if

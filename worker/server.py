@@ -32,6 +32,9 @@ from worker.settings import WorkerSettings
 
 log = structlog.get_logger()
 
+COMPARE_EVERY_S = 10.0
+"""How often a worker asks whether what it runs is what its rows say."""
+
 
 class Worker:
     """One worker. `run` returns after a graceful stop.
@@ -143,8 +146,13 @@ class Worker:
         await self._say_goodbye(life)
 
     async def _look(self, life: Life, exchange: Exchange) -> None:
-        """Look for work, and for tasks to kill, that nobody told of."""
+        """Look for work, and for tasks to kill, that nobody told of; and now and then whether rows say what runs."""
+        compared_s = boottime_s()
         while True:
+            if boottime_s() - compared_s >= COMPARE_EVERY_S:
+                compared_s = boottime_s()
+                exchange.compares = True
+                exchange.wake.set()
             try:
                 async with life.database.reading() as connection:
                     queued, kills = await task_claims.work_waits(connection, self._settings.groups, life.me.epoch)

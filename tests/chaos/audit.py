@@ -1,8 +1,8 @@
 """What the database itself keeps about every write of a run of chaos: a witness that no node can talk to.
 
-Sessions of a node are named after it (`shoal-master-17`), so a trigger can tell who writes, and whether that node was
-already fenced when it did. What commands were of schedules and of sub-workflows is kept too: their own rows go when
-they are handled.
+Sessions of a node are named after it (`shoal-master-17`), so a trigger can tell who writes, whether that node was
+already fenced when it did, and whether the transaction held the node's row, its licence to write. What commands were of
+schedules and of sub-workflows is kept too: their own rows go when they are handled.
 """
 
 from __future__ import annotations
@@ -25,6 +25,13 @@ CREATE TABLE chaos.change (
 );
 CREATE TABLE chaos.fire (schedule_id bigint NOT NULL, schedule_time timestamptz NOT NULL);
 CREATE TABLE chaos.child_command (command_id bigint PRIMARY KEY);
+CREATE TABLE chaos.unlicensed (
+    table_name text NOT NULL,
+    operation  text NOT NULL,
+    epoch      bigint NOT NULL,
+    statement  text NOT NULL,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp()
+);
 
 CREATE FUNCTION chaos.writer() RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT substring(current_setting('application_name') FROM '^shoal-(?:master|worker)-(\\d+)$')::bigint
@@ -59,6 +66,40 @@ CREATE FUNCTION chaos.keep_child_command() RETURNS trigger LANGUAGE plpgsql AS $
 BEGIN
     INSERT INTO chaos.child_command VALUES (NEW.id);
     RETURN NULL;
+END $$;
+-- Who locks a row stands in its xmax: a transaction, or a list of several ("multixact") with what each holds. Who ended
+-- its own life in this transaction stands in xmin.
+CREATE FUNCTION chaos.is_licensed(of_node bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    writer xid;
+    locker xid;
+BEGIN
+    SELECT xmin, xmax INTO writer, locker FROM public.node WHERE id = of_node;
+    IF pg_current_xact_id()::xid IN (writer, locker) THEN
+        RETURN true;
+    END IF;
+    RETURN EXISTS (SELECT FROM pg_get_multixact_members(locker) m WHERE m.xid = pg_current_xact_id()::xid);
+EXCEPTION WHEN OTHERS THEN
+    RETURN false;  -- no list of that number: one transaction, and not this one
+END $$;
+CREATE FUNCTION chaos.ask_for_licence() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF chaos.writer() IS NOT NULL AND NOT chaos.is_licensed(chaos.writer()) THEN
+        INSERT INTO chaos.unlicensed (table_name, operation, epoch, statement)
+        VALUES (TG_TABLE_NAME, TG_OP, chaos.writer(), current_query());
+    END IF;
+    RETURN NULL;
+END $$;
+DO $$
+DECLARE
+    name text;
+BEGIN
+    -- Beats and the row of a node itself are compare-and-set on their own: whoever is fenced hits none.
+    FOR name IN SELECT tablename FROM pg_tables
+                WHERE schemaname = 'public' AND tablename NOT IN ('node', 'node_beat', 'registry_lease') LOOP
+        EXECUTE format('CREATE TRIGGER chaos_asks BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON public.%I '
+                       'FOR EACH STATEMENT EXECUTE FUNCTION chaos.ask_for_licence()', name);
+    END LOOP;
 END $$;
 CREATE TRIGGER chaos_keeps AFTER INSERT OR UPDATE ON workflow_instance
     FOR EACH ROW EXECUTE FUNCTION chaos.keep_instance();

@@ -70,6 +70,7 @@ class Checker:
             self.no_success_was_repeated,
             self.states_changed_legally,
             self.nobody_wrote_after_the_fence,
+            self.nobody_wrote_without_a_licence,
             self.who_runs_alone_ran_alone,
             self.each_time_fired_once,
             self.each_date_was_filled_once,
@@ -201,6 +202,12 @@ class Checker:
         query = "SELECT kind, row_id, after, epoch, at::text FROM chaos.change WHERE node_state = 'FENCED' ORDER BY id"
         for kind, row, after, epoch, at in self._cluster.rows(query):
             yield f"node {epoch} was fenced, and wrote {after} to {kind} {row} at {at}"
+
+    def nobody_wrote_without_a_licence(self) -> Iterator[str]:
+        """Every write of a node was made while its transaction held the node's own row."""
+        query = "SELECT epoch, operation, table_name, count(*) FROM chaos.unlicensed GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+        for epoch, operation, table, count in self._cluster.rows(query):
+            yield f"node {epoch} wrote without its licence: {operation} of {table}, {count} times"
 
     def who_runs_alone_ran_alone(self) -> Iterator[str]:
         """Serial workflows, by the witness in the database and by the journal."""

@@ -136,8 +136,27 @@ def test_an_illegal_change_is_found_even_if_the_database_let_it_pass(scene: Scen
 def test_a_write_after_the_fence_is_found(scene: Scene) -> None:
     scene.cluster.rows("UPDATE node SET state = 'FENCED'")
     scene.cluster.rows("SET application_name = 'shoal-master-1'")
+    scene.cluster.rows("BEGIN")
+    scene.cluster.rows("SELECT FROM node WHERE id = 1 FOR SHARE")
     scene.cluster.rows("UPDATE workflow_instance SET reason = 'zombie' WHERE id = 1")
+    scene.cluster.rows("COMMIT")
     assert scene.broken_rules() == {"nobody wrote after the fence"}
+
+
+def test_a_write_without_a_licence_is_found(scene: Scene) -> None:
+    """Of two transactions of a living node, one holds the node's row beside another holder, the other does not."""
+    rows = scene.cluster.rows
+    rows("SET application_name = 'shoal-worker-1'")
+    with Cluster(scene.cluster.environment["SHOAL_DATABASE_URL"], "", scene.cluster.folder) as beside:
+        for cluster in (beside, scene.cluster):
+            cluster.rows("BEGIN")
+            cluster.rows("SELECT FROM node WHERE id = 1 FOR SHARE")
+        rows("UPDATE task_instance SET reason = 'fine' WHERE id = 1")
+        rows("COMMIT")
+        assert scene.broken_rules() == set()
+        rows("UPDATE task_instance SET reason = 'unasked' WHERE id = 1")
+        beside.rows("ROLLBACK")
+    assert scene.broken_rules() == {"nobody wrote without a licence"}
 
 
 def test_serial_runs_that_overlap_are_found(scene: Scene) -> None:

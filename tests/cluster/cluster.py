@@ -68,9 +68,9 @@ class Node:
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The lines of its log with this event."""
-        return [event for event in self._lines() if event.get("event") == name]
+        return [event for event in self.lines() if event.get("event") == name]
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
+    def lines(self) -> Iterator[dict[str, Any]]:
         for line in self.log.read_text().splitlines() if self.log.exists() else []:
             try:
                 yield json.loads(line)

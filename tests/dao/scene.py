@@ -69,7 +69,7 @@ class Scene:
 
     async def fence(self, dead: Me) -> bool:
         """Fence a node; whether it was us who did."""
-        return await nodes.fence(self.database, await self.row_of(dead), "a test")
+        return await nodes.fence(self.database, await self.row_of(dead), "a test", judge=None)
 
     async def row_of(self, wanted: Me) -> NodeRow:
         """A living node as others see it."""

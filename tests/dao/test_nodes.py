@@ -7,6 +7,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import text
 
 from dao import nodes
 from dao.database import Database
@@ -85,8 +86,8 @@ async def test_a_stranger_with_our_epoch_cannot_write_or_beat(scene: Scene) -> N
 async def test_a_fenced_node_can_neither_write_nor_beat_and_is_fenced_once(scene: Scene) -> None:
     me = await scene.master()
     row = await scene.row_of(me)
-    assert await nodes.fence(scene.database, row, "its beat stood still") is True
-    assert await nodes.fence(scene.database, row, "again") is False
+    assert await nodes.fence(scene.database, row, "its beat stood still", judge=None) is True
+    assert await nodes.fence(scene.database, row, "again", judge=None) is False
     assert await scene.sql("SELECT state, ended_why FROM node") == [("FENCED", "its beat stood still")]
     with pytest.raises(Fenced, match=f"epoch {me.epoch}"):
         await beat(scene, me, 0)
@@ -94,6 +95,28 @@ async def test_a_fenced_node_can_neither_write_nor_beat_and_is_fenced_once(scene
         with pytest.raises(Fenced):
             async with scene.writing() as connection:
                 await ask(connection, me)
+
+
+async def test_a_node_that_beat_since_it_was_judged_is_left_in_peace(scene: Scene) -> None:
+    """A judge that was stopped between its verdict and its write wakes with an old verdict."""
+    me, judge = await scene.worker(), await scene.master()
+    seen = await scene.row_of(me)
+    await beat(scene, me, 0)
+    session = Database(scene.database.url, application_name=application_name(NodeKind.WORKER, me.epoch))
+    async with session.reading() as own:
+        assert await nodes.fence(scene.database, seen, "its beat stood still", judge=judge) is False
+        assert (await own.execute(text("SELECT 1"))).scalar_one() == 1, "its sessions were not ended either"
+    await session.close()
+    assert (await scene.row_of(me)).state is NodeState.ALIVE
+
+
+async def test_a_judge_that_was_fenced_itself_fences_nobody(scene: Scene) -> None:
+    judge, other = await scene.master(), await scene.worker()
+    row = await scene.row_of(other)
+    await scene.fence(judge)
+    with pytest.raises(Fenced):
+        await nodes.fence(scene.database, row, "its beat stood still", judge=judge)
+    assert (await scene.row_of(other)).state is NodeState.ALIVE
 
 
 async def test_a_leaving_node_still_writes_and_one_that_left_does_not(scene: Scene) -> None:

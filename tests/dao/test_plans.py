@@ -25,6 +25,7 @@ from dao import (
     ends,
     instance_moves,
     nodes,
+    reasons,
     schedules,
     serial_line,
     task_claims,
@@ -35,6 +36,7 @@ from dao import (
 from dao.children import Unmade
 from dao.database import Database
 from dao.instance_moves import Revival
+from dao.reasons import UnderWay
 from dao.schedules import Fire
 from dao.task_claims import Report
 from dao.task_instances import MasterTaskEnd
@@ -168,6 +170,19 @@ HOT = {
         {"workflow_instance_pkey"},
         len(RUNNING),
     ),
+    "walk of the watcher": Hot(
+        lambda c: reasons.walk(c, LIVING_MASTER, WorkflowInstanceId(0), 200, timedelta(0)),
+        {"workflow_instance_unfinished", "task_instance_attempt"},
+        500,
+    ),
+    "what is stuck of all": Hot(
+        lambda c: reasons.stuck(c, timedelta(0)), {"workflow_instance_unfinished", "task_instance_attempt"}, 1_100
+    ),
+    "what was not heard": Hot(
+        lambda c: reasons.unheard(c, [UnderWay(each, TaskCode(1), 1) for each in RUNNING], timedelta(0)),
+        {"task_instance_attempt"},
+        2 * len(RUNNING),
+    ),
     "take over": Hot(
         lambda c: workflow_instances.take_over(c, [WorkflowInstanceId(2), WorkflowInstanceId(3)], LIVING_MASTER),
         {"workflow_instance_pkey"},
@@ -262,6 +277,23 @@ async def test_a_hot_statement_walks_its_index_and_reads_no_more_than_it_must(fu
     assert hot.indexes <= plan.indexes, plan
     rows_read = sum(rows for through, rows in plan.read.items() if not through.startswith(("node", "task_event")))
     assert rows_read <= hot.rows_read_max, plan
+
+
+async def test_a_walk_over_runs_that_are_all_stuck_reads_no_history(full: AsyncConnection) -> None:
+    """Each is then asked for its tasks, its children and the commands for those, and the events are read once."""
+    unfinished = "SELECT id FROM workflow_instance WHERE master_id = 1 AND ended_at IS NULL"
+    await full.execute(text(f"DELETE FROM task_instance WHERE workflow_instance_id IN ({unfinished}) AND task_code = 1"))
+    await full.execute(text(f"DELETE FROM task_event WHERE workflow_instance_id IN ({unfinished})"))
+    explaining = Explaining(full)
+    walked = await reasons.walk(
+        cast(AsyncConnection, explaining), LIVING_MASTER, WorkflowInstanceId(0), 1_000, timedelta(0)
+    )
+    plan = explaining.plan
+    assert len(walked.stuck) == len(RUNNING)
+    assert not plan.whole_tables & BIG, plan
+    assert {"workflow_instance_child", "command_child"} <= plan.indexes, plan
+    assert sum(rows for through, rows in plan.read.items() if not through.startswith(("node", "task_event"))) < 2_000
+    assert sum(rows for through, rows in plan.read.items() if through.startswith("task_event")) <= 3_000
 
 
 BAD_PLAN = ("enable_hashjoin", "enable_mergejoin", "enable_material", "enable_hashagg", "enable_sort")

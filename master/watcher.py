@@ -1,0 +1,138 @@
+"""No run without a reason to wait: each master asks it of its own, now and then, and puts right what has none.
+
+State is in rows, events only wake. A run that nothing of it moves any more, though it is not over, is a bug: an event
+was lost, or somebody changed its rows. So is memory that differs from rows. Whatever is found in two looks in a row,
+so that no race is an alarm, is logged, counted, and driven again from its rows. One that stays stuck ends as FAILURE:
+it must not be left RUNNING for ever, nor be tried for ever. Source: design.md 8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from itertools import islice
+
+import structlog
+
+from dao import nodes, reasons
+from dao.reasons import NO_TIME, UnderWay
+from master.driver import Driver
+from master.runnable import WorkflowRunnable
+from master.settings import MasterSettings
+from model.errors import Fenced, ShoalError
+from model.ids import WorkflowInstanceId
+from registry.life import Life
+from registry.rounds import blaming_what_is_held
+
+log = structlog.get_logger()
+
+STRETCH = 1_000
+"""So many runs are asked for at once."""
+STRETCH_PAUSE_S = 0.5
+"""Between two stretches: a master that drives thousands must not ask for all of them in one breath."""
+UNDER_WAY_MAX = 20_000
+"""So many attempts that are believed to be under way are asked for; the others when some of those have ended."""
+TRIES_MAX = 3
+"""A run that is still stuck after it was driven again so often ends as FAILURE."""
+
+UNKNOWN = "its row says that it is this master's, which does not have it in memory"
+NOT_OURS = "this master has it in memory, and its row says that it has ended or is another's"
+
+
+class Watcher:
+    """Watches the runs of one master. `ever` counts what it had to put right; it should stay 0."""
+
+    def __init__(self, life: Life, driver: Driver, settings: MasterSettings) -> None:
+        self.ever = 0
+        self._life = life
+        self._driver = driver
+        self._settings = settings
+        self._suspects: dict[WorkflowInstanceId, str] = {}
+        self._tries: dict[WorkflowInstanceId, int] = {}
+
+    async def run(self) -> None:
+        """Look until cancelled. Raises `Fenced`."""
+        while True:
+            await asyncio.sleep(self._settings.watch_every.total_seconds())
+            try:
+                with blaming_what_is_held():
+                    await self.look()
+            except Fenced:
+                raise
+            except ShoalError as error:
+                log.warning("watch_failed", error=str(error))
+
+    async def look(self) -> None:
+        """One look at all that this master drives or owns, stretch by stretch."""
+        found: dict[WorkflowInstanceId, str] = {}
+        after: WorkflowInstanceId | None = WorkflowInstanceId(0)
+        while after is not None:
+            stretch, after = await self._stretch(after)
+            found |= stretch
+            confirmed = {id_: what for id_, what in stretch.items() if self._suspects.get(id_) == what}
+            if confirmed:
+                await self._put_right(confirmed)
+            if after is not None:
+                await asyncio.sleep(STRETCH_PAUSE_S)
+        # What is driven again is new: that it stays stuck is to be seen twice as well.
+        self._tries = {id_: tries for id_, tries in self._tries.items() if id_ in found or id_ in self._suspects}
+        self._suspects = {id_: what for id_, what in found.items() if self._suspects.get(id_) != what}
+
+    async def _stretch(
+        self, after: WorkflowInstanceId
+    ) -> tuple[dict[WorkflowInstanceId, str], WorkflowInstanceId | None]:
+        """What is wrong with the runs that follow on `after`, and the last of them, None if there are no more."""
+        # Before the rows are read: what comes into memory later is in no transaction that they could have missed.
+        held = {id_: runnable for id_, runnable in self._driver.held().items() if id_ > after}
+        async with self._life.database.reading() as connection:
+            walked = await reasons.walk(connection, self._life.me.epoch, after, STRETCH, self._settings.stuck_after)
+            last = walked.ids[-1] if len(walked.ids) == STRETCH else None
+            if last is not None:
+                held = {id_: runnable for id_, runnable in held.items() if id_ <= last}
+            unheard = await reasons.unheard(connection, _under_way(held), self._settings.stuck_after)
+        wrong = dict.fromkeys(held.keys() - set(walked.ids), NOT_OURS)
+        wrong |= dict.fromkeys(set(walked.ids) - self._driver.held().keys(), UNKNOWN)
+        wrong |= self._still_unheard(unheard, held)
+        return wrong | {each.id: each.missing for each in walked.stuck}, last
+
+    def _still_unheard(
+        self, unheard: Collection[UnderWay], held: dict[WorkflowInstanceId, WorkflowRunnable]
+    ) -> dict[WorkflowInstanceId, str]:
+        """Of those whose runnable is the same, and has not heard while the rows were read."""
+        now = self._driver.held()
+        return {
+            each.instance: f"attempt {each.attempt} of its task {each.code} is over, and its master never heard of it"
+            for each in unheard
+            if now.get(each.instance) is held[each.instance]
+            and (each.code, each.attempt) in held[each.instance].under_way()
+        }
+
+    async def _put_right(self, wrong: dict[WorkflowInstanceId, str]) -> None:
+        timeless = [id_ for id_, missing in wrong.items() if missing == NO_TIME]
+        if timeless:
+            async with self._life.database.writing() as connection:
+                await nodes.hold_alive(connection, self._life.me)
+                await reasons.end_timeless_waits(connection, timeless, self._life.me.epoch)
+        for id_, missing in wrong.items():
+            self.ever += 1
+            tries = self._tries.get(id_, 0)
+            is_hopeless = tries >= TRIES_MAX
+            log.warning(
+                "workflow_instance_stuck",
+                workflow_instance=id_,
+                missing=missing,
+                tries=tries,
+                ever=self.ever,
+                so="it ends as FAILURE" if is_hopeless else "it is driven again from its rows; please report it",
+            )
+            if is_hopeless:
+                why = f"{missing}, and driving it again from its rows {TRIES_MAX} times changed nothing"
+                self._driver.give_up(id_, why)
+            else:
+                self._tries[id_] = tries + 1
+                self._driver.drive_again([id_])
+
+
+def _under_way(held: dict[WorkflowInstanceId, WorkflowRunnable]) -> list[UnderWay]:
+    believed = (UnderWay(id_, *attempt) for id_, runnable in held.items() for attempt in runnable.under_way())
+    return list(islice(believed, UNDER_WAY_MAX))

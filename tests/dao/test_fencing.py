@@ -1,0 +1,154 @@
+"""Every statement of `dao/` that writes says what keeps a zombie from writing with it.
+
+A master or worker that was taken for dead may wake in the middle of anything. Each write is stopped by one of the
+fences below; a statement that is new here has to name its own. That nodes write under their licence only is seen at
+run time, by the database itself (`tests/cluster/test_fencing.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy.sql.elements import TextClause
+
+DAO = Path(__file__).parents[2] / "dao"
+WRITES = re.compile(r"\b(INSERT\s+INTO|UPDATE\s+(?!SKIP|OF\b)\w+(\s+\w+)?\s+SET|DELETE\s+FROM|MERGE|TRUNCATE)\b", re.I)
+
+OWNER = "the rows are those of an instance that this master owns"
+ATTEMPT = "the rows are an attempt that this worker holds"
+ITSELF = "the row is the node's own, of this life and not ended"
+STATE = "compare-and-set: what it changes is as the writer saw it, else it hits nothing"
+TAKEN = "only what is taken or locked by this very statement or one before it in the same licensed transaction"
+GONE = "level-triggered: only what belonged to nodes that are gone, whoever asks and however often"
+NEW = "adds rows that nobody has to own; it stands in the licensed transaction of what it follows from"
+PEOPLE = "only people write with it, through the command line; no node does"
+
+LITERALS = {
+    OWNER: r"(WHERE|AND|ON) ((\w+\.)?master_id|\(SELECT master_id FROM workflow_instance i WHERE [^()]+\)) = :master\b",
+    ATTEMPT: r"attempt = (r\.|:)attempt\b.*worker_id = :worker\b",
+    ITSELF: r"= :epoch\b.*state (IN \('ALIVE', 'LEAVING'\)|= 'ALIVE')",
+    STATE: r"(state IN \(|state = '|IS NOT DISTINCT FROM)",
+    GONE: r"state IN \('FENCED', 'LEFT'\)",
+}
+"""What a statement with that fence must say."""
+
+FENCES = {
+    "children._START": NEW,
+    "children._RELINK": TAKEN,
+    "children._ASK": NEW,
+    "children._HALT": NEW,
+    "children._TELL": NEW,
+    "children._TELL_AT_REST": NEW,
+    "commands._CLAIM": TAKEN,
+    "commands._TAKE": TAKEN,
+    "commands._STEAL": TAKEN,
+    "commands._RECORD": TAKEN,
+    "commands._REFUSE": TAKEN,
+    "commands._INSERT": NEW,
+    "definitions._LOCK_HEAD": PEOPLE,
+    "definitions._INSERT_VERSION": PEOPLE,
+    "definitions._SET_HEAD": PEOPLE,
+    "demo._INSERT": PEOPLE,
+    "dependencies._END": OWNER,
+    "ends._TELL_PARENT": NEW,
+    "ends._WAKE_LINE": NEW,
+    "ends._NEXT_DATE": TAKEN,
+    "error_commands._RETRY": PEOPLE,
+    "error_commands._DROP": PEOPLE,
+    "instance_moves._ASK_HALT": TAKEN,
+    "instance_moves._END_WAITING": STATE,
+    "instance_moves._REVIVE": TAKEN,
+    "marks._FORCE": PEOPLE,
+    "nodes._ENLIST": NEW,
+    "nodes._BEAT": ITSELF,
+    "nodes._FENCE": STATE,
+    "nodes._SET_LEAVING": ITSELF,
+    "nodes._SET_LEFT": ITSELF,
+    "projects._HOLD": PEOPLE,
+    "projects._SET": PEOPLE,
+    "schedules._FIRE": STATE,
+    "schedules._INSERT": PEOPLE,
+    "schedules._CHANGE": PEOPLE,
+    "schedules._SET_STATE": PEOPLE,
+    "schedules._REMOVE": PEOPLE,
+    "schema._RECORD": PEOPLE,
+    "serial_line._CALL_FORGOTTEN": STATE,
+    "task_claims._CLAIM": TAKEN,
+    "task_claims._MARK_RUNNING": ATTEMPT,
+    "task_claims._REPORT": ATTEMPT,
+    "task_events._CONSUME": OWNER,
+    "task_events._FORGET": TAKEN,
+    "task_events._DROP_STALE": GONE,
+    "task_instances._QUEUE": OWNER,
+    "task_instances._REUSE": OWNER,
+    "task_instances._HALT": OWNER,
+    "task_instances._ASK_KILL": OWNER,
+    "task_instances._END_IN_MASTER": OWNER,
+    "task_instances._INVALIDATE": TAKEN,
+    "task_instances._QUEUE_DUE": STATE,
+    "task_instances._LOSE": GONE,
+    "workflow_instances._INSERT": TAKEN,
+    "workflow_instances._INSERT_ONCE": TAKEN,
+    "workflow_instances._ENTER": OWNER,
+    "workflow_instances._FINISH": OWNER,
+    "workflow_instances._TAKE_OVER": GONE,
+    "workflow_instances._SETTLE": OWNER,
+    "workflow_instances._HAND_ON": GONE,
+}
+"""module.statement -> its fence."""
+
+COMPOSED = {"data_sources", "environments", "sealed_rows"}
+"""Modules that compose their writes with SQLAlchemy Core: what people save, and no node writes."""
+
+
+def written() -> dict[str, str]:
+    """All statements of `dao/` that write, by module and name, on one line each."""
+    found = {}
+    for file in sorted(DAO.glob("*.py")):
+        module = importlib.import_module(f"dao.{file.stem}")
+        for name, value in vars(module).items():
+            if isinstance(value, TextClause) and WRITES.search(value.text):
+                found[f"{file.stem}.{name}"] = re.sub(r"\s+", " ", value.text)
+    return found
+
+
+def calls(tree: ast.Module, names: set[str]) -> Iterator[int]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            yield node.lineno
+
+
+def test_every_statement_that_writes_names_its_fence() -> None:
+    unnamed = written().keys() - FENCES.keys()
+    assert not unnamed, f"say in FENCES what keeps a zombie from writing with {sorted(unnamed)}"
+    assert not FENCES.keys() - written().keys(), "these statements are gone"
+
+
+@pytest.mark.parametrize("name", [name for name, fence in FENCES.items() if fence in LITERALS])
+def test_a_statement_says_its_fence(name: str) -> None:
+    assert re.search(LITERALS[FENCES[name]], written()[name]), f"{name}: {FENCES[name]}"
+
+
+def test_no_statement_is_made_where_this_test_cannot_see_it() -> None:
+    """Each text is a constant of its module, and Core writes where only people save."""
+    for file in DAO.glob("*.py"):
+        tree = ast.parse(file.read_text())
+        inside = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        texts = {line for function in inside for line in calls(ast.Module(function.body, []), {"text"})}
+        lines = file.read_text().splitlines()
+        hidden = [line for line in texts if WRITES.search(lines[line - 1])]
+        assert not hidden, f"{file.name}:{hidden}: make the statement a constant of the module"
+        if file.stem not in COMPOSED:
+            assert not list(calls(tree, {"insert", "update", "delete"})), f"{file.name} writes with Core"
+
+
+def test_the_pattern_knows_a_write() -> None:
+    for text in ("INSERT INTO a", "UPDATE a SET b = 1", "UPDATE a x SET b = 1", "DELETE FROM a", "TRUNCATE a"):
+        assert WRITES.search(text), text
+    for text in ("SELECT 1 FOR UPDATE SKIP LOCKED", "SELECT 1 FOR NO KEY UPDATE", "SELECT 1 FOR UPDATE OF i"):
+        assert not WRITES.search(text), text
