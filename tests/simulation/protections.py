@@ -34,6 +34,8 @@ class Protections:
     """Only what belongs to a master that is gone is taken over (`workflow_instances.take_over`)."""
     takeovers: bool = True
     """Takeovers are counted, and an instance whose masters die of it ends (`workflow_instances`, TAKEOVERS_MAX)."""
+    deaths: bool = True
+    """Commands that a master may have died of are counted and tried apart (`deadly_commands`)."""
     barrier: bool = True
     """After a COMMIT of unknown outcome its end is waited for before rows are read (`nodes.barrier`)."""
     horizon: bool = True

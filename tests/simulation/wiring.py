@@ -27,6 +27,7 @@ import master.server
 import registry.contact
 import registry.process
 import worker.server  # noqa: F401 - so that its modules are loaded
+from dao import deadly_commands as dao_deadly_commands
 from dao import nodes as dao_nodes
 from dao.database import Database
 from dao.listen import Listener
@@ -34,7 +35,9 @@ from dao.nodes import Me, NodeRow
 from master.membership import Membership
 from model.nodes import ProcessIdentity
 from registry.connect import make_registry
-from tests.simulation import statements
+from registry.overload import Overload
+from tests.simulation import disk, statements
+from tests.simulation.disk import SimulatedSpool
 from tests.simulation.loop import PROCESS
 from tests.simulation.protections import Protections
 from tests.simulation.registry import SimulatedRegistry
@@ -43,9 +46,11 @@ from tests.simulation.statements import nodes
 from tests.simulation.task_runs import SimulatedExecutor, SimulatedLauncher, SimulatedListener
 from tests.simulation.trace import TracedLog
 from tests.simulation.world import World
+from worker import spool
 from worker.executor import Executor
 from worker.launcher.client import Launcher
 from worker.pulse import Pulse
+from worker.spool import Spool
 
 _SHELL = ("master.", "worker.", "registry.")
 _WITHOUT_LOG = ("worker.launcher", "worker.tasks", "worker.statements")
@@ -154,6 +159,8 @@ async def _fence(database: Database, dead: NodeRow, why: str, *, judge: Me | Non
         if judge is not None:
             await dao_nodes.hold_alive(connection, judge)
         fenced: bool = await connection.run(nodes.fence, dead.epoch, dead.beat_no, why)  # type: ignore[attr-defined]
+        if fenced and dead.slot is not None:
+            await dao_deadly_commands.set_apart(connection, dead.epoch, dead.slot)
         return fenced
 
 
@@ -184,8 +191,12 @@ def _timer() -> Iterator[_Timer]:
     yield _Timer()
 
 
-async def _no_guard(_: Any) -> None:
+async def _idle(*_: Any) -> None:
     await asyncio.Event().wait()
+
+
+async def _measure_nothing(_: Overload) -> None:
+    """Every machine has room."""
 
 
 async def _judge_by_timestamps(membership: Any, now_s: float) -> None:
@@ -202,7 +213,7 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
     """Protections that are no statements of `dao/`, switched off."""
     made: list[tuple[Any, str, Any]] = []
     if not protections.horizon:
-        made.append((Pulse, "guard", _no_guard))
+        made.append((Pulse, "guard", _idle))
     if not protections.observed:
         made.append((Membership, "_judge_others", _judge_by_timestamps))
     if not protections.periodic:
@@ -283,6 +294,8 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (make_registry, of_url),
         (Launcher, launcher),
         (Executor, executor),
+        (Spool, lambda folder, me: SimulatedSpool(world.files, folder, me)),
+        (spool.left_by_former_lives, lambda folder: disk.left_by_former_lives(world.files, folder)),
         (random, world.random),
         (uuid4, lambda: UUID(int=world.random.getrandbits(128))),
         (master.schedules._timer, _timer),
@@ -309,6 +322,8 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
         (sys.modules["worker.pulse"], "GUARD_EVERY_S", 0.5),
         (sys.modules["worker.server"], "COMPARE_EVERY_S", 4.0),
     ]
+    made.append((Overload, "measure", _measure_nothing))
+    made.append((Overload, "run", _idle))
     return made + _without(world.protections)
 
 

@@ -21,6 +21,7 @@ from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
 from registry.lives import live_again_and_again
 from tests.simulation.definitions import COUNT
+from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import Process, VirtualLoop
 from tests.simulation.protections import Protections
@@ -72,6 +73,7 @@ class World:
         self.server = Server(self.loop, self.random, protections, self.trace, self.invariants)
         self.invariants.server = self.server
         self.ensemble = Ensemble(self.loop, self.random, self.trace)
+        self.files: Files = {}
         self.processes: dict[int, Process] = {}
         self.launchers: dict[int, list[SimulatedLauncher]] = {}
         self.living: dict[str, Process] = {}
@@ -141,7 +143,7 @@ class World:
         if process.name.startswith("master"):
             await Master(URL, URL, f"{process.name}:1", TIMING, MASTER, connect_timeout_s=5.0).run(stop)
             return
-        settings = WorkerSettings(capacity=2, folder=Path("nowhere"), drain=timedelta(seconds=1))
+        settings = WorkerSettings(capacity=2, folder=Path("/nowhere") / process.name, drain=timedelta(seconds=1))
         vault: Any = None
         worker = Worker(URL, URL, TIMING, settings, vault, connect_timeout_s=5.0)
         logs: Any = SimpleNamespace(address=(process.name, 1))

@@ -14,6 +14,7 @@ from model.commands import CommandRow
 from model.ids import CommandId, Epoch
 from model.nodes import Slot
 from model.states import TaskState
+from tests.simulation.statements import deadly_commands
 from tests.simulation.tables import Row, Transaction, Values
 
 RECOVER = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
@@ -35,14 +36,20 @@ def ask(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
     }
     row = CommandRow(id=id_, type=type_, created_at=str(server.now()), **(told | columns))
     rank = _RANKS.get(type_, _PRIORITIES.get(row.priority or "", 2))
-    tx.insert(server.commands, id_, Values(row=row, type=type_, rank=rank, created_s=server.now_s))
+    tx.insert(
+        server.commands, id_, Values(row=row, type=type_, rank=rank, created_s=server.now_s, deaths=0, tried_by=None)
+    )
     tx.notes.append((COMMAND, ""))
     return id_
 
 
 def claim(tx: Transaction, slot: Slot, limit: int, id_step: int) -> list[CommandRow]:
     """WHERE (id / step) % total = current ORDER BY priority_rank, id LIMIT n FOR UPDATE SKIP LOCKED; DELETE."""
-    mine = [(each.rank, row.id, row) for row, each in tx.scan(tx.server.commands.rows) if slot.owns(row.id, id_step)]
+    mine = [
+        (each.rank, row.id, row)
+        for row, each in tx.scan(tx.server.commands.rows)
+        if slot.owns(row.id, id_step) and not each.deaths
+    ]
     return _take(tx, [row for _, _, row in sorted(mine, key=lambda one: one[:2])], limit)
 
 
@@ -51,13 +58,14 @@ def steal(tx: Transaction, older_than: timedelta, limit: int) -> list[CommandRow
     aged = [
         (each.created_s, row.id, row)
         for row, each in tx.scan(tx.server.commands.rows)
-        if each.created_s < tx.server.now_s - older_than.total_seconds()
+        if each.created_s < tx.server.now_s - older_than.total_seconds() and not each.deaths
     ]
     return _take(tx, [row for _, _, row in sorted(aged, key=lambda one: one[:2])], limit)
 
 
-def take(tx: Transaction, id_: CommandId) -> list[CommandRow]:
-    return _take(tx, [row for row, _ in tx.scan(tx.server.commands.rows) if row.id == id_], 1)
+def take(tx: Transaction, ids: Sequence[CommandId]) -> list[CommandRow]:
+    """WHERE id = ANY(ids) FOR UPDATE SKIP LOCKED; DELETE."""
+    return _take(tx, [row for row, _ in tx.scan(tx.server.commands.rows) if row.id in ids], len(ids))
 
 
 def _take(tx: Transaction, rows: Sequence[Row], limit: int) -> list[CommandRow]:
@@ -78,7 +86,7 @@ def _take(tx: Transaction, rows: Sequence[Row], limit: int) -> list[CommandRow]:
 
 def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch) -> WaitingWork:
     server = tx.server
-    commands = [(row.id, each.created_s) for row, each in tx.scan(server.commands.rows)]
+    commands = [(row.id, each.created_s) for row, each in tx.scan(server.commands.rows) if not each.deaths]
     due = [
         task.due_s - server.now_s
         for _, task in tx.scan(server.tasks.unfinished)
@@ -92,6 +100,7 @@ def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_ste
             (owner := tx.get(server.instances, event.workflow_instance_id)) is not None and owner.master_id == master
             for _, event in tx.scan(server.events.rows)
         ),
+        bool(deadly_commands.free(tx)),
         min(due, default=None),
         False,
         any(each.state == "ONLINE" and each.problem is None for _, each in tx.scan(server.schedules.rows)),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dao.dependencies import WaitingTask
-from model.ids import Epoch
+from model.ids import Epoch, TaskInstanceId
 from tests.simulation.tables import Transaction
 
 
-def waiting(_: Transaction, master: Epoch, limit: int) -> list[WaitingTask]:
+def waiting(_: Transaction, master: Epoch, limit: int, after: TaskInstanceId) -> list[WaitingTask]:
     return []
