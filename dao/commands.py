@@ -66,7 +66,8 @@ _WORK_WAITS = text("""
             WHERE :current >= 0 AND (id / :id_step) % :total = :current AND deaths = 0) IS NOT NULL AS mine,
            (SELECT c.deaths FROM command c
             WHERE c.deaths > 0 AND (SELECT n.state FROM node n
-                                    WHERE n.id = c.tried_by AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+                                    WHERE n.id = c.tried_by AND n.id <> :master
+                                      AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
             ORDER BY c.deaths DESC LIMIT 1) IS NOT NULL AS deadly,
            coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
            (SELECT min(e.id) FROM task_event e

@@ -43,12 +43,14 @@ _SET_APART = text("""
     UPDATE command SET deaths = deaths + 1, tried_by = NULL
     WHERE ctid = ANY(ARRAY(SELECT ctid FROM of_its_slot UNION SELECT ctid FROM oldest UNION SELECT ctid FROM tried))
 """)
-# What a living master tries is its own; one that has left in good order has cleared nothing and died of nothing.
+# What a living master tries is its own; one that has left in good order has cleared nothing and died of nothing. Who
+# asks has nothing in hand: what its own name is on it never heard of, since the answer to a COMMIT was lost.
 _TRY = text("""
     WITH free AS MATERIALIZED (
         SELECT c.ctid AS place, c.id, c.deaths FROM command c                                -- index: command_deadly
         WHERE c.deaths > 0 AND (SELECT n.state FROM node n
-                                WHERE n.id = c.tried_by AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+                                WHERE n.id = c.tried_by AND n.id <> :master
+                                  AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
         ORDER BY c.deaths DESC LIMIT :limit FOR UPDATE OF c SKIP LOCKED
     ), picked AS (
         SELECT place FROM free WHERE deaths = (SELECT max(deaths) FROM free)

@@ -109,6 +109,19 @@ async def test_a_group_is_one_living_master_s_and_free_again_when_that_leaves(sc
     assert [each.deaths for each in again] == [1] * 5, "who leaves in good order died of nothing"
 
 
+async def test_a_group_whose_master_never_heard_of_it_is_that_master_s_once_more(scene: Scene) -> None:
+    """The answer to the COMMIT was lost: else it would wait for as long as that master lives."""
+    await scene.commands(5)
+    await scene.fence(await dying(scene))
+    me, other = await dying(scene), await dying(scene)
+    group = await tries(scene, me)
+    assert (await waiting(scene, me)).deadly
+    assert not (await waiting(scene, other)).deadly
+    again = await tries(scene, me)
+    assert {each.id for each in again} == {each.id for each in group}
+    assert {each.deaths for each in again} == {1}
+
+
 @pytest.mark.parametrize("step", [1, 10])
 async def test_the_slot_is_reckoned_with_the_stride_of_the_ids(scene: Scene, step: int) -> None:
     await scene.sql(f"ALTER SEQUENCE command_id_seq INCREMENT BY {step}")

@@ -223,8 +223,10 @@ def long_registry_outage(world: World, random: Random) -> None:
 
 
 def poison(world: World, random: Random) -> None:
-    """A workflow whose run kills the process of each master that drives it."""
+    """A workflow whose run kills the process of each master that drives it; or whose command does, when handled."""
     world.poison = random.randint(1, PLAIN)
+    if random.random() < 0.5:
+        world.server.deadly_code = world.poison
 
 
 _OWN_RUNS = (long_registry_outage, poison, phantoms)

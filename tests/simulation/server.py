@@ -75,6 +75,9 @@ class Server:
         self.sessions: dict[Session, None] = {}
         self.listeners: list[Any] = []
         self.frozen: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self.deadly_code = 0
+        """Whoever makes a run of this workflow dies before it is committed; 0 = nobody does."""
+        self.on_deadly: Callable[[Process], None] = lambda _: None
         self.on_statement: Callable[[Process], None] = lambda _: None
         self.nodes = Table("node")
         self.beats = Table("node_beat")

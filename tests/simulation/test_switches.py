@@ -11,6 +11,24 @@ from tests.simulation.run import run
 
 FOUND: dict[str, tuple[int, str]] = {
     "licence": (3, "I4"),
+    "share": (3, "I4"),
+    "fencing": (3, "I4"),
+    "claim": (0, "I1"),
+    "attempt": (7, "I3"),
+    "fire_compare": (15, "I8: command"),
+    "fire_once": (15, "I8: schedule"),
+    "recover": (8, "I3: two open RECOVER"),
+    "takeover": (23, "I3"),
+    "takeovers": (39, "I16"),
+    "deaths": (25, "I10"),
+    "barrier": (7, "I3"),
+    "horizon": (36, "I5"),
+    "deadline": (36, "I5"),
+    "terminate": (5, "I10"),
+    "observed": (34, "I5"),
+    "judged": (0, "I5"),
+    "steal": (23, "I2: command"),
+    "periodic": (0, "I2: the masters"),
 }
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws
 or what Shoal does changes which seeds fail: the test then looks for another, and says which to write here."""

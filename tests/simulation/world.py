@@ -95,6 +95,7 @@ class World:
         self._began_s = 0.0
         self._plans: dict[Process, list[tuple[int, Callable[[Process], None]]]] = {}
         self.server.on_statement = self._count_statement
+        self.server.on_deadly = self.kill
         for code in range(1, COUNT + 1):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
         drawn = self.draw("cluster")

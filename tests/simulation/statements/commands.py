@@ -100,7 +100,7 @@ def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_ste
             (owner := tx.get(server.instances, event.workflow_instance_id)) is not None and owner.master_id == master
             for _, event in tx.scan(server.events.rows)
         ),
-        bool(deadly_commands.free(tx)),
+        bool(deadly_commands.free(tx, master)),
         min(due, default=None),
         False,
         any(each.state == "ONLINE" and each.problem is None for _, each in tx.scan(server.schedules.rows)),

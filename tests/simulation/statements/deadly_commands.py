@@ -26,12 +26,12 @@ def set_apart(tx: Transaction, dead: Epoch, slot: Slot) -> int:
     return count
 
 
-def free(tx: Transaction) -> list[tuple[Row, Values]]:
-    """What nobody who lives tries, most deaths first."""
+def free(tx: Transaction, master: Epoch) -> list[tuple[Row, Values]]:
+    """What nobody who lives tries but this master itself, most deaths first."""
 
     def lives(epoch: int | None) -> bool:
         node = None if epoch is None else tx.get(tx.server.nodes, epoch)
-        return node is not None and node.state in (NodeState.ALIVE, NodeState.LEAVING)
+        return epoch != master and node is not None and node.state in (NodeState.ALIVE, NodeState.LEAVING)
 
     found = [(row, each) for row, each in tx.scan(tx.server.commands.rows) if each.deaths and not lives(each.tried_by)]
     return sorted(found, key=lambda one: (-one[1].deaths, one[0].id))
@@ -39,7 +39,7 @@ def free(tx: Transaction) -> list[tuple[Row, Values]]:
 
 def try_next(tx: Transaction, master: Epoch) -> list[Deadly]:
     """Those of the most deaths, as many as may be tried at once; FOR UPDATE SKIP LOCKED."""
-    unlocked = [(row, each) for row, each in free(tx) if tx.try_lock(row)]
+    unlocked = [(row, each) for row, each in free(tx, master) if tx.try_lock(row)]
     if not unlocked:
         return []
     deaths = unlocked[0][1].deaths

@@ -12,6 +12,7 @@ from model.ids import CommandId, Epoch, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.nodes import NodeKind, NodeState
 from model.states import WorkflowState
+from tests.simulation.server import Session
 from tests.simulation.statements import commands
 from tests.simulation.statements.rows import is_gone, is_owned, open_recovers, read_instance, rows_of
 from tests.simulation.tables import Row, Transaction, Values
@@ -24,6 +25,8 @@ def insert(
 ) -> dict[CommandId, tuple[WorkflowInstanceId, datetime]]:
     """With ON CONFLICT DO NOTHING for whatever may be there already: children, fires."""
     server, made = tx.server, {}
+    if isinstance(tx, Session) and any(each.workflow_code == server.deadly_code for each in new):
+        server.on_deadly(tx.process)
     once = any(each.parent is not None or each.schedule_id is not None for each in new)
     for each in new:
         try:
