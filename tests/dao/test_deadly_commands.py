@@ -58,7 +58,7 @@ async def test_what_waits_in_the_slot_of_a_dead_master_is_not_claimed_with_the_r
     assert {each.deaths for each in group} == {1}
     later = await scene.commands(3)
     assert await claimed(scene) == later
-    assert not (await waiting(scene, me)).deadly, "this master is at them"
+    assert not (await waiting(scene, await scene.master())).deadly, "a living master is at them"
 
 
 async def test_a_worker_s_death_sets_nothing_apart(scene: Scene) -> None:

@@ -17,7 +17,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "attempt": (7, "I3"),
     "fire_compare": (15, "I8: command"),
     "fire_once": (15, "I8: schedule"),
-    "recover": (8, "I3: two open RECOVER"),
+    "recover": (16, "I3: two open RECOVER"),
     "takeover": (23, "I3"),
     "takeovers": (39, "I16"),
     "deaths": (25, "I10"),
