@@ -125,6 +125,10 @@ class Driver:
         self._again.update(ids)
         self.wake.set()
 
+    def is_about_to_drive_again(self, id_: WorkflowInstanceId) -> bool:
+        """Whether that was asked for, or that it is given up, and has not been done yet."""
+        return id_ in self._again or any(id_ in ids for ids, _ in self._hopeless)
+
     def give_up(self, id_: WorkflowInstanceId, why: str) -> None:
         """End an own instance, soon, as a FAILURE; `why` goes on after "it could not be driven: "."""
         self._hopeless.append(([id_], why))
@@ -148,13 +152,10 @@ class Driver:
             await self._give_up(*self._hopeless[0])
             del self._hopeless[0]
         if self._again:
-            again, self._again = self._again, set()
+            again = frozenset(self._again)
             self.forget(again)
-            try:
-                await self._adopt_all(again)
-            except BaseException:
-                self._again |= again
-                raise
+            await self._adopt_all(again)
+            self._again -= again
         if self._reload:
             self._reload = False
             try:

@@ -35,6 +35,8 @@ log = structlog.get_logger()
 HAND_ON_BATCH = 500
 READ_MEMBERS_EVERY_S = 5.0
 ANNOUNCE_EVERY_S = 10.0
+DOUBTFUL_BEATS = 2
+"""A master whose last beat is older than so many looks dead to one that joins."""
 
 
 class Membership:
@@ -54,6 +56,10 @@ class Membership:
         look: asyncio.Event,
     ) -> None:
         self.slot: Slot | None = None
+        self.certain = asyncio.Event()
+        """Set once every master that looked dead when this one joined has beaten again or was fenced. Until then it
+        takes no commands: it may have come in the place of one that died of them, and they are not set apart yet."""
+        self._doubtful: dict[Epoch, int] = {}
         self._life = life
         self._registry = registry
         self._timing = timing
@@ -102,6 +108,13 @@ class Membership:
         self._judge_load()
         heartbeat = self.heartbeat()
         await self._life.beat(heartbeat)
+        silence_s = DOUBTFUL_BEATS * self._timing.heartbeat_every.total_seconds()
+        self._doubtful = {
+            node.epoch: node.beat_no
+            for node in self._life.living
+            if node.kind is NodeKind.MASTER and (node.beat_age_s > silence_s or is_gone(node.process))
+        }
+        self._settle()
         await self._registry.register(heartbeat)
         await self._count_slots()
 
@@ -118,6 +131,7 @@ class Membership:
                 if is_news or self._others_changed():
                     self._registry.changed.set()
                 await self._judge_others(boottime_s())
+                self._settle()
             except (Unavailable, Unknown, BadData) as error:
                 log.warning("beat_failed", error=str(error))
             await asyncio.sleep(max(0.05, every_s - (boottime_s() - now_s)))
@@ -146,6 +160,14 @@ class Membership:
                 await asyncio.sleep(1)
                 continue
             await set_within(self._sweep, self._settings.sweep_every.total_seconds())
+
+    def _settle(self) -> None:
+        """See who of the doubtful lives after all. What is wrong here costs a wait at the start, no more."""
+        if not self.certain.is_set():
+            beats = {node.epoch: node.beat_no for node in self._life.living}
+            self._doubtful = {epoch: beat for epoch, beat in self._doubtful.items() if beats.get(epoch) == beat}
+            if not self._doubtful:
+                self.certain.set()
 
     def _judge_load(self) -> bool:
         """Whether it turned BUSY or NORMAL."""
@@ -202,6 +224,7 @@ class Membership:
                 why=why,
                 so="its workflows and tasks go on elsewhere",
             )
+        self._doubtful.pop(node.epoch, None)
         self._sweep.set()
         self._registry.changed.set()
 

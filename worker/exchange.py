@@ -65,6 +65,11 @@ class Exchange:
         """Tasks that this worker holds: running, or ended and not yet reported."""
         return len(self._claimed)
 
+    @property
+    def untold(self) -> dict[TaskInstanceId, Report]:
+        """How attempts ended that the database does not know of yet; at most as many as the capacity."""
+        return dict(self._ended)
+
     async def run(self) -> None:
         """Exchange until cancelled. Raises `Fenced`."""
         await run_rounds(

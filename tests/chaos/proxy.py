@@ -47,6 +47,7 @@ class Proxies:
         """Cut everything and end the thread."""
         for gate in self._gates:
             self.run(gate.end())
+        self.run(_all_else_has_ended())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -203,6 +204,11 @@ class _Link:
         _reset(self.near)
         if self.far is not None:
             _reset(self.far)
+
+
+async def _all_else_has_ended() -> None:
+    """What is still at work when its loop is closed complains later, in the middle of something else."""
+    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
