@@ -122,6 +122,12 @@ class Mover:
         if isinstance(plan, Refused):
             raise plan
         attempts = (await task_instances.latest_attempts(connection, [id_]))[id_]
+        if any(not attempt.state.is_final for attempt in attempts):
+            # One that was given up ended at once, and what of it ran is still being killed: it must not run twice.
+            raise Refused(
+                f"tasks of workflow instance {id_} are still being ended, since it was given up; "
+                "ask again when they have ended"
+            )
         going_on = revival(move, plan, attempts, instance.scope)
         again = going_on.again & {attempt.code for attempt in attempts}
         if again:
