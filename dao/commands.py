@@ -33,7 +33,7 @@ _DELETE_PICKED = "DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM pi
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
-        WHERE (id / :id_step) % :total = :current
+        WHERE (id / :id_step) % :total = :current AND deaths = 0
         ORDER BY priority_rank, id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -42,16 +42,15 @@ _CLAIM = text(f"""
 """)  # noqa: S608 - the columns are a constant of this module
 
 _TAKE = text(f"""
-    WITH gone AS (
-        DELETE FROM command WHERE id = (SELECT id FROM command WHERE id = :id FOR UPDATE SKIP LOCKED)
-        RETURNING command.*
-    )
-    SELECT {_COLUMNS} FROM gone
+    WITH picked AS MATERIALIZED (
+        SELECT ctid FROM command WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE SKIP LOCKED
+    ), gone AS ({_DELETE_PICKED})
+    SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 _STEAL = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_age
-        WHERE created_at < now() - CAST(:age AS interval)
+        WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0
         ORDER BY created_at
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -63,8 +62,12 @@ _STEAL = text(f"""
 # wrongly believes to find a match early on, and of `task_event` all pages of rows that are long gone.
 # `:current >= 0`: without a slot the table is not looked at.
 _WORK_WAITS = text("""
-    SELECT (SELECT min(id) FROM command WHERE :current >= 0 AND (id / :id_step) % :total = :current) IS NOT NULL
-           AS mine,
+    SELECT (SELECT min(id) FROM command
+            WHERE :current >= 0 AND (id / :id_step) % :total = :current AND deaths = 0) IS NOT NULL AS mine,
+           (SELECT c.deaths FROM command c
+            WHERE c.deaths > 0 AND (SELECT n.state FROM node n
+                                    WHERE n.id = c.tried_by AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+            ORDER BY c.deaths DESC LIMIT 1) IS NOT NULL AS deadly,
            coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
            (SELECT min(e.id) FROM task_event e
             WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master) IS NOT NULL
@@ -162,12 +165,14 @@ class Outcome:
 class WaitingWork:
     """What a look at the tables found for one master; `due_in_s` seconds pass until a waiting attempt is due.
 
-    `dependents` says whether any DEPENDENT task waits, and `schedules` whether any schedule will fire, whosever it is.
+    `deadly` says whether any command waits that masters may have died of (`dao/deadly_commands.py`), `dependents`
+    whether any DEPENDENT task waits, and `schedules` whether any schedule will fire, whosever it is.
     """
 
     mine: bool
     aged: bool
     events: bool
+    deadly: bool = False
     due_in_s: float | None = None
     dependents: bool = False
     schedules: bool = False
@@ -195,9 +200,9 @@ async def steal(connection: AsyncConnection, older_than: timedelta, limit: int) 
     return [CommandRow(*row) for row in (await connection.execute(_STEAL, {"age": older_than, "limit": limit})).all()]
 
 
-async def take(connection: AsyncConnection, id_: CommandId) -> list[CommandRow]:
-    """Take one command out of the table, if it is still there and nobody else is at it."""
-    return [CommandRow(*row) for row in (await connection.execute(_TAKE, {"id": id_})).all()]
+async def take(connection: AsyncConnection, ids: Sequence[CommandId]) -> list[CommandRow]:
+    """Take these commands out of the table: those that are still there and that nobody else is at."""
+    return [CommandRow(*row) for row in (await connection.execute(_TAKE, {"ids": list(ids)})).all()]
 
 
 async def work_waits(
@@ -212,7 +217,7 @@ async def work_waits(
         "master": master,
     }
     row = (await connection.execute(_WORK_WAITS, values)).one()
-    return WaitingWork(row.mine, row.aged, row.events, row.due_in_s, row.dependents, row.schedules)
+    return WaitingWork(row.mine, row.aged, row.events, row.deadly, row.due_in_s, row.dependents, row.schedules)
 
 
 async def record(connection: AsyncConnection, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:

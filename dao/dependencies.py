@@ -63,7 +63,7 @@ _WAITING = text("""
     FROM task_instance t                                                       -- index: task_instance_dependent
     JOIN workflow_instance i ON i.id = t.workflow_instance_id AND i.master_id = :master
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT'
+    WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT' AND t.id > :after
     ORDER BY t.id LIMIT :limit
 """)
 _CODES = text("""
@@ -107,9 +107,9 @@ _END = text("""
 """)
 
 
-async def waiting(connection: AsyncConnection, master: Epoch, limit: int) -> list[WaitingTask]:
-    """Up to `limit` DEPENDENT tasks of this master's instances that wait, oldest first."""
-    rows = (await connection.execute(_WAITING, {"master": master, "limit": limit})).all()
+async def waiting(connection: AsyncConnection, master: Epoch, limit: int, after: TaskInstanceId) -> list[WaitingTask]:
+    """Up to `limit` DEPENDENT tasks of this master's instances that wait, oldest first, those after `after`."""
+    rows = (await connection.execute(_WAITING, {"master": master, "limit": limit, "after": after})).all()
     return [WaitingTask(TaskInstanceId(row.id), *row[1:]) for row in rows]
 
 

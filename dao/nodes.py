@@ -15,10 +15,11 @@ from pydantic import ValidationError
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao import deadly_commands
 from dao.database import Database
 from model.errors import Fenced
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
+from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,14 @@ class NodeRow:
     beat_no: int
     beat_age_s: float
     heartbeat: Heartbeat | None
+
+    @property
+    def slot(self) -> Slot | None:
+        """The slot of a master, as its last beat told it."""
+        told = self.heartbeat
+        if told is None or told.slot_current is None or told.slot_total is None:
+            return None
+        return Slot(told.slot_current, told.slot_total)
 
 
 _ENLIST = text("""
@@ -200,8 +209,9 @@ async def living(connection: AsyncConnection) -> list[NodeRow]:
 async def fence(database: Database, dead: NodeRow, why: str, *, judge: Me | None) -> bool:
     """Take a node's licence to write, unless it has beaten since `dead` was read; whether it was us who did.
 
-    Its sessions are ended first: one that was stopped inside a transaction would hold its share lock for as long as it
-    sleeps. `judge` is who does it, None for a process that has no life yet.
+    The commands that a master may have died of are set apart. Its sessions are ended first: one that was stopped inside
+    a transaction would hold its share lock for as long as it sleeps. `judge` is who does it, None for a process that
+    has no life yet.
 
     Raises:
         Fenced: the judge itself was taken for dead meanwhile; its verdicts count no more.
@@ -213,7 +223,10 @@ async def fence(database: Database, dead: NodeRow, why: str, *, judge: Me | None
     async with database.writing() as connection:
         if judge is not None:
             await hold_alive(connection, judge)
-        return (await connection.execute(_FENCE, {**beat, "why": why})).first() is not None
+        fenced = (await connection.execute(_FENCE, {**beat, "why": why})).first() is not None
+        if fenced and dead.slot is not None:
+            await deadly_commands.set_apart(connection, dead.epoch, dead.slot)
+        return fenced
 
 
 async def set_leaving(connection: AsyncConnection, me: Me) -> None:

@@ -113,6 +113,8 @@ command = Table(
     Column("created_at", _TIME, nullable=False),
     Column("created_by", Text, nullable=False),
     Column("priority_rank", SmallInteger, nullable=False),
+    Column("deaths", SmallInteger, nullable=False),
+    Column("tried_by", BigInteger),
     Column("warning_type", Text),
     Column("alert_group", Text),
     Column("environment", Text),

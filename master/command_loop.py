@@ -9,12 +9,12 @@ lock, a lost connection) leaves all of them where they were.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import commands, nodes
+from dao import commands, deadly_commands, nodes
 from dao.commands import Outcome
 from dao.errors import BadData
 from master.batch import AdaptiveBatch
@@ -35,6 +35,14 @@ from registry.rounds import blaming_what_is_held, run_rounds
 
 log = structlog.get_logger()
 
+OVERLOADED_BATCH = 50
+"""What a master takes in a round whose machine is overloaded, but which is the only one or one like all others. It
+looks every `look_every` at least: slower than else, and never not at all."""
+
+
+Take = Callable[[AsyncConnection, Slot | None, int], Awaitable[list[CommandRow]]]
+"""Takes up to so many commands out of the table, for a master with that slot."""
+
 
 class CommandLoop:
     """Takes the commands of this master's slot, and of any slot when they have waited too long."""
@@ -44,6 +52,8 @@ class CommandLoop:
         """Set when there may be commands."""
         self.aged = False
         """Set beside `wake` when some have waited too long, whosever they are."""
+        self.deadly = False
+        """Set beside `wake` when some wait that masters may have died of, whosever they are."""
         self.stolen = 0
         """Commands taken by age so far; should stay 0."""
         self._life = life
@@ -53,13 +63,15 @@ class CommandLoop:
         self._batch = AdaptiveBatch(settings.batch_max)
         self._failing: list[CommandId] = []
         self._hopeless: tuple[CommandId, str] | None = None
+        self._trying: list[CommandId] = []
         self._full = False
         self._starter = Starter(life.me.epoch, driver)
         self._mover = Mover(life.me.epoch, driver)
         driver.ended = self._room_made
 
     async def run(self) -> None:
-        """Claim until cancelled. Raises `Fenced`."""
+        """Claim until cancelled, once it is known which masters died. Raises `Fenced`."""
+        await self._membership.certain.wait()
         await run_rounds(
             "claim",
             self.wake,
@@ -75,7 +87,9 @@ class CommandLoop:
             id_, reason = self._hopeless
             await self._refuse(id_, reason)
             self._hopeless = None
-        while await self._claim_batch():
+        while await self._one_batch(self._take) and not self._membership.is_overloaded:
+            pass
+        while (self._trying or self.deadly) and await self._try_deadly():
             pass
 
     def _suspect(self, error: BadData) -> None:
@@ -88,21 +102,55 @@ class CommandLoop:
             self._full = False
             self.wake.set()
 
-    async def _claim_batch(self) -> bool:
+    async def _try_deadly(self) -> bool:
+        """Handle a group of commands that masters may have died of. Whether it is worth to go on at once.
+
+        A group is tried until it is done, however often the database is away: this master lives.
+        """
+        if not self._membership.accepts:
+            return False
+        if not self._trying:
+            async with self._life.database.writing() as connection:
+                await nodes.hold_alive(connection, self._life.me)
+                group = await deadly_commands.try_next(connection, self._life.me.epoch)
+            self.deadly = bool(group)
+            if not group:
+                return False
+            worst = group[0]
+            log.warning("deadly_commands", count=len(group), deaths=worst.deaths, so=worst.consequence)
+            if worst.is_the_culprit:
+                await self._refuse(worst.id, f"{worst.deaths} masters died while they were at it")
+                return True
+            self._trying = [each.id for each in group]
+        tried: list[CommandId] = []
+
+        async def take(connection: AsyncConnection, _slot: Slot | None, limit: int) -> list[CommandRow]:
+            tried.extend(self._trying[:limit])
+            return await commands.take(connection, tried)
+
+        await self._one_batch(take)
+        self._trying = self._trying[len(tried) :]
+        return bool(tried)
+
+    async def _one_batch(self, take: Take) -> bool:
         """One transaction. Whether it is worth to look again at once."""
         room = self._settings.max_running_workflows - self._driver.running
         limit = min(self._batch.size, room)
         if limit <= 0:
             self._full = True
             return False
-        began_s = boottime_s()
         slot = self._membership.slot
+        if not self._membership.accepts:
+            return False  # others take by age what they do not take by residue
+        if self._membership.is_overloaded:
+            limit = min(limit, OVERLOADED_BATCH)
+        began_s = boottime_s()
         self._failing = []
         work: BatchWork | None = None
         try:
             async with self._life.database.writing() as connection:
                 await nodes.hold_alive(connection, self._life.me)
-                rows = await self._take(connection, slot, limit)
+                rows = await take(connection, slot, limit)
                 if not rows:
                     return False
                 self._failing = [row.id for row in rows]
@@ -163,7 +211,7 @@ class CommandLoop:
         """A command that fails alone, in a way that no check foresaw, goes to the error table as it is."""
         async with self._life.database.writing() as connection:
             await nodes.hold_alive(connection, self._life.me)
-            rows = await commands.take(connection, id_)
+            rows = await commands.take(connection, [id_])
             if rows:
                 reason = f"it could not be handled: {error}"
                 outcomes = [Outcome(row, None, reason) for row in rows]

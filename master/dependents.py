@@ -17,7 +17,7 @@ from dao.dependencies import DependentEnd, Found, Span, WaitingTask
 from master.driver import Driver
 from model.choices import TimeoutStrategy
 from model.errors import Fenced, Refused, ShoalError
-from model.ids import WorkflowCode
+from model.ids import TaskInstanceId, WorkflowCode
 from model.logic.date_cycles import intervals
 from model.logic.dependent import DependentItem, DependentParams, Outcome, State, Verdict, judge
 from model.states import TaskState, WorkflowState
@@ -61,11 +61,21 @@ class Dependents:
             await asyncio.sleep(PAUSE_S)
 
     async def _look(self) -> float | None:
-        """Seconds until time alone may change something, if it may."""
+        """Judge all that wait, a batch at a time; seconds until time alone may change something, if it may."""
+        last, soon = TaskInstanceId(0), []
+        while True:
+            async with self._life.database.reading() as connection:
+                waiting = await dependencies.waiting(connection, self._life.me.epoch, BATCH, last)
+            again_s = await self._judge(waiting) if waiting else None
+            if again_s is not None:
+                soon.append(again_s)
+            if len(waiting) < BATCH:
+                return min(soon, default=None)
+            last = waiting[-1].id
+
+    async def _judge(self, waiting: Sequence[WaitingTask]) -> float | None:
+        """Seconds until time alone may change something for these."""
         async with self._life.database.reading() as connection:
-            waiting = await dependencies.waiting(connection, self._life.me.epoch, BATCH)
-            if not waiting:
-                return None
             read = {task.id: _read(task) for task in waiting}
             names = {
                 (item.project or task.project, item.workflow)

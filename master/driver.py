@@ -49,6 +49,7 @@ class Driver:
         self._failing: Collection[WorkflowInstanceId] = ()
         self._taken_over: set[WorkflowInstanceId] = set()
         self._runnables: dict[WorkflowInstanceId, WorkflowRunnable] = {}
+        self._timers: dict[WorkflowInstanceId, asyncio.TimerHandle] = {}
         self.ended: Callable[[], None] = lambda: None
         """Called when instances have ended, so that there is room for others."""
         self.dependents_wait = False
@@ -72,20 +73,29 @@ class Driver:
         """Drive these from now on. Called before the transaction that makes them commits, so that no event of theirs
         can come earlier; `forget` them if it does not."""
         for runnable in runnables:
-            self._runnables[runnable.instance.id] = runnable
+            id_ = runnable.instance.id
+            self._runnables[id_] = runnable
+            self._stop_timer(id_)
             if minutes := runnable.plan.spec.timeout_minutes:
-                asyncio.get_running_loop().call_later(60 * minutes, self._warn_of_length, runnable, minutes)
+                loop = asyncio.get_running_loop()
+                self._timers[id_] = loop.call_later(60 * minutes, self._warn_of_length, id_, minutes)
 
-    def _warn_of_length(self, runnable: WorkflowRunnable, minutes: float) -> None:
+    def _warn_of_length(self, id_: WorkflowInstanceId, minutes: float) -> None:
         """A workflow's own timeout only warns. It counts from when this master began to drive it."""
-        if self._runnables.get(runnable.instance.id) is runnable:
-            log.warning("workflow_takes_too_long", workflow_instance=runnable.instance.id, timeout_minutes=minutes)
+        del self._timers[id_]
+        log.warning("workflow_takes_too_long", workflow_instance=id_, timeout_minutes=minutes)
+
+    def _stop_timer(self, id_: WorkflowInstanceId) -> None:
+        """A day's timer of a run of a second must not keep anything of it in memory."""
+        if timer := self._timers.pop(id_, None):
+            timer.cancel()
 
     def forget(self, ids: Iterable[WorkflowInstanceId]) -> None:
         """Drop from memory: what has ended, or what may no longer be as the rows say."""
         before = len(self._runnables)
         for id_ in ids:
             self._runnables.pop(id_, None)
+            self._stop_timer(id_)
         if len(self._runnables) < before:
             self.ended()
 
@@ -115,6 +125,10 @@ class Driver:
         self._again.update(ids)
         self.wake.set()
 
+    def is_about_to_drive_again(self, id_: WorkflowInstanceId) -> bool:
+        """Whether that was asked for, or that it is given up, and has not been done yet."""
+        return id_ in self._again or any(id_ in ids for ids, _ in self._hopeless)
+
     def give_up(self, id_: WorkflowInstanceId, why: str) -> None:
         """End an own instance, soon, as a FAILURE; `why` goes on after "it could not be driven: "."""
         self._hopeless.append(([id_], why))
@@ -138,13 +152,10 @@ class Driver:
             await self._give_up(*self._hopeless[0])
             del self._hopeless[0]
         if self._again:
-            again, self._again = self._again, set()
+            again = frozenset(self._again)
             self.forget(again)
-            try:
-                await self._adopt_all(again)
-            except BaseException:
-                self._again |= again
-                raise
+            await self._adopt_all(again)
+            self._again -= again
         if self._reload:
             self._reload = False
             try:
@@ -252,6 +263,7 @@ class Driver:
             known = set(self._runnables)
             owned = await workflow_instances.owned(connection, self._me.epoch)
         self.forget(known - owned)
+        self._taken_over &= owned
         if missing := owned - self._runnables.keys():
             log.info("reads_again", workflow_instances=len(missing))
             await self._adopt_all(missing)

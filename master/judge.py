@@ -40,8 +40,11 @@ class Verdict:
 
 @dataclass(slots=True)
 class _Seen:
+    """`died_unseen`: it was gone when we saw it first, or first again."""
+
     beat_no: int
     since_s: float
+    died_unseen: bool
 
 
 class Judge:
@@ -67,7 +70,9 @@ class Judge:
         for sight in others:
             former = before.get(sight.epoch)
             unmoved = former is not None and former.beat_no == sight.beat_no
-            self._seen[sight.epoch] = former if former and unmoved else _Seen(sight.beat_no, now_s)
+            self._seen[sight.epoch] = (
+                former if former and unmoved else _Seen(sight.beat_no, now_s, sight.is_gone and former is None)
+            )
         return [sight for sight in others if sight.is_gone or self._still_s(sight, now_s) >= 3 * beat_s]
 
     def verdicts(self, suspects: Iterable[Sight], present: Collection[Epoch] | None, now_s: float) -> list[Verdict]:
@@ -81,9 +86,9 @@ class Judge:
         return [Verdict(suspect.epoch, why) for suspect in suspects if (why := self._why(suspect, present, now_s))]
 
     def _why(self, suspect: Sight, present: Collection[Epoch] | None, now_s: float) -> str | None:
-        if suspect.is_gone:
-            return "its process is gone"
         still_s = self._still_s(suspect, now_s)
+        if suspect.is_gone and not self._may_be_told_for(suspect, still_s):
+            return "its process is gone"
         absent = present is not None and suspect.epoch not in present
         if suspect.kind is NodeKind.MASTER:
             if absent:
@@ -94,6 +99,12 @@ class Judge:
                 return f"it left the registry and its beat stood still for {still_s:.0f} s"
             limit_s = self._timing.worker_cut_limit.total_seconds() + WORKER_CUT_MARGIN_S
         return f"its beat stood still for {still_s:.0f} s" if still_s >= limit_s else None
+
+    def _may_be_told_for(self, suspect: Sight, still_s: float) -> bool:
+        """A worker that died while nobody could look, since the database was away, may have left results on its disk:
+        its successor gets as long to tell them as the registry would take to miss it."""
+        died_unseen = suspect.kind is NodeKind.WORKER and self._seen[suspect.epoch].died_unseen
+        return died_unseen and still_s < self._timing.session_timeout.total_seconds()
 
     def _still_s(self, sight: Sight, now_s: float) -> float:
         return now_s - self._seen[sight.epoch].since_s

@@ -82,7 +82,8 @@ class Lookout:
         self._driver.dependents_wait = waiting.dependents
         if waiting.dependents:
             self._dependents.wake.set()
-        if waiting.mine or waiting.aged:
+        self._loop.deadly = self._loop.deadly or waiting.deadly
+        if waiting.mine or waiting.aged or self._loop.deadly:
             self._loop.wake.set()
         if waiting.events:
             self._driver.wake.set()

@@ -18,12 +18,14 @@ from dao.nodes import NodeRow
 from dao.notify import EVENT, TASK, notify
 from master.judge import Judge, Sight
 from master.settings import MasterSettings
-from master.slots import Hysteresis, SlotView, slot_view
+from master.slots import SlotView, slot_view
 from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, Slot
+from model.load import RUNS_LIMIT, Measure
+from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from model.timing import Timing
 from registry.life import Life, boottime_s
+from registry.overload import Overload
 from registry.process import is_gone
 from registry.protocol import ConnectionState, Registry
 from registry.waiting import set_within
@@ -33,6 +35,8 @@ log = structlog.get_logger()
 HAND_ON_BATCH = 500
 READ_MEMBERS_EVERY_S = 5.0
 ANNOUNCE_EVERY_S = 10.0
+DOUBTFUL_BEATS = 2
+"""A master whose last beat is older than so many looks dead to one that joins."""
 
 
 class Membership:
@@ -52,6 +56,10 @@ class Membership:
         look: asyncio.Event,
     ) -> None:
         self.slot: Slot | None = None
+        self.certain = asyncio.Event()
+        """Set once every master that looked dead when this one joined has beaten again or was fenced. Until then it
+        takes no commands: it may have come in the place of one that died of them, and they are not set apart yet."""
+        self._doubtful: dict[Epoch, int] = {}
         self._life = life
         self._registry = registry
         self._timing = timing
@@ -59,7 +67,8 @@ class Membership:
         self._running = running
         self._look = look
         self._judge = Judge(life.me.epoch, timing)
-        self._hysteresis = Hysteresis()
+        self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
+        self._statuses: dict[Epoch, NodeStatus] = {}
         self._view = SlotView(())
         self._sweep = asyncio.Event()
         self._announced: Heartbeat | None = None
@@ -68,12 +77,12 @@ class Membership:
     def heartbeat(self) -> Heartbeat:
         """What this master says of itself now."""
         running = self._running()
-        status = self._hysteresis.update(running / self._settings.max_running_workflows, boottime_s())
         return Heartbeat(
             epoch=self._life.me.epoch,
             kind=NodeKind.MASTER,
             address=self._life.me.address,
-            status=status,
+            status=self._overload.status,
+            because=self._overload.because,
             running=running,
             capacity=self._settings.max_running_workflows,
             load=round(os.getloadavg()[0] / (os.cpu_count() or 1), 2),
@@ -82,10 +91,30 @@ class Membership:
             view=self._view.hash,
         )
 
+    @property
+    def accepts(self) -> bool:
+        """Whether it takes commands at all. Being BUSY it does not, unless it has a slot: then all are BUSY, and
+        somebody must take what comes."""
+        return self._overload.status is NodeStatus.NORMAL or self.slot is not None
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether its machine has too much to do, so that what it takes it should take slowly."""
+        return self._overload.of_machine
+
     async def join(self) -> None:
         """Show ourselves to the others, and take our first slot."""
+        await self._overload.measure()
+        self._judge_load()
         heartbeat = self.heartbeat()
         await self._life.beat(heartbeat)
+        silence_s = DOUBTFUL_BEATS * self._timing.heartbeat_every.total_seconds()
+        self._doubtful = {
+            node.epoch: node.beat_no
+            for node in self._life.living
+            if node.kind is NodeKind.MASTER and (node.beat_age_s > silence_s or is_gone(node.process))
+        }
+        self._settle()
         await self._registry.register(heartbeat)
         await self._count_slots()
 
@@ -95,13 +124,21 @@ class Membership:
         while True:
             now_s = boottime_s()
             try:
+                is_news = self._judge_load()
                 heartbeat = self.heartbeat()
                 await self._life.beat(heartbeat)
                 await self._announce(heartbeat, now_s)
+                if is_news or self._others_changed():
+                    self._registry.changed.set()
                 await self._judge_others(boottime_s())
+                self._settle()
             except (Unavailable, Unknown, BadData) as error:
                 log.warning("beat_failed", error=str(error))
             await asyncio.sleep(max(0.05, every_s - (boottime_s() - now_s)))
+
+    async def measure(self) -> None:
+        """Measure the load of the machine for ever."""
+        await self._overload.run(self._timing.heartbeat_every.total_seconds())
 
     async def watch(self) -> None:
         """Count the slots anew whenever the registry says so, and now and then without being told."""
@@ -123,6 +160,31 @@ class Membership:
                 await asyncio.sleep(1)
                 continue
             await set_within(self._sweep, self._settings.sweep_every.total_seconds())
+
+    def _settle(self) -> None:
+        """See who of the doubtful lives after all. What is wrong here costs a wait at the start, no more."""
+        if not self.certain.is_set():
+            beats = {node.epoch: node.beat_no for node in self._life.living}
+            self._doubtful = {epoch: beat for epoch, beat in self._doubtful.items() if beats.get(epoch) == beat}
+            if not self._doubtful:
+                self.certain.set()
+
+    def _judge_load(self) -> bool:
+        """Whether it turned BUSY or NORMAL."""
+        runs = self._running() / self._settings.max_running_workflows
+        return self._overload.judge(boottime_s(), {Measure.RUNS: runs})
+
+    def _others_changed(self) -> bool:
+        """Whether a master turned BUSY or NORMAL, which no registry tells: an entry has changed, none came or went."""
+        before, self._statuses = (
+            self._statuses,
+            {
+                node.epoch: node.heartbeat.status
+                for node in self._life.living
+                if node.kind is NodeKind.MASTER and node.heartbeat is not None
+            },
+        )
+        return any(before.get(epoch, status) is not status for epoch, status in self._statuses.items())
 
     async def _announce(self, heartbeat: Heartbeat, now_s: float) -> None:
         """Tell the registry what others act upon at once, and the rest now and then."""
@@ -162,6 +224,7 @@ class Membership:
                 why=why,
                 so="its workflows and tasks go on elsewhere",
             )
+        self._doubtful.pop(node.epoch, None)
         self._sweep.set()
         self._registry.changed.set()
 

@@ -127,6 +127,7 @@ class Master:
         async with asyncio.TaskGroup() as tasks:
             parts = [
                 membership.beat(),
+                membership.measure(),
                 membership.watch(),
                 membership.sweep(),
                 driver.run(),

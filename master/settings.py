@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from model.load import LoadSettings
 from model.timing import Duration
 
 
@@ -34,3 +35,4 @@ class MasterSettings(BaseModel):
     drain: Duration = Field(
         timedelta(seconds=2), description="time to finish what it owns on a graceful stop, before handing the rest on"
     )
+    load: LoadSettings = LoadSettings()

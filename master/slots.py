@@ -55,25 +55,3 @@ def slot_view(members: Iterable[Heartbeat], alive: Collection[Epoch] | None = No
     queue = [master.epoch for master in ready]
     heapq.heapify(queue)
     return SlotView(tuple(heapq.heappop(queue) for _ in range(len(queue))))
-
-
-class Hysteresis:
-    """NORMAL or BUSY, without flapping: busy from `busy_above` on, normal again below `normal_below`, and at least
-    `hold_s` between two changes. `fullness` is running / capacity."""
-
-    def __init__(self, *, busy_above: float = 0.8, normal_below: float = 0.6, hold_s: float = 10.0) -> None:
-        self._busy_above = busy_above
-        self._normal_below = normal_below
-        self._hold_s = hold_s
-        self._changed_at: float | None = None
-        self.status = NodeStatus.NORMAL
-
-    def update(self, fullness: float, now_s: float) -> NodeStatus:
-        """The status at `now_s` seconds of any steady clock. Full (>= 1) is BUSY at once."""
-        held = self._changed_at is not None and now_s - self._changed_at < self._hold_s
-        turns_busy = self.status is NodeStatus.NORMAL and (fullness >= 1 or (fullness > self._busy_above and not held))
-        turns_normal = self.status is NodeStatus.BUSY and fullness < self._normal_below and not held
-        if turns_busy or turns_normal:
-            self.status = NodeStatus.BUSY if turns_busy else NodeStatus.NORMAL
-            self._changed_at = now_s
-        return self.status

@@ -15,19 +15,21 @@ from itertools import islice
 import structlog
 
 from dao import nodes, reasons
-from dao.reasons import NO_TIME, UnderWay
+from dao.reasons import NO_CHILD, NO_TIME, NOTHING_UNDER_WAY, UnderWay
+from master.batch import AdaptiveBatch
 from master.driver import Driver
 from master.runnable import WorkflowRunnable
 from master.settings import MasterSettings
 from model.errors import Fenced, ShoalError
 from model.ids import WorkflowInstanceId
+from registry.contact import boottime_s
 from registry.life import Life
 from registry.rounds import blaming_what_is_held
 
 log = structlog.get_logger()
 
-STRETCH = 1_000
-"""So many runs are asked for at once."""
+STRETCH_MAX = 1_000
+"""At most so many runs are asked for at once; fewer while that takes long."""
 STRETCH_PAUSE_S = 0.5
 """Between two stretches: a master that drives thousands must not ask for all of them in one breath."""
 UNDER_WAY_MAX = 20_000
@@ -35,6 +37,8 @@ UNDER_WAY_MAX = 20_000
 TRIES_MAX = 3
 """A run that is still stuck after it was driven again so often ends as FAILURE."""
 
+NOTHING_MOVES = (NOTHING_UNDER_WAY, NO_CHILD, NO_TIME)
+"""Faults by which a run would never end. With any other something of it may run, and ends by itself."""
 UNKNOWN = "its row says that it is this master's, which does not have it in memory"
 NOT_OURS = "this master has it in memory, and its row says that it has ended or is another's"
 
@@ -47,6 +51,7 @@ class Watcher:
         self._life = life
         self._driver = driver
         self._settings = settings
+        self._stretches = AdaptiveBatch(STRETCH_MAX)
         self._suspects: dict[WorkflowInstanceId, str] = {}
         self._tries: dict[WorkflowInstanceId, int] = {}
 
@@ -65,18 +70,22 @@ class Watcher:
     async def look(self) -> None:
         """One look at all that this master drives or owns, stretch by stretch."""
         found: dict[WorkflowInstanceId, str] = {}
+        suspects: dict[WorkflowInstanceId, str] = {}
         after: WorkflowInstanceId | None = WorkflowInstanceId(0)
         while after is not None:
             stretch, after = await self._stretch(after)
             found |= stretch
-            confirmed = {id_: what for id_, what in stretch.items() if self._suspects.get(id_) == what}
-            if confirmed:
-                await self._put_right(confirmed)
+            for id_, missing in stretch.items():
+                # What is driven again is new: that it stays stuck is to be seen twice as well.
+                if self._suspects.get(id_) == missing and not self._driver.is_about_to_drive_again(id_):
+                    del self._suspects[id_]
+                    await self._put_right(id_, missing)
+                else:
+                    suspects[id_] = missing
             if after is not None:
                 await asyncio.sleep(STRETCH_PAUSE_S)
-        # What is driven again is new: that it stays stuck is to be seen twice as well.
-        self._tries = {id_: tries for id_, tries in self._tries.items() if id_ in found or id_ in self._suspects}
-        self._suspects = {id_: what for id_, what in found.items() if self._suspects.get(id_) != what}
+        self._tries = {id_: tries for id_, tries in self._tries.items() if id_ in found}
+        self._suspects = suspects
 
     async def _stretch(
         self, after: WorkflowInstanceId
@@ -84,12 +93,18 @@ class Watcher:
         """What is wrong with the runs that follow on `after`, and the last of them, None if there are no more."""
         # Before the rows are read: what comes into memory later is in no transaction that they could have missed.
         held = {id_: runnable for id_, runnable in self._driver.held().items() if id_ > after}
-        async with self._life.database.reading() as connection:
-            walked = await reasons.walk(connection, self._life.me.epoch, after, STRETCH, self._settings.stuck_after)
-            last = walked.ids[-1] if len(walked.ids) == STRETCH else None
-            if last is not None:
-                held = {id_: runnable for id_, runnable in held.items() if id_ <= last}
-            unheard = await reasons.unheard(connection, _under_way(held), self._settings.stuck_after)
+        size, began_s, stuck_after = self._stretches.size, boottime_s(), self._settings.stuck_after
+        try:
+            async with self._life.database.reading() as connection:
+                walked = await reasons.walk(connection, self._life.me.epoch, after, size, stuck_after)
+                last = walked.ids[-1] if len(walked.ids) == size else None
+                if last is not None:
+                    held = {id_: runnable for id_, runnable in held.items() if id_ <= last}
+                unheard = await reasons.unheard(connection, _under_way(held), stuck_after)
+        except ShoalError:
+            self._stretches.failed()
+            raise
+        self._stretches.took(len(walked.ids), boottime_s() - began_s)
         wrong = dict.fromkeys(held.keys() - set(walked.ids), NOT_OURS)
         wrong |= dict.fromkeys(set(walked.ids) - self._driver.held().keys(), UNKNOWN)
         wrong |= self._still_unheard(unheard, held)
@@ -107,30 +122,28 @@ class Watcher:
             and (each.code, each.attempt) in held[each.instance].under_way()
         }
 
-    async def _put_right(self, wrong: dict[WorkflowInstanceId, str]) -> None:
-        timeless = [id_ for id_, missing in wrong.items() if missing == NO_TIME]
-        if timeless:
+    async def _put_right(self, id_: WorkflowInstanceId, missing: str) -> None:
+        if missing == NO_TIME:
             async with self._life.database.writing() as connection:
                 await nodes.hold_alive(connection, self._life.me)
-                await reasons.end_timeless_waits(connection, timeless, self._life.me.epoch)
-        for id_, missing in wrong.items():
-            self.ever += 1
-            tries = self._tries.get(id_, 0)
-            is_hopeless = tries >= TRIES_MAX
-            log.warning(
-                "workflow_instance_stuck",
-                workflow_instance=id_,
-                missing=missing,
-                tries=tries,
-                ever=self.ever,
-                so="it ends as FAILURE" if is_hopeless else "it is driven again from its rows; please report it",
-            )
-            if is_hopeless:
-                why = f"{missing}, and driving it again from its rows {TRIES_MAX} times changed nothing"
-                self._driver.give_up(id_, why)
-            else:
-                self._tries[id_] = tries + 1
-                self._driver.drive_again([id_])
+                await reasons.end_timeless_waits(connection, [id_], self._life.me.epoch)
+        self.ever += 1
+        tries = self._tries.get(id_, 0)
+        is_hopeless = missing in NOTHING_MOVES and tries >= TRIES_MAX
+        log.warning(
+            "workflow_instance_stuck",
+            workflow_instance=id_,
+            missing=missing,
+            tries=tries,
+            ever=self.ever,
+            so="it ends as FAILURE" if is_hopeless else "it is driven again from its rows; please report it",
+        )
+        if is_hopeless:
+            why = f"{missing}, and driving it again from its rows {TRIES_MAX} times changed nothing"
+            self._driver.give_up(id_, why)
+        else:
+            self._tries[id_] = tries + 1
+            self._driver.drive_again([id_])
 
 
 def _under_way(held: dict[WorkflowInstanceId, WorkflowRunnable]) -> list[UnderWay]:

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao import children, ends, task_instances, workflow_instances
 from dao.children import NewChild
+from dao.errors import BadData
 from dao.notify import KILL, TASK, notify
 from dao.task_instances import MasterTaskEnd, NewTask
 from dao.workflow_instances import InstanceEnd
@@ -36,6 +37,12 @@ from model.ids import Epoch, WorkflowInstanceId
 from model.instances import Parent
 from model.states import TaskState, WorkflowState
 
+SIZE_MAX = 128_000_000
+"""About the characters of what one transaction writes for several runs. A batch grows while runs are small, and may
+then meet large ones: 500 runs of 10,000 tasks would not fit into memory, nor into a statement."""
+ROW_SIZE = 500
+"""What a row counts beside its texts."""
+
 
 class Writes:
     """What one transaction has to write. Collect with `add`, then `flush` once, last in the transaction."""
@@ -55,21 +62,30 @@ class Writes:
         self._entered: dict[WorkflowInstanceId, WorkflowState] = {}
         self._halts: dict[WorkflowInstanceId, tuple[TaskState, str]] = {}
         self._halting: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
+        self._size = 0
+        self._of: set[WorkflowInstanceId] = set()
 
     def add(self, runnable: WorkflowRunnable, effects: Iterable[Effect]) -> None:
-        """Take in the effects of one runnable."""
+        """Take in the effects of one runnable.
+
+        Raises `BadData` when that becomes too much for one transaction: the batch must be done in smaller parts. One
+        run alone never is; it has at most `TASKS_MAX` tasks.
+        """
         id_ = runnable.instance.id
+        self._of.add(id_)
         for effect in effects:
             match effect:
                 case Enter(state):
                     self._entered[id_] = state
                 case QueueTask() | RecordTask():
                     self._tasks.append(_new_task(runnable, effect))
+                    self._grow(len(self._tasks[-1].params) + len(self._tasks[-1].parameter_values))
                     self.has_dependents = self.has_dependents or self._tasks[-1].type == "DEPENDENT"
                 case EndTask(code, attempt, state, reason, outputs):
                     self._task_ends.append(MasterTaskEnd(id_, code, attempt, state, reason, outputs))
                 case StartChild():
                     self._children.append(_new_child(runnable, effect))
+                    self._grow(sum(map(len, self._children[-1].params.values())))
                 case ResumeChild(code, attempt, index, before):
                     self._links.append((Parent(id_, code, before, index), attempt))
                 case HoldTasks():
@@ -80,6 +96,11 @@ class Writes:
                     self._halting[id_] = runnable
                 case Finish(end, reason, outputs):
                     self.ends.append(InstanceEnd(id_, end, reason, outputs))
+
+    def _grow(self, characters: int) -> None:
+        self._size += ROW_SIZE + characters
+        if self._size > SIZE_MAX and len(self._of) > 1:
+            raise BadData(f"{len(self._of)} runs at once would have more to write than {SIZE_MAX} characters")
 
     def give_up(self, id_: WorkflowInstanceId, reason: str) -> None:
         """End an instance that cannot be driven as FAILURE, and with it whatever of it is queued or runs."""

@@ -59,8 +59,8 @@ class Heartbeat(BaseModel):
     """What a node says of itself, in the registry and in `node_beat`. Holds nothing secret.
 
     `address` is `host:port`. `running` counts workflow instances for a master, tasks for a worker; `capacity` is the
-    most it takes. `load` is the machine's one-minute load divided by its cores. `slot` is as the master itself sees
-    it; others compare it with the truth. `view` is a short hash of the members it counted.
+    most it takes. `because` says why it is BUSY. `load` is the machine's one-minute load divided by its cores. `slot`
+    is as the master itself sees it; others compare it with the truth. `view` is a short hash of the members it counted.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -69,6 +69,7 @@ class Heartbeat(BaseModel):
     kind: NodeKind
     address: str
     status: NodeStatus = NodeStatus.NORMAL
+    because: str = ""
     running: int = 0
     capacity: int = 0
     load: float = 0.0

@@ -30,13 +30,14 @@ class Why:
 
 @dataclass(frozen=True)
 class MasterFacts:
-    """The master on whom something depends; `running` of `capacity` workflow instances."""
+    """The master on whom something depends; `running` of `capacity` workflow instances. `because` is why it is BUSY."""
 
     address: str
     is_busy: bool
     running: int
     capacity: int
     beat_age_s: float
+    because: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,28 @@ class CommandFacts:
 
 @dataclass(frozen=True)
 class GroupFacts:
-    """A worker group: its living workers, what they run of what they could, and how many tasks wait."""
+    """A worker group: its living workers, what they run of what they could, and how many tasks wait.
+
+    `busy` of the workers take nothing new, for the reasons in `because`; `running` and `places` are the others'.
+    """
 
     name: str
     workers: int
     running: int
     places: int
     waiting: int
+    busy: int = 0
+    because: Sequence[str] = ()
+
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether nobody is there who takes a task, now or when one has ended."""
+        return self.busy >= self.workers
+
+    @property
+    def reasons(self) -> str:
+        """Why the busy ones are."""
+        return names_of(sorted(set(self.because)), "; ")
 
 
 @dataclass(frozen=True)
@@ -116,8 +132,9 @@ def why_command(command: CommandFacts) -> Why:
         )
     if owner.is_busy:
         return Why(
-            f"{name} {waited}: {holds} is BUSY ({owner.running} of {owner.capacity} runs).",
-            "It is taken when runs have ended. To take more at once, start another: shoal master",
+            f"{name} {waited}: {holds} is BUSY like all masters ({owner.running} of {owner.capacity} runs"
+            f"{f'; {owner.because}' if owner.because else ''}), and takes commands slowly.",
+            "It is taken when its turn comes. To take more at once, start another: shoal master",
         )
     if command.age_s is not None and command.age_s > command.steal_after_s:
         return Why(
@@ -205,11 +222,19 @@ def why_queued(task: TaskFacts) -> Why:
         return Why(
             f"{task.name} waits for a worker in group {group.name}: none is alive; {waiting}.", f"Start one: {start}"
         )
+    if group.takes_nothing:
+        return Why(
+            f"{task.name} waits, because all workers of group {group.name} are busy: {group.reasons}.",
+            f"They take tasks again when that has passed; or start another elsewhere: {start}",
+        )
     if group.running >= group.places:
         at = f", and it is number {task.place} in the queue" if task.place else ""
+        ready, busy = group.workers - group.busy, ""
+        if group.busy:
+            busy = f" ({group.busy} more take{'s' * (group.busy == 1)} nothing: {group.reasons})"
         return Why(
-            f"{task.name} waits for a free place in group {group.name}: "
-            f"its {group.workers} workers have all {group.places} places taken{at}.",
+            f"{task.name} waits for a free place in group {group.name}: its {counted(ready, 'worker')}{busy} "
+            f"{'has' if ready == 1 else 'have'} all {group.places} places taken{at}.",
             f"It starts when enough tasks have ended; or start another: {start}",
         )
     free = group.places - group.running
@@ -267,7 +292,7 @@ def _stands(state: TaskState | None) -> str:
             return f"has ended as {state}"
 
 
-def names_of(names: Sequence[str]) -> str:
+def names_of(names: Sequence[str], between: str = ", ") -> str:
     """The first of them, and how many more there are."""
-    shown = ", ".join(names[:NAMES_MAX])
+    shown = between.join(names[:NAMES_MAX])
     return shown if len(names) <= NAMES_MAX else f"{shown} and {len(names) - NAMES_MAX} more"

@@ -15,7 +15,7 @@ from master.plan import Plan
 from model.errors import NotFound
 from model.ids import CommandId, WorkflowInstanceId
 from model.logic.dependent import DependentParams
-from model.nodes import NodeKind, NodeState, NodeStatus, Slot
+from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from model.states import TaskState, WorkflowState
 from shoal.references import as_id, find_plan, find_run
 from shoal.slot_report import SlotReport
@@ -177,21 +177,26 @@ async def _is_gone(connection: AsyncConnection, attempt: TaskRun) -> bool:
 
 async def _groups(connection: AsyncConnection, workers: Iterable[NodeRow]) -> dict[str, GroupFacts]:
     waiting = {each.worker_group: each.waiting for each in await lists.queue_by_group(connection)}
-    serving: dict[str, list[NodeRow]] = {name: [] for name in waiting}
+    serving: dict[str, list[Heartbeat]] = {name: [] for name in waiting}
     for worker in workers:
         if worker.state is NodeState.ALIVE and worker.heartbeat is not None:
             for name in worker.heartbeat.groups:
-                serving.setdefault(name, []).append(worker)
-    return {
-        name: GroupFacts(
-            name,
-            len(rows),
-            sum(row.heartbeat.running for row in rows if row.heartbeat),
-            sum(row.heartbeat.capacity for row in rows if row.heartbeat),
-            waiting.get(name, 0),
-        )
-        for name, rows in serving.items()
-    }
+                serving.setdefault(name, []).append(worker.heartbeat)
+    return {name: _group(name, beats, waiting.get(name, 0)) for name, beats in serving.items()}
+
+
+def _group(name: str, workers: Sequence[Heartbeat], waiting: int) -> GroupFacts:
+    busy = [worker for worker in workers if worker.status is NodeStatus.BUSY]
+    ready = [worker for worker in workers if worker.status is not NodeStatus.BUSY]
+    return GroupFacts(
+        name,
+        len(workers),
+        sum(worker.running for worker in ready),
+        sum(worker.capacity for worker in ready),
+        waiting,
+        len(busy),
+        [worker.because for worker in busy],
+    )
 
 
 def _master(row: NodeRow) -> MasterFacts:
@@ -200,5 +205,10 @@ def _master(row: NodeRow) -> MasterFacts:
     if beat is None:
         return MasterFacts(row.address, is_busy=False, running=0, capacity=0, beat_age_s=row.beat_age_s)
     return MasterFacts(
-        row.address, beat.status is NodeStatus.BUSY, beat.running, beat.capacity, beat_age_s=row.beat_age_s
+        row.address,
+        beat.status is NodeStatus.BUSY,
+        beat.running,
+        beat.capacity,
+        beat_age_s=row.beat_age_s,
+        because=beat.because,
     )

@@ -124,7 +124,7 @@ def _unfinished(run: RunFacts, name: str) -> Why:
     queued = [task for task in run.tasks if task.state is TaskState.QUEUED]
     delayed = [task for task in run.tasks if task.state is TaskState.DELAY_EXECUTION]
     running = [task for task in run.tasks if task.state in (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)]
-    stuck = next((task for task in queued if task.group is not None and not task.group.workers), None)
+    stuck = next((task for task in queued if task.group is not None and task.group.takes_nothing), None)
     if stuck is not None or (queued and not running):
         answer = why_queued(stuck or queued[0])
         return Why(f"{name} waits for {(stuck or queued[0]).name}. {answer.sentence}", answer.do)

@@ -19,7 +19,7 @@ COMMENT ON TABLE schema_version IS 'Which scripts made this schema: this file, t
 COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run by hand.';
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (3, 'schema');
+INSERT INTO schema_version (version, name) VALUES (4, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -194,7 +194,9 @@ CREATE TABLE command (
     priority_rank        smallint NOT NULL GENERATED ALWAYS AS (CASE
                              WHEN type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'PAUSE', 'STOP') THEN -1
                              WHEN upper(priority) = 'HIGHEST' THEN 0 WHEN upper(priority) = 'HIGH' THEN 1
-                             WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED
+                             WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED,
+    deaths               smallint NOT NULL DEFAULT 0,
+    tried_by             bigint
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_scale_factor = 0,
         autovacuum_vacuum_insert_threshold = 20000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 COMMENT ON TABLE command IS 'What is asked for. `INSERT INTO command (type, workflow_code) VALUES (''START_PROCESS'', 1001)` starts a workflow. A row leaves only in the transaction that records what became of it.';
@@ -207,6 +209,8 @@ COMMENT ON COLUMN command.schedule_time IS 'The time that the run is for; null =
 COMMENT ON COLUMN command.time_zone IS 'In which time expressions are reckoned; null = that of the workflow.';
 COMMENT ON COLUMN command.parent IS 'Of a sub-workflow: instance/task code/attempt/index of who waits for it. Written by masters.';
 COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running and lost its master, and what is to be halted, goes before what has not begun.';
+COMMENT ON COLUMN command.deaths IS 'How many masters died when they may have been at it; above 0 it is tried apart. Written by masters.';
+COMMENT ON COLUMN command.tried_by IS 'The epoch of the master that tries it apart, whose death would count.';
 -- Statement: claim, in the order of (priority_rank, id).
 CREATE INDEX command_claim ON command (priority_rank, id);
 -- Statement: steal, what waits too long.
@@ -216,6 +220,8 @@ CREATE INDEX command_resume ON command (workflow_instance_id)
     WHERE type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS');
 -- Statement: which children of an instance are asked for and not made yet.
 CREATE INDEX command_child ON command (split_part(parent, '/', 1)) WHERE parent IS NOT NULL;
+-- Statement: what masters may have died of, most suspect first.
+CREATE INDEX command_deadly ON command (deaths, id) WHERE deaths > 0;
 -- At most one open hand-over of an instance, whoever notices the death.
 CREATE UNIQUE INDEX command_one_recover ON command (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS';
 -- Statement: who is called already, of those that wait for their turn or for room.

@@ -44,6 +44,8 @@ class Exchange:
         """Whether new tasks are taken at all; False from the moment it is to stop."""
         self.trusted = True
         """Whether this worker may believe in itself (`worker/pulse.py`); without it nothing new is taken."""
+        self.overloaded = False
+        """Whether the worker is BUSY (`model/load.py`); nothing new is taken then."""
         self.wake = asyncio.Event()
         self._life = life
         self._executor = executor
@@ -62,6 +64,11 @@ class Exchange:
     def running(self) -> int:
         """Tasks that this worker holds: running, or ended and not yet reported."""
         return len(self._claimed)
+
+    @property
+    def untold(self) -> dict[TaskInstanceId, Report]:
+        """How attempts ended that the database does not know of yet; at most as many as the capacity."""
+        return dict(self._ended)
 
     async def run(self) -> None:
         """Exchange until cancelled. Raises `Fenced`."""
@@ -105,7 +112,7 @@ class Exchange:
 
     def _room_for(self, reported: int) -> int:
         """How many tasks to claim once so many that ended are reported."""
-        if not (self.accepting and self.trusted and self.queued) or self._one_by_one:
+        if not (self.accepting and self.trusted and self.queued) or self.overloaded or self._one_by_one:
             return 0
         return self._settings.capacity - len(self._claimed) + reported
 

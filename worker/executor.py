@@ -34,12 +34,15 @@ from worker.tenants import Launching, TenantProcesses, account_of
 log = structlog.get_logger()
 
 REASON_LENGTH_MAX = 2_000
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Executor:
     """What all attempts of one worker share: the task types, the launcher, the folders."""
 
     def __init__(self, settings: WorkerSettings, processes: Launching, epoch: Epoch, secrets: NamedSecrets) -> None:
+        self.disk_was_full: Callable[[], None] = lambda: None
+        """Called when an attempt failed because the disk is full."""
         self._catalog = TaskCatalog()
         self._processes = processes
         self._epoch = epoch
@@ -63,6 +66,8 @@ class Executor:
         except ShoalError as error:
             result = TaskResult.failure(str(error))
         except OSError as error:
+            if error.errno in DISK_FULL:
+                self.disk_was_full()
             result = TaskResult.failure(_fault(error))
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
             log.warning("task_raised", task_instance=task.id, type=task.type, error=file.masked(repr(error)))
@@ -198,7 +203,7 @@ def report(
 
 
 def _fault(error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in DISK_FULL:
         return f"the disk of its worker is full ({error.strerror}); make room in the worker's folder"
     return str(error)
 

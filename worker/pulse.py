@@ -12,6 +12,7 @@ from model.nodes import Heartbeat, NodeKind
 from model.states import TaskState
 from model.timing import Timing
 from registry.life import Life, boottime_s
+from registry.overload import Overload
 from registry.protocol import Registry
 from worker.exchange import Exchange
 from worker.launcher.client import Launcher
@@ -52,11 +53,14 @@ class Pulse:
         self._timing = timing
         self._settings = settings
         self._exchange = exchange
+        self._overload = Overload(settings.load, so="takes no new tasks; those that run go on", folder=settings.folder)
         self._announced_s = 0.0
         self._deadline_s = 0.0
 
     async def join(self) -> None:
         """The first beat, and the entry in the registry."""
+        await self._overload.measure()
+        self._judge_load()
         heartbeat = self._heartbeat()
         await self._life.beat(heartbeat)
         await self._registry.register(heartbeat)
@@ -67,6 +71,7 @@ class Pulse:
         every_s = self._timing.heartbeat_every.total_seconds()
         while True:
             now_s = boottime_s()
+            is_news = self._judge_load()
             heartbeat = self._heartbeat()
             try:
                 await self._life.beat(heartbeat)
@@ -74,16 +79,38 @@ class Pulse:
                 raise
             except ShoalError as error:
                 log.warning("beat_failed", error=str(error))
-            if now_s - self._announced_s >= ANNOUNCE_EVERY_S:
+            if is_news or now_s - self._announced_s >= ANNOUNCE_EVERY_S:
                 self._announced_s = now_s
                 await self._registry.update(heartbeat)
             await asyncio.sleep(max(0.05, every_s - (boottime_s() - now_s)))
+
+    async def measure(self) -> None:
+        """Measure the load of the machine for ever."""
+        await self._overload.run(self._timing.heartbeat_every.total_seconds())
+
+    def _judge_load(self) -> bool:
+        """Whether it turned BUSY or NORMAL."""
+        is_news = self._overload.judge(boottime_s())
+        was_overloaded = self._exchange.overloaded
+        self._exchange.overloaded = self._overload.takes_nothing
+        if was_overloaded and not self._exchange.overloaded:
+            self._exchange.queued = True
+            self._exchange.wake.set()
+        return is_news
+
+    def disk_was_full(self) -> None:
+        """A task failed for it. Nothing new begins until the disk has been measured: within the time of a beat a
+        worker can fail a thousand tasks."""
+        self._overload.doubt()
+        self._exchange.overloaded = True
 
     def _heartbeat(self) -> Heartbeat:
         return Heartbeat(
             epoch=self._life.me.epoch,
             kind=NodeKind.WORKER,
             address=self._life.me.address,
+            status=self._overload.status,
+            because=self._overload.because,
             running=self._exchange.running,
             capacity=self._settings.capacity,
             load=round(os.getloadavg()[0] / (os.cpu_count() or 1), 2),

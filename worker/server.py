@@ -23,12 +23,15 @@ from registry.protocol import Registry
 from worker.exchange import Exchange
 from worker.executor import Executor
 from worker.folder import WorkerFolder
+from worker.late_results import LateResults
 from worker.launcher.client import Launcher
 from worker.launcher.prctl import hide_from_own_user
+from worker.left_results import tell_what_is_left
 from worker.log_service import LogService
 from worker.named_secrets import NamedSecrets
 from worker.pulse import Pulse
 from worker.settings import WorkerSettings
+from worker.spool import Spool
 
 log = structlog.get_logger()
 
@@ -88,6 +91,9 @@ class Worker:
     async def _live(self, stop: asyncio.Event, logs: LogService) -> None:
         host, port = logs.address
         address = f"{host}:{port}"
+        results = self._settings.folder.absolute() / "results"
+        # First: the new life fences the former one, which may then tell nothing more.
+        await tell_what_is_left(results, self._database_url, self._connect_timeout_s)
         async with new_life(
             NodeKind.WORKER,
             address,
@@ -98,13 +104,15 @@ class Worker:
             connect_timeout_s=self._connect_timeout_s,
             log_url=f"http://{address}",
         ) as (life, registry):
-            await self._serve(stop, life, registry)
+            await self._serve(stop, life, registry, Spool(results, life.me))
 
-    async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
+    async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry, spool: Spool) -> None:
         launcher = Launcher(grace_s=self._timing.kill_grace.total_seconds())
         executor = Executor(self._settings, launcher, life.me.epoch, NamedSecrets(life.database, self._vault))
         exchange = Exchange(life, executor, self._settings)
+        late = LateResults(lambda: exchange.untold, spool)
         pulse = Pulse(life, registry, launcher, self._timing, self._settings, exchange)
+        executor.disk_was_full = pulse.disk_was_full
         try:
             launcher.open()
             async with ending_well(lambda: self._give_up(life, exchange)):
@@ -113,13 +121,20 @@ class Worker:
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
                 )
                 self._joined(life.me.address)
-                await self._work(stop, life, registry, exchange, pulse)
+                await self._work(stop, life, registry, exchange, pulse, late)
         finally:
             await exchange.abandon()
+            await late.close()
             await launcher.close()
 
     async def _work(
-        self, stop: asyncio.Event, life: Life, registry: Registry, exchange: Exchange, pulse: Pulse
+        self,
+        stop: asyncio.Event,
+        life: Life,
+        registry: Registry,
+        exchange: Exchange,
+        pulse: Pulse,
+        late: LateResults,
     ) -> None:
         def queued(payload: str) -> None:
             if concerns(payload, self._settings.groups):
@@ -136,7 +151,15 @@ class Worker:
             {TASK: queued, KILL: kills},
         )
         async with asyncio.TaskGroup() as tasks:
-            parts = [pulse.beat(), pulse.guard(), self._look(life, exchange), exchange.run(), ears.run()]
+            parts = [
+                pulse.beat(),
+                pulse.guard(),
+                pulse.measure(),
+                self._look(life, exchange),
+                exchange.run(),
+                late.run(),
+                ears.run(),
+            ]
             running = [tasks.create_task(part) for part in parts]
             await stop.wait()
             log.info("leaving", tasks=exchange.running)

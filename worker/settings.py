@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 from pydantic_settings import NoDecode
 
 from model.fields import DEFAULT_WORKER_GROUP, GroupName
+from model.load import WorkerLoadSettings
 from model.timing import Duration
 
 
@@ -46,3 +47,4 @@ class WorkerSettings(BaseModel):
         timedelta(seconds=30),
         description="time that running tasks get on a graceful stop; then they run elsewhere",
     )
+    load: WorkerLoadSettings = WorkerLoadSettings()

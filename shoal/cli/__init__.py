@@ -21,6 +21,7 @@ from shoal.cli import (
     config,
     data_sources,
     database,
+    doctor,
     environments,
     errors,
     halting,
@@ -66,6 +67,7 @@ for module in (
     environments,
     secrets,
     database,
+    doctor,
     config,
 ):
     module.add_to(app)

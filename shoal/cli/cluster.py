@@ -81,8 +81,12 @@ async def workers(call: Call) -> None:
         Column("PLACES", keep=5, right=True),
         Column("LOAD", keep=0, right=True),
         Column("BEAT", keep=2, right=True),
+        Column("BUSY BECAUSE", sentence=True),
     ]
-    answer.table(columns, [_worker_row(row) for row in found])
+    rows = [_worker_row(row) for row in found]
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    answer.table(columns, rows)
     answer.hint("What waits for them: shoal queue")
 
 
@@ -91,7 +95,7 @@ def _master_row(master: MasterSlot) -> tuple[object, ...]:
     from shoal.words import ago
 
     row, beat = master.row, master.row.heartbeat
-    notes = []
+    notes = [beat.because] if beat and beat.because else []
     if not master.agrees:
         notes.append(f"still believes {master.believes or 'to have none'}; safe: the claim transaction decides")
     if not master.in_registry:
@@ -117,7 +121,9 @@ def _worker_row(row: NodeRow) -> tuple[object, ...]:
     about: tuple[object, ...] = ("-", "-", "-", "-")
     if beat is not None:
         about = (", ".join(beat.groups), beat.running, beat.capacity, f"{beat.load:.2f}")
-    return (row.address, row.epoch, answer.state(row.state), *about, ago(row.beat_age_s))
+    because = beat.because if beat and row.state == "ALIVE" else ""
+    state = answer.state("BUSY" if because else row.state)
+    return (row.address, row.epoch, state, *about, ago(row.beat_age_s), because)
 
 
 def _node_fields(row: NodeRow) -> dict[str, Any]:
@@ -133,6 +139,7 @@ def _node_fields(row: NodeRow) -> dict[str, Any]:
     if row.heartbeat is not None:
         said = row.heartbeat
         fields |= {"status": said.status, "running": said.running, "capacity": said.capacity, "load": said.load}
+        fields |= {"because": said.because} if said.because else {}
         fields |= {"groups": list(said.groups)} if said.groups else {}
     return json_fields(fields)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
     from dao.lists import GroupQueue, Residue, WaitingCommand
+    from dao.nodes import NodeRow
     from shoal.slot_report import SlotReport
 
 
@@ -23,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class Waiting:
-    """All that waits. `workers` counts the living workers of each group."""
+    """All that waits. `workers` counts the living workers of each group, `busy` those of them that take nothing new."""
 
     slots: SlotReport
     id_step: int
@@ -31,6 +33,7 @@ class Waiting:
     residues: list[Residue]
     groups: list[GroupQueue]
     workers: Counter[str]
+    busy: Counter[str]
 
     def slot_of(self, command: WaitingCommand) -> int | None:
         """The slot that a command belongs to; None when there is no master."""
@@ -77,8 +80,13 @@ async def _read(call: Call, limit: int) -> Waiting:
             await lists.waiting_commands(ask.connection, limit),
             await lists.waiting_by_residue(ask.connection, slots.total, step) if slots.total else [],
             await lists.queue_by_group(ask.connection),
-            Counter(group for row in living if row.heartbeat for group in row.heartbeat.groups),
+            _by_group(living),
+            _by_group(row for row in living if row.heartbeat and row.heartbeat.status == "BUSY"),
         )
+
+
+def _by_group(workers: Iterable[NodeRow]) -> Counter[str]:
+    return Counter(group for row in workers if row.heartbeat for group in row.heartbeat.groups)
 
 
 def _print_commands(waiting: Waiting) -> None:
@@ -146,10 +154,15 @@ def _print_groups(waiting: Waiting) -> None:
         Column("WORKERS", right=True),
     ]
     rows = [
-        (each.worker_group, each.waiting, duration(each.oldest_s), each.running, waiting.workers[each.worker_group])
+        (each.worker_group, each.waiting, duration(each.oldest_s), each.running, _serving(waiting, each.worker_group))
         for each in waiting.groups
     ]
     answer.table(columns, rows, indent=2)
+
+
+def _serving(waiting: Waiting, group: str) -> str:
+    busy = waiting.busy[group]
+    return f"{waiting.workers[group]}{f' ({busy} BUSY)' if busy else ''}"
 
 
 def _fields(waiting: Waiting) -> dict[str, Any]:
@@ -159,6 +172,13 @@ def _fields(waiting: Waiting) -> dict[str, Any]:
         "commands": [json_fields({**asdict(each), "slot": waiting.slot_of(each)}) for each in waiting.commands],
         "slots": [json_fields(asdict(each)) for each in waiting.residues],
         "worker_groups": [
-            json_fields({**asdict(each), "workers": waiting.workers[each.worker_group]}) for each in waiting.groups
+            json_fields(
+                {
+                    **asdict(each),
+                    "workers": waiting.workers[each.worker_group],
+                    "busy_workers": waiting.busy[each.worker_group],
+                }
+            )
+            for each in waiting.groups
         ],
     }

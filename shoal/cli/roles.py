@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,8 @@ from shoal.cli.verbs import verb
 EXIT_CHECK_FAILED = 1
 LEAVE_S_MAX = 20.0
 """What a graceful stop may take beside the time that running work is given."""
+HUNG_MIN = timedelta(seconds=5)
+"""A disk that takes its time is no hang, however short the times of a cluster are."""
 EXIT_GAVE_UP = 1
 """A server stayed away at start: a supervisor shall try again later."""
 
@@ -94,7 +97,8 @@ async def master(
             connect_timeout_s=settings.connect_timeout_s,
             joined=lambda _slot: started.set(),
         )
-        await _serve(until_stopped(role.run, started, settings.master.drain.total_seconds() + LEAVE_S_MAX))
+        running = until_stopped(role.run, started, settings.master.drain.total_seconds() + LEAVE_S_MAX)
+        await _serve(running, settings.timing.master_fence_after)
 
 
 async def worker(
@@ -122,15 +126,21 @@ async def worker(
         connect_timeout_s=settings.connect_timeout_s,
         joined=lambda _address: started.set(),
     )
-    await _serve(until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX))
+    running = until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX)
+    await _serve(running, settings.timing.worker_fence_after)
 
 
-async def _serve(role: Awaitable[None]) -> None:
-    """Wait for a role's end. Raises `typer.Exit` when it gave up, with another code than for wrong use."""
+async def _serve(role: Awaitable[None], hung_limit: timedelta) -> None:
+    """Wait for a role's end. Raises `typer.Exit` when it gave up, with another code than for wrong use.
+
+    If its loop hangs for `hung_limit`, and `HUNG_MIN`, the process ends: by then the others have taken it for dead.
+    """
     from model.errors import Unavailable
+    from registry.watchdog import watched
 
     try:
-        await role
+        with watched(max(hung_limit, HUNG_MIN)):
+            await role
     except Unavailable as gone:
         typer.echo(f"shoal: {gone}", err=True)
         raise typer.Exit(EXIT_GAVE_UP) from None

@@ -108,7 +108,9 @@ async def test_the_lost_end_of_a_child_is_found_and_its_parent_goes_on(watched: 
         (1, "SUCCESS"), (2, "SUCCESS")
     ]  # fmt: skip
     assert sorted(watched.journal.runs().values()) == [1, 1]
-    assert put_right(masters) == [(1, "a task of it stands for other runs, and none of them runs, rests or is asked for")]
+    assert put_right(masters) == [
+        (1, "a task of it stands for other runs, and none of them runs, rests or is asked for")
+    ]
 
 
 async def test_a_lost_pause_is_obeyed_and_the_run_can_go_on(watched: Cluster) -> None:

@@ -50,6 +50,8 @@ FENCES = {
     "commands._RECORD": TAKEN,
     "commands._REFUSE": TAKEN,
     "commands._INSERT": NEW,
+    "deadly_commands._SET_APART": TAKEN,
+    "deadly_commands._TRY": TAKEN,
     "definitions._LOCK_HEAD": PEOPLE,
     "definitions._INSERT_VERSION": PEOPLE,
     "definitions._SET_HEAD": PEOPLE,

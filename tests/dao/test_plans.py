@@ -20,6 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao import (
+    checks,
     children,
     commands,
     ends,
@@ -33,6 +34,7 @@ from dao import (
     task_instances,
     workflow_instances,
 )
+from dao.checks import AFTER_REASONS, BEFORE_REASONS, RECENT
 from dao.children import Unmade
 from dao.database import Database
 from dao.instance_moves import Revival
@@ -282,7 +284,9 @@ async def test_a_hot_statement_walks_its_index_and_reads_no_more_than_it_must(fu
 async def test_a_walk_over_runs_that_are_all_stuck_reads_no_history(full: AsyncConnection) -> None:
     """Each is then asked for its tasks, its children and the commands for those, and the events are read once."""
     unfinished = "SELECT id FROM workflow_instance WHERE master_id = 1 AND ended_at IS NULL"
-    await full.execute(text(f"DELETE FROM task_instance WHERE workflow_instance_id IN ({unfinished}) AND task_code = 1"))
+    await full.execute(
+        text(f"DELETE FROM task_instance WHERE workflow_instance_id IN ({unfinished}) AND task_code = 1")
+    )
     await full.execute(text(f"DELETE FROM task_event WHERE workflow_instance_id IN ({unfinished})"))
     explaining = Explaining(full)
     walked = await reasons.walk(
@@ -294,6 +298,22 @@ async def test_a_walk_over_runs_that_are_all_stuck_reads_no_history(full: AsyncC
     assert {"workflow_instance_child", "command_child"} <= plan.indexes, plan
     assert sum(rows for through, rows in plan.read.items() if not through.startswith(("node", "task_event"))) < 2_000
     assert sum(rows for through, rows in plan.read.items() if through.startswith("task_event")) <= 3_000
+
+
+CHECKS = {check.name: check for check in (*BEFORE_REASONS, *AFTER_REASONS)}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+async def test_a_check_of_the_doctor_reads_what_is_under_way_and_of_history_a_bounded_part(
+    full: AsyncConnection, name: str
+) -> None:
+    explaining = Explaining(full)
+    values = {"handed_on_after": timedelta(seconds=20)}
+    await checks.find(cast(AsyncConnection, explaining), CHECKS[name], values)
+    plan = explaining.plan
+    assert not plan.whole_tables & BIG, plan
+    rows_read = sum(rows for through, rows in plan.read.items() if not through.startswith(("node", "task_event")))
+    assert rows_read <= (5 * RECENT if name == "commands_have_one_outcome" else 10_000), plan
 
 
 BAD_PLAN = ("enable_hashjoin", "enable_mergejoin", "enable_material", "enable_hashagg", "enable_sort")

@@ -121,7 +121,8 @@ async def test_a_child_that_rests_is_none_for_a_task_that_is_to_be_killed(scene:
 
 
 @pytest.mark.parametrize(
-    ("asked", "is_reason"), [("/1/1/0", True), ("/1/1/12", True), ("/1/2/0", False), ("/2/1/0", False), ("9/1/1/0", False)]
+    ("asked", "is_reason"),
+    [("/1/1/0", True), ("/1/1/12", True), ("/1/2/0", False), ("/2/1/0", False), ("9/1/1/0", False)],
 )
 async def test_a_child_that_is_asked_for_is_a_reason(scene: Scene, master: Me, asked: str, is_reason: bool) -> None:
     parent = await standing(scene, master)
@@ -232,9 +233,9 @@ async def test_of_what_is_believed_to_run_what_is_over_and_untold_is_found(scene
         ends = [Report(task.id, 1, TaskState.SUCCESS, "", 0, None) for task in tasks[:2]]
         await task_claims.report(connection, ends, worker.epoch)
     await scene.sql("DELETE FROM task_event WHERE workflow_instance_id = :lost", lost=lost)
-    assert await unheard(scene, [UnderWay(run, TaskCode(1), 1) for run in (lost, told, runs, WorkflowInstanceId(NOBODY))]) == [
-        UnderWay(lost, TaskCode(1), 1)
-    ]
+    assert await unheard(
+        scene, [UnderWay(run, TaskCode(1), 1) for run in (lost, told, runs, WorkflowInstanceId(NOBODY))]
+    ) == [UnderWay(lost, TaskCode(1), 1)]
     assert await unheard(scene, [UnderWay(lost, TaskCode(1), 2)]) == []
     assert await unheard(scene, []) == []
 

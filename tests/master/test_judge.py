@@ -139,10 +139,29 @@ def test_a_node_that_was_not_in_one_read_is_watched_anew() -> None:
     assert watch.look(6, 7, ABSENT) == []
 
 
+@pytest.mark.parametrize("registry", [PRESENT, ABSENT, UNREADABLE])
+def test_a_master_that_is_provably_gone_is_judged_at_the_first_look(registry: Registry) -> None:
+    assert Watch(MASTER).look(0, 7, registry, is_gone=True) == [Verdict(OTHER, "its process is gone")]
+
+
 @pytest.mark.parametrize("kind", NodeKind)
 @pytest.mark.parametrize("registry", [PRESENT, ABSENT, UNREADABLE])
-def test_a_process_that_is_provably_gone_is_judged_at_the_first_look(kind: NodeKind, registry: Registry) -> None:
-    assert Watch(kind).look(0, 7, registry, is_gone=True) == [Verdict(OTHER, "its process is gone")]
+@pytest.mark.parametrize("beat_no", [7, 8])
+def test_who_dies_before_our_eyes_is_judged_at_once(kind: NodeKind, registry: Registry, beat_no: int) -> None:
+    watch = Watch(kind)
+    assert watch.look(0, 7, registry) == []
+    assert watch.look(BEAT_S, beat_no, registry, is_gone=True) == [Verdict(OTHER, "its process is gone")]
+
+
+@pytest.mark.parametrize("registry", [PRESENT, ABSENT, UNREADABLE])
+def test_a_worker_that_died_while_we_could_not_look_is_spared_for_its_successor(registry: Registry) -> None:
+    """It may have left results on its disk while the database was away, and they are told in its name."""
+    watch = Watch(WORKER)
+    assert watch.look(0, 7, registry) == []
+    back_s, spared_s = 60.0, TIMING.session_timeout.total_seconds()
+    times = [back_s + BEAT_S * look for look in range(int(spared_s / BEAT_S))]
+    assert [watch.look(now_s, 7, registry, is_gone=True) for now_s in times] == [[]] * len(times)
+    assert watch.look(back_s + spared_s, 7, registry, is_gone=True) == [Verdict(OTHER, "its process is gone")]
 
 
 @given(st.sampled_from(NodeKind), st.booleans(), st.sampled_from([PRESENT, frozenset(), UNREADABLE]))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from master.slots import Hysteresis, SlotView, slot_view
+from master.slots import SlotView, slot_view
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeStatus, Slot
 
@@ -130,45 +128,3 @@ def test_a_slot_is_shown_as_place_of_total() -> None:
     assert str(Slot(1, 3)) == "1/3"
     assert a_master(1).slot is None
     assert a_master(1).model_copy(update={"slot_current": 1, "slot_total": 3}).slot == Slot(1, 3)
-
-
-# ------------------------------------------------------------------------------------------- busy or not
-
-loads = st.lists(st.tuples(st.floats(0.01, 20), st.floats(0, 1.5)), max_size=60)
-
-
-@given(loads)
-def test_the_status_never_flaps_faster_than_it_is_held_except_when_full(steps: list[tuple[float, float]]) -> None:
-    hysteresis, now_s, changes = Hysteresis(hold_s=10), 0.0, [(-100.0, NORMAL, 0.0)]
-    for pause_s, fullness in steps:
-        now_s += pause_s
-        status = hysteresis.update(fullness, now_s)
-        if status is not changes[-1][1]:
-            changes.append((now_s, status, fullness))
-    for (before_s, _, _), (at_s, status, fullness) in pairwise(changes):
-        assert at_s - before_s >= 10 or (status is BUSY and fullness >= 1)
-
-
-@given(loads)
-def test_it_turns_busy_only_above_and_normal_only_below_its_limits(steps: list[tuple[float, float]]) -> None:
-    hysteresis, now_s = Hysteresis(), 0.0
-    for pause_s, fullness in steps:
-        now_s += pause_s
-        before, after = hysteresis.status, hysteresis.update(fullness, now_s)
-        if after is not before:
-            assert fullness > 0.8 if after is BUSY else fullness < 0.6
-
-
-@pytest.mark.parametrize("since_s", [0.0, 0.1, 9.9, 1000.0])
-def test_a_full_master_is_busy_at_once(since_s: float) -> None:
-    hysteresis = Hysteresis(hold_s=10)
-    hysteresis.update(1.0, 0)
-    assert hysteresis.update(0.1, 10) is NORMAL
-    assert hysteresis.update(1.0, 10 + since_s) is BUSY
-
-
-def test_between_the_limits_nothing_changes() -> None:
-    hysteresis = Hysteresis()
-    assert [hysteresis.update(0.7, now) for now in range(0, 100, 10)] == [NORMAL] * 10
-    hysteresis.update(0.9, 100)
-    assert [hysteresis.update(0.7, now) for now in range(110, 200, 10)] == [BUSY] * 9

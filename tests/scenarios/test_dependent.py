@@ -267,3 +267,18 @@ async def test_it_survives_a_masters_death(fresh: Engine) -> None:
     await _end_by_hand(fresh, below, "SUCCESS")
     await fresh.task_becomes(run, "wait", "SUCCESS")
     assert [state for state, _ in fresh.attempts(run, "wait")] == ["SUCCESS"], "one attempt goes on waiting"
+
+
+async def test_however_many_wait_for_long_one_that_need_not_wait_is_judged(engine: Engine) -> None:
+    """They are judged by the thousand, and those after the first thousand were once never judged at all."""
+    never, there = engine.define({"name": "a"}), engine.define({"name": "a"})
+    await engine.run(there, schedule_time=AT)
+    many = engine.define(*({**waits(on(never)), "name": f"wait {number}"} for number in range(1_050)))
+    crowds = [await engine.begin(many, schedule_time=AT) for _ in range(2)]  # neighbours: one for each master
+    for crowd in crowds:
+        await engine.task_becomes(crowd, "wait 1049", "RUNNING_EXECUTION")
+    for _ in range(2):
+        assert engine.state(await engine.run(engine.define(waits(on(there))), schedule_time=AT)) == "SUCCESS"
+    for crowd in crowds:
+        await engine.change("STOP", crowd)
+        await engine.end(crowd)

@@ -15,6 +15,7 @@ from shoal.why_run import RunFacts, why_run
 M2 = MasterFacts("m2:5678", is_busy=False, running=3, capacity=512, beat_age_s=0.5)
 COMMAND = CommandFacts(4711, waits=True, age_s=1.0, slot=Slot(1, 3), owner=M2)
 GPU = GroupFacts("gpu", workers=2, running=5, places=16, waiting=3)
+MEMORY = "memory 93 % > 90 %"
 TASK = TaskFacts(12, "load", 88, TaskState.RUNNING_EXECUTION, group=GPU, worker="w3:1", since_s=12.0)
 RUN = RunFacts(12, "sales", WorkflowState.RUNNING_EXECUTION, [], 5.0, owner="m1:1")
 R, F = WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILURE
@@ -42,7 +43,13 @@ R, F = WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILURE
         ),
         (
             {"owner": replace(M2, is_busy=True, running=512)},
-            "it belongs to slot 1 of 3, and m2:5678, which holds it, is BUSY (512 of 512 runs).",
+            "it belongs to slot 1 of 3, and m2:5678, which holds it, is BUSY like all masters (512 of 512 runs), and "
+            "takes commands slowly.",
+            "start another: shoal master",
+        ),
+        (
+            {"owner": replace(M2, is_busy=True, because="memory 93 % > 90 %")},
+            "is BUSY like all masters (3 of 512 runs; memory 93 % > 90 %)",
             "start another: shoal master",
         ),
         ({"age_s": 60.0}, "should have taken it, and so should any free master by now.", "shoal slots"),
@@ -113,6 +120,24 @@ def test_each_state_of_a_command_has_its_sentence(changed: dict[str, Any], sente
             "shoal worker --group gpu",
         ),
         ({"state": TaskState.QUEUED}, R, "group gpu has 11 free places: a worker takes it in a moment.", "why 12/load"),
+        (
+            {"state": TaskState.QUEUED, "group": replace(GPU, running=0, places=0, busy=2, because=[MEMORY, MEMORY])},
+            R,
+            "load waits, because all workers of group gpu are busy: memory 93 % > 90 %.",
+            "shoal worker --group gpu",
+        ),
+        (
+            {"state": TaskState.QUEUED, "group": replace(GPU, busy=2, because=[MEMORY, "free disk 3 MiB < 256 MiB"])},
+            R,
+            "are busy: free disk 3 MiB < 256 MiB; memory 93 % > 90 %.",
+            "They take tasks again when that has passed",
+        ),
+        (
+            {"state": TaskState.QUEUED, "group": replace(GPU, running=8, places=8, busy=1, because=[MEMORY])},
+            R,
+            "its 1 worker (1 more takes nothing: memory 93 % > 90 %) has all 8 places taken.",
+            "shoal worker --group gpu",
+        ),
         ({"state": TaskState.QUEUED, "group": None}, R, "load is queued for a worker.", "shoal workers"),
         (
             {"state": TaskState.DELAY_EXECUTION, "wait_reason": WaitReason.RETRY, "due_in_s": 72.0},
@@ -187,6 +212,11 @@ QUEUED = replace(TASK, name="queued", state=TaskState.QUEUED)
         (
             {"tasks": [TASK, replace(QUEUED, group=replace(GPU, workers=0))]},
             "waits for queued. queued waits for a worker in group gpu: none is alive",
+            "shoal worker --group gpu",
+        ),
+        (
+            {"tasks": [TASK, replace(QUEUED, group=replace(GPU, busy=2, because=[MEMORY]))]},
+            "waits for queued. queued waits, because all workers of group gpu are busy: memory 93 % > 90 %.",
             "shoal worker --group gpu",
         ),
         ({"tasks": [QUEUED]}, "waits for queued. queued is queued, and group gpu has 11 free places", "12/queued"),

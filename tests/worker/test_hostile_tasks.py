@@ -145,8 +145,10 @@ async def test_on_a_full_disk_each_task_fails_with_that_reason_and_the_worker_li
         end = await errands.shell("echo hello")
         assert end.state is TaskState.FAILURE
         assert end.reason == FULL
+    assert errands.disk_was_full == 3
     filler.unlink()
     await runs_the_next(errands)
+    assert errands.disk_was_full == 3
 
 
 async def test_a_task_whose_files_hit_their_limit_ends_with_the_signals_name(errands: Errands) -> None:

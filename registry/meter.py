@@ -1,0 +1,82 @@
+"""How loaded the machine is, or the container that this process lives in. Reads files only; blocks for moments.
+
+Of memory and CPU the limits of the process's control groups count where there are any, else the machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import psutil
+
+from model.load import Measure
+from registry.cgroup import Cgroups
+from registry.contact import boottime_s
+
+
+class Meter:
+    """Measures what is asked for.
+
+    Args:
+        wanted: nothing else is measured.
+        folder: on whose disk; None = no disk is.
+        cgroups: of this process.
+    """
+
+    def __init__(self, wanted: Collection[Measure], folder: Path | None, cgroups: Cgroups | None = None) -> None:
+        self._wanted = frozenset(wanted)
+        self._folder = folder
+        self._cgroups = cgroups or Cgroups()
+        self._used_s: dict[Path | None, float] = {}
+        """Seconds that each group could have used in full; None is the machine."""
+        self._measured_s = 0.0
+
+    def measure(self) -> dict[Measure, float]:
+        """The values now; what cannot be measured is left out, CPU use at the first time too: it needs two moments."""
+        return {measure: value for measure, value in self._all() if measure in self._wanted}
+
+    def _all(self) -> Iterator[tuple[Measure, float]]:
+        if Measure.MEMORY in self._wanted:
+            yield Measure.MEMORY, self._memory()
+        if Measure.LOAD in self._wanted:
+            yield Measure.LOAD, os.getloadavg()[0] / _cores()
+        if Measure.CPU in self._wanted and (used := self._cpu()) is not None:
+            yield Measure.CPU, used
+        if self._folder is not None:
+            yield from _disk(self._folder)
+
+    def _memory(self) -> float:
+        machine = psutil.virtual_memory()
+        share = self._cgroups.memory_share(machine.total)
+        return 1 - machine.available / machine.total if share is None else share
+
+    def _cpu(self) -> float | None:
+        """Share of the CPU time since the last call: of the fullest group with a quota, else of the machine."""
+        now_s, machine = boottime_s(), psutil.cpu_times()
+        used_s: dict[Path | None, float] = {
+            each.group: each.used_s / each.cores for each in self._cgroups.cpu_times()
+        } or {None: now_s - (machine.idle + machine.iowait) / _cores()}
+        past_s, former = now_s - self._measured_s, self._used_s
+        self._measured_s, self._used_s = now_s, used_s
+        shares = [(used_s[group] - former[group]) / past_s for group in used_s if group in former]
+        return min(1.0, max(0.0, *shares)) if shares else None
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+def _disk(folder: Path) -> Iterator[tuple[Measure, float]]:
+    """As `df` reckons: what is kept for root is neither used nor free."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return  # no folder yet, or it is gone: whoever writes there says so
+    used, free = disk.f_blocks - disk.f_bfree, disk.f_bavail
+    if used + free:
+        yield Measure.DISK, used / (used + free)
+        yield Measure.FREE_DISK, float(free * disk.f_frsize)
+    if disk.f_files:  # some file systems do not count them
+        yield Measure.FREE_FILES, float(disk.f_favail)

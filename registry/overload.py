@@ -1,0 +1,86 @@
+"""Whether this node has too much to do: measures now and then, beside the loop, and judges at each beat."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import structlog
+
+from model.load import Hysteresis, Limit, LoadSettings, Measure
+from model.nodes import NodeStatus
+from registry.meter import Meter
+
+log = structlog.get_logger()
+
+OWN = frozenset({Measure.RUNS})
+"""What a node counts itself; all else is its machine's."""
+
+
+class Overload:
+    """BUSY or NORMAL, and why.
+
+    Args:
+        settings: the limits, and how long a status is held.
+        so: what the node does while it is BUSY, for its log.
+        own: limits of what the node counts itself.
+        folder: the folder whose disk is minded, if any.
+    """
+
+    def __init__(
+        self, settings: LoadSettings, *, so: str, own: Iterable[Limit] = (), folder: Path | None = None
+    ) -> None:
+        limits = settings.limits()
+        self._hysteresis = Hysteresis((*own, *limits), settings.hold.total_seconds())
+        self._meter = Meter([limit.measure for limit in limits], folder)
+        self._values: Mapping[Measure, float] = {}
+        self._is_doubted = False
+        self._so = so
+
+    @property
+    def status(self) -> NodeStatus:
+        """As `judge` said last."""
+        return self._hysteresis.status
+
+    @property
+    def because(self) -> str:
+        """While BUSY: why, such as `memory 93 % > 90 %`."""
+        return self._hysteresis.because
+
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether nothing new is to be taken: it is BUSY, or what was measured last is in doubt."""
+        return self.status is NodeStatus.BUSY or self._is_doubted
+
+    @property
+    def of_machine(self) -> bool:
+        """Whether it is BUSY for its machine's sake, and not only by what it counts itself."""
+        return self.status is NodeStatus.BUSY and bool(self._hysteresis.passed - OWN)
+
+    async def measure(self) -> None:
+        """Measure once, in a thread: a disk may hang, and a kernel may take its time to sum up a group's memory."""
+        self._is_doubted = False
+        self._values = await asyncio.to_thread(self._meter.measure)
+
+    def doubt(self) -> None:
+        """Something failed as if there were too much load: take nothing until it has been measured anew."""
+        self._is_doubted = True
+
+    async def run(self, every_s: float) -> None:
+        """Measure for ever."""
+        while True:
+            await asyncio.sleep(every_s)
+            await self.measure()
+
+    def judge(self, now_s: float, own: Mapping[Measure, float] | None = None) -> bool:
+        """Judge what was measured last, together with `own`, at `now_s` of any steady clock; whether that is news."""
+        before = self.status
+        status = self._hysteresis.update({**self._values, **(own or {})}, now_s)
+        if status is before:
+            return False
+        if status is NodeStatus.BUSY:
+            log.warning("busy", because=self.because, so=self._so)
+        else:
+            log.info("not_busy_any_more")
+        return True

@@ -1,0 +1,106 @@
+"""`shoal doctor`: everything that must hold of a cluster, asked from outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli.call import Call
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from shoal.doctor import Result
+
+EXIT_BROKEN = 1
+EXIT_UNREACHABLE = 3
+ALIGNED_AT = 62
+"""Where the figures stand, if the terminal is wide enough."""
+SIGNS = {"HOLDS": ("✓", "green"), "BROKEN": ("✗", "bold red"), "NOTE": ("!", "yellow"), "UNKNOWN": ("?", "yellow")}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    verb(app, "shoal doctor", "shoal doctor --strict", "shoal doctor --json")(doctor)
+
+
+async def doctor(
+    call: Call,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 if anything is broken or could not be asked.")
+    ] = False,
+) -> None:
+    """Check servers, cluster and tables, and say how to mend what is broken."""
+    from dao.database import Database
+    from shoal.cli import answer
+    from shoal.doctor import examine
+
+    settings = call.settings
+    database = Database(settings.database(), application_name="shoal-doctor", connections_max=2)
+    results = []
+    try:
+        async for result in examine(settings, database):
+            results.append(result)
+            if not call.as_json:
+                _say(result)
+    finally:
+        await database.close()
+    if call.as_json:
+        answer.print_json(_fields(results))
+    else:
+        _say_sum(results)
+    if results[-1].name == "database":
+        raise typer.Exit(EXIT_UNREACHABLE)
+    if strict and any(result.verdict in ("BROKEN", "UNKNOWN") for result in results):
+        raise typer.Exit(EXIT_BROKEN)
+
+
+def _say(result: Result) -> None:
+    from rich.text import Text
+
+    from shoal.cli import answer
+    from shoal.words import plain
+
+    sign, style = SIGNS[result.verdict]
+    line = Text.assemble((f"{sign} ", style), (result.holds, "" if result.verdict == "HOLDS" else style))
+    if result.told:
+        is_wide = answer.console().width > 2 * ALIGNED_AT
+        line.append(" " * (max(1, ALIGNED_AT - line.cell_len) if is_wide else 2))
+        line.append(plain(result.told), style="dim")
+    answer.say(line)
+    for shown in result.shown:
+        answer.say(f"    {plain(shown)}")
+    if result.count > len(result.shown):
+        answer.say(f"    and {result.count - len(result.shown)} more", style="dim")
+    if result.mend:
+        answer.say(f"    → {plain(result.mend)}")
+
+
+def _say_sum(results: list[Result]) -> None:
+    from shoal.cli import answer
+    from shoal.words import counted
+
+    count = {verdict: sum(result.verdict == verdict for result in results) for verdict in SIGNS}
+    broken = f", {count['BROKEN']} broken" if count["BROKEN"] else ""
+    notes = f", {counted(count['NOTE'], 'note')}" if count["NOTE"] else ""
+    unknown = f", {count['UNKNOWN']} could not be asked" if count["UNKNOWN"] else ""
+    style = "red" if broken else "yellow" if unknown else "green"
+    answer.say(f"{counted(len(results), 'check')}: {count['HOLDS']} hold{broken}{unknown}{notes}.", style=style)
+
+
+def _fields(results: list[Result]) -> dict[str, Any]:
+    return {
+        "broken": [result.name for result in results if result.verdict == "BROKEN"],
+        "checks": [
+            {
+                "name": result.name,
+                "verdict": result.verdict,
+                "holds": result.holds,
+                "told": result.told,
+                "count": result.count,
+                "finds": list(result.shown),
+                "mend": result.mend,
+            }
+            for result in results
+        ],
+    }

@@ -1,0 +1,273 @@
+"""What `shoal doctor` finds: everything that must hold of a cluster, asked from outside, one after the other.
+
+The servers, then who is there, then what the tables say (`dao/checks.py`, `dao/server_checks.py`, `dao/reasons.py`: the
+same question as the masters' own watchers ask). Nothing is mended here; each find comes with the sentence how to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao import checks, commands, error_commands, lists, reasons, schema, server_checks
+from dao.checks import SHOWN_MAX, Check
+from dao.database import Database, database_time
+from dao.nodes import NodeRow
+from dao.server_checks import CONNECTIONS_LEFT_MIN, OLDEST_SERVER, Server
+from model.errors import Refused, ShoalError, Unavailable
+from model.nodes import NodeKind, NodeState
+from registry.contact import boottime_s
+from shoal.settings import Settings
+from shoal.slot_report import SlotReport, read_slots
+from shoal.words import counted, duration
+
+CLOCK_OFF_S = 5.0
+QUEUED_S = 30.0
+ERRORS_COUNTED_MAX = 1_000
+
+
+class Verdict(StrEnum):
+    """Of one thing that must hold. A NOTE is worth to know, and no fault of the cluster; UNKNOWN could not be asked."""
+
+    HOLDS = "HOLDS"
+    BROKEN = "BROKEN"
+    NOTE = "NOTE"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One thing that must hold, and how it stands. `told` is a figure or the first find's count in words, `shown` the
+    first finds of `count`, `mend` what to do about them."""
+
+    name: str
+    holds: str
+    verdict: Verdict
+    told: str = ""
+    count: int = 0
+    shown: Sequence[str] = ()
+    mend: str = ""
+
+
+async def examine(settings: Settings, database: Database) -> AsyncIterator[Result]:
+    """Ask everything, in order. Ends early when the database does not answer or has another schema."""
+    try:
+        async with database.reading() as connection:
+            asked_s, asked_at = boottime_s(), datetime.now(UTC)
+            its_time = await database_time(connection)
+            took_s = boottime_s() - asked_s
+            found = await server_checks.server(connection)
+    except ShoalError as error:
+        mend = "Is it running, and are URL, user and password right? shoal config show"
+        yield _judged("database", "the database answers", [f"{database.shown}: {error}"], mend)
+        return
+    yield database_result(found, database.shown, took_s)
+    try:
+        await schema.check(database)
+    except Refused as error:
+        yield _judged("schema", "its schema fits this program", [str(error)], "shoal db init, or shoal db upgrade")
+        return
+    yield _good("schema", "its schema fits this program", f"version {schema.read_scripts().version}")
+    async for result in _of_the_server(database, found):
+        yield result
+    yield clock_result((its_time - asked_at).total_seconds() - took_s / 2)
+    async with database.reading() as connection:
+        for result in await _of_the_cluster(connection, settings):
+            yield result
+    async for result in _of_the_tables(database, settings):
+        yield result
+
+
+def database_result(server: Server, shown: str, took_s: float) -> Result:
+    """Whether it is a server that Shoal can live on."""
+    faults = []
+    if server.major < OLDEST_SERVER:
+        faults.append(f"it is PostgreSQL {server.version}, and Shoal needs {OLDEST_SERVER} or newer")
+    if server.is_standby:
+        faults.append("it takes no writes: it is a standby, or read-only")
+    told = f"PostgreSQL {server.version} in {duration(took_s)}, {shown}"
+    return _judged("database", "the database answers", faults, "Let the URL point to the primary.", told)
+
+
+def clock_result(ahead_s: float) -> Result:
+    """Whether this machine's clock is that of the database, which is `ahead_s` seconds ahead."""
+    holds = "this machine's clock is that of the database"
+    told = f"{duration(abs(ahead_s))} {'behind' if ahead_s > 0 else 'ahead'}"
+    if abs(ahead_s) <= CLOCK_OFF_S:
+        return _good("clock", holds, told)
+    shown = [f"this machine is {told}; nothing is decided by it, but its logs tell other times than the tables"]
+    return Result("clock", holds, Verdict.NOTE, told, 1, shown, "Let NTP or chrony set the clocks of all machines.")
+
+
+def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
+    """Whether there are masters, and whether they agree on who has which slot."""
+    rows = [master.row for master in slots.masters]
+    none = [] if rows else ["no master is alive: no command is taken, no run goes on"]
+    said = f"{slots.registry_fault}" if slots.registry_fault else ""
+    faults = []
+    for master in slots.masters:
+        who, has = f"master {master.row.address} (epoch {master.row.epoch})", master.slot or "none"
+        if master.row.state is not NodeState.ALIVE:
+            continue
+        if not master.in_registry and not said:
+            faults.append(f"{who} is not in the registry, so it has no slot")
+        elif not master.agrees:
+            faults.append(f"{who} has slot {has}, and believes to have {master.believes or 'none'}")
+    return [
+        _judged(
+            "registry", "the registry answers", [said] if said else [],
+            "Is ZooKeeper running, and is the registry URL right? Work goes on meanwhile; nobody can join.",
+        ),
+        _judged(
+            "masters", "masters are alive, and beat", [*none, *_silent(rows, silent_after)],
+            "Start one: shoal master; the work of a silent one goes on elsewhere when it is fenced.",
+            _figure(rows, "master"),
+        ),
+        _judged(
+            "slots", "each slot has one master, and it knows", faults,
+            "It passes within seconds; safe meanwhile, since the claim decides. Watch: shoal slots.",
+            counted(slots.total, "slot"),
+        ),
+    ]  # fmt: skip
+
+
+def worker_results(rows: Sequence[NodeRow], queue: Sequence[lists.GroupQueue], silent_after: timedelta) -> list[Result]:
+    """Whether there are workers, and for each group that something waits for."""
+    none = [] if rows else ["no worker is alive: no task runs but those of the masters"]
+    served = Counter(group for row in rows if row.heartbeat for group in row.heartbeat.groups)
+    waiting = [
+        f"{counted(each.waiting, 'task')} of group {each.worker_group} for up to {duration(each.oldest_s)}"
+        for each in queue
+        if each.waiting and not served[each.worker_group] and (each.oldest_s or 0) > QUEUED_S
+    ]
+    return [
+        _judged(
+            "workers", "workers are alive, and beat", [*none, *_silent(rows, silent_after)],
+            "Start one: shoal worker; the tasks of a silent one run elsewhere when it is fenced.",
+            _figure(rows, "worker"),
+        ),
+        _judged(
+            "groups", "each group that tasks wait for has a worker", waiting,
+            "Start a worker of that group, shoal worker --group NAME, or stop the run and mend its worker_group.",
+        ),
+    ]  # fmt: skip
+
+
+async def _of_the_server(database: Database, server: Server) -> AsyncIterator[Result]:
+    free = server.connections_max - server.connections
+    crowded = [f"{server.connections} of {server.connections_max} are taken"] if free < CONNECTIONS_LEFT_MIN else []
+    told = f"{server.connections} of {server.connections_max} taken"
+    yield _judged(
+        "connections", "the database has connections left", crowded, "Raise max_connections, or end others.", told
+    )
+    holds = "the database keeps what it has acknowledged"
+    try:
+        faults = await server_checks.dangers(database)
+        yield _judged("durability", holds, faults, "Switch it on in postgresql.conf, and reload.")
+    except ShoalError as error:
+        yield _unknown("durability", holds, error)
+    for check, values in ((server_checks.GUARDS, server_checks.guards()), (server_checks.SESSIONS, {})):
+        yield await _checked(database, check, values)
+
+
+async def _of_the_cluster(connection: AsyncConnection, settings: Settings) -> list[Result]:
+    slots = await read_slots(connection, settings.registry(), settings.timing)
+    workers, queue = await lists.workers(connection), await lists.queue_by_group(connection)
+    increment = await commands.id_increment(connection)
+    step = settings.master.id_step
+    stride = [f"ids come in steps of {increment}, and master.id_step is {step}: some slots get no commands"]
+    silent_after = 3 * settings.timing.heartbeat_every
+    return [
+        *master_results(slots, silent_after),
+        _judged(
+            "stride", "the ids of commands reach every slot", stride if increment != step else [],
+            f"Set master.id_step to {increment}, for all masters.", f"step {increment}",
+        ),
+        *worker_results(workers, queue, silent_after),
+    ]  # fmt: skip
+
+
+async def _of_the_tables(database: Database, settings: Settings) -> AsyncIterator[Result]:
+    # What the living see to by themselves: they fence, and then look within a sweep.
+    after = settings.timing.master_fence_after + settings.master.sweep_every + timedelta(seconds=4)
+    values: dict[str, object] = {"handed_on_after": after}
+    for check in checks.BEFORE_REASONS:
+        yield await _checked(database, check, values)
+    # Two looks of the watcher, which come first.
+    yield await _reasons(database, settings.master.stuck_after + 3 * settings.master.watch_every)
+    for check in checks.AFTER_REASONS:
+        yield await _checked(database, check, values)
+    holds = "no command was refused"
+    try:
+        async with database.reading() as connection:
+            refused = await error_commands.error_commands(connection, ERRORS_COUNTED_MAX)
+    except ShoalError as error:
+        yield _unknown("refused_commands", holds, error)
+        return
+    shown = [f"command {each.id} ({each.type[:40]}): {each.reason}" for each in refused[:SHOWN_MAX]]
+    verdict = Verdict.NOTE if refused else Verdict.HOLDS
+    mend = "Mend what the reason says, then: shoal errors retry ID, or shoal errors drop ID."
+    more = "or more" if len(refused) == ERRORS_COUNTED_MAX else ""
+    told = f"{len(refused)} {more}".strip() if refused else ""
+    yield Result("refused_commands", holds, verdict, told, len(refused), shown, mend if refused else "")
+
+
+async def _reasons(database: Database, older_than: timedelta) -> Result:
+    name, holds = "runs_have_a_reason_to_wait", "each unfinished run has a reason to wait"
+    try:
+        async with database.reading() as connection:
+            stuck = await reasons.stuck(connection, older_than)
+    except ShoalError as error:
+        return _unknown(name, holds, error)
+    return _judged(
+        name,
+        holds,
+        [f"run {each.id} is {each.state} for {duration(each.idle_s)}: {each.missing}" for each in stuck],
+        "Its master drives it again from its rows by itself; if it stays, read the master's log and report it.",
+    )
+
+
+async def _checked(database: Database, check: Check, values: Mapping[str, object]) -> Result:
+    try:
+        async with database.reading() as connection:
+            finds = await checks.find(connection, check, values)
+    except ShoalError as error:
+        return _unknown(check.name, check.holds, error)
+    return _judged(check.name, check.holds, finds.shown, check.mend, count=finds.count)
+
+
+def _silent(rows: Sequence[NodeRow], after: timedelta) -> list[str]:
+    return [
+        f"{row.kind.lower()} {row.address} (epoch {row.epoch}) has been silent for {duration(row.beat_age_s)}"
+        for row in rows
+        if row.beat_age_s > after.total_seconds()
+    ]
+
+
+def _figure(rows: Sequence[NodeRow], kind: str) -> str:
+    running = sum(row.heartbeat.running for row in rows if row.heartbeat)
+    what = "run" if kind == NodeKind.MASTER.lower() else "task"
+    return f"{counted(len(rows), kind)}, {counted(running, what)}"
+
+
+def _judged(
+    name: str, holds: str, faults: Sequence[str], mend: str, told: str = "", *, count: int | None = None
+) -> Result:
+    if not faults:
+        return _good(name, holds, told)
+    many = len(faults) if count is None else count
+    return Result(name, holds, Verdict.BROKEN, f"{many} found", many, tuple(faults[:SHOWN_MAX]), mend)
+
+
+def _good(name: str, holds: str, told: str) -> Result:
+    return Result(name, holds, Verdict.HOLDS, told)
+
+
+def _unknown(name: str, holds: str, error: ShoalError) -> Result:
+    mend = "Try again." if isinstance(error, Unavailable) else "May this user of the database read its tables?"
+    return Result(name, holds, Verdict.UNKNOWN, "could not be asked", 1, (str(error),), mend)

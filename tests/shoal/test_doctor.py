@@ -1,0 +1,205 @@
+"""`shoal doctor`: silent on a healthy cluster, exact on a broken one, and of use when nothing answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+import psycopg
+import pytest
+import pytest_asyncio
+from sqlalchemy import make_url
+
+from dao.lists import GroupQueue
+from dao.nodes import NodeRow
+from dao.server_checks import Server
+from model.ids import Epoch
+from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
+from shoal.doctor import Result, Verdict, clock_result, database_result, master_results, worker_results
+from shoal.slot_report import MasterSlot, SlotReport
+from tests.eventually import eventually
+from tests.servers.postgres import PostgresServer
+from tests.shoal.command_line import CommandLine
+from tests.shoal.live_cluster import live_cluster
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SILENT = timedelta(seconds=6)
+SERVER = Server("15.18", 15, is_standby=False, connections=10, connections_max=97)
+WORKFLOW = "name: hello\ntasks:\n  - {name: greet, type: FAKE}\n"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shoal(
+    postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[CommandLine]:
+    """The command line at a healthy cluster of one master and one worker. Who breaks something mends it."""
+    async with live_cluster(postgres_server, tmp_path_factory.mktemp("doctor"), WORKFLOW) as made:
+        yield made
+
+
+@contextmanager
+def hands(shoal: CommandLine) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    """The database, as a careless person has it."""
+    url = make_url(shoal.environment["SHOAL_DATABASE_URL"]).set(drivername="postgresql")
+    with psycopg.connect(url.render_as_string(hide_password=False), autocommit=True) as connection:
+        yield connection
+
+
+# ------------------------------------------------------------------------------------------------ a whole cluster
+
+
+async def test_a_healthy_cluster_has_nothing_to_find(shoal: CommandLine) -> None:
+    assert (await shoal("run", "hello", "--wait")).code == 0
+    found = await shoal("doctor", "--strict")
+    assert (found.code, found.err) == (0, "")
+    lines = found.out.splitlines()
+    assert all(line.startswith("✓ ") for line in lines[:-1]), found.out
+    assert lines[-1] == f"{len(lines) - 1} checks: {len(lines) - 1} hold."
+    as_json = (await shoal("doctor", "--json")).json
+    assert as_json["broken"] == []
+    assert len({check["name"] for check in as_json["checks"]}) == len(lines) - 1
+    assert "***@" in found.out
+
+
+async def test_what_is_broken_is_told_with_its_rows_and_how_to_mend_it(shoal: CommandLine) -> None:
+    with hands(shoal) as by_hand:
+        by_hand.execute(
+            "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, created_at) "
+            "SELECT 99, 1, 1, 'SUCCESS', now() - interval '1 h' FROM generate_series(1, 7)"
+        )
+        by_hand.execute("ALTER TABLE workflow_instance DISABLE TRIGGER workflow_instance_moves_legally")
+        by_hand.execute("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 77)")
+        await eventually(lambda: by_hand.execute("SELECT command_id FROM error_command").fetchall(), within_s=20)
+        try:
+            found = await shoal("doctor", "--strict")
+            careless = await shoal("doctor")
+            as_json = (await shoal("doctor", "--json")).json
+        finally:
+            by_hand.execute("DELETE FROM task_event")
+            by_hand.execute("ALTER TABLE workflow_instance ENABLE TRIGGER workflow_instance_moves_legally")
+            by_hand.execute("DELETE FROM error_command")
+    assert (found.code, careless.code) == (1, 0)
+    assert "✗ each end of a task reaches the master of its run" in found.out
+    assert "7 found" in found.out
+    assert "(SUCCESS of task 1 of run 99) is unread since" in found.out
+    assert "    and 2 more\n" in found.out
+    assert "    trigger workflow_instance_moves_legally is missing or off\n    → Take the statement" in found.out
+    assert "! no command was refused" in found.out
+    assert "(START_PROCESS): there is no workflow with code 77" in found.out
+    assert found.out.splitlines()[-1].endswith("hold, 2 broken, 1 note.")
+    assert as_json["broken"] == ["guards_stand", "events_are_read"]
+    events = next(check for check in as_json["checks"] if check["name"] == "events_are_read")
+    assert (events["count"], len(events["finds"])) == (7, 5)
+
+
+async def test_a_stuck_run_is_found_from_outside_too(shoal: CommandLine) -> None:
+    """Without a watcher to put it right: its owner is a master that says to be alive, and is not."""
+    with hands(shoal) as by_hand:
+        (node,) = by_hand.execute(
+            "INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started) "
+            "VALUES (gen_random_uuid(), 'MASTER', 'nowhere:1', 'elsewhere', 1, 1) RETURNING id"
+        ).fetchone() or (0,)
+        by_hand.execute("INSERT INTO node_beat (node_id) VALUES (%s)", [node])
+        (run,) = by_hand.execute(
+            "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
+            "failure_strategy, priority, worker_group, started_at) "
+            "VALUES (5000, 1, 1, 'RUNNING_EXECUTION', %s, 'END', 'MEDIUM', 'default', now() - interval '1 h') "
+            "RETURNING id",
+            [node],
+        ).fetchone() or (0,)
+        try:
+            found = await shoal("doctor")
+        finally:
+            by_hand.execute("DELETE FROM workflow_instance WHERE id = %s", [run])
+            by_hand.execute("DELETE FROM node_beat WHERE node_id = %s", [node])
+            by_hand.execute("DELETE FROM node WHERE id = %s", [node])
+    assert "✗ each unfinished run has a reason to wait" in found.out
+    assert f"    run {run} is RUNNING_EXECUTION for 1 h 0 min: nothing of it is queued, runs or waits" in found.out
+    assert "is not in the registry, so it has no slot" in found.out
+
+
+async def test_a_database_without_schema_and_one_that_does_not_answer_are_told(postgres_server: PostgresServer) -> None:
+    url = postgres_server.create_database("doctor_empty")
+    try:
+        found = await CommandLine.at(url)("doctor", "--strict")
+    finally:
+        postgres_server.drop_database("doctor_empty")
+    assert found.code == 1
+    assert "✗ its schema fits this program" in found.out
+    assert "run `shoal db init`" in found.out
+    gone = await CommandLine.at(url)("doctor", "--json")
+    assert gone.code == 3
+    assert gone.json["broken"] == ["database"]
+    assert postgres_server.password not in gone.out
+
+
+# ------------------------------------------------------------------------------------------------------ by its facts
+
+
+def node(epoch: int, kind: NodeKind = NodeKind.MASTER, slot: Slot | None = None, **fields: object) -> NodeRow:
+    beat = Heartbeat(epoch=Epoch(epoch), kind=kind, address=f"n{epoch}:1", running=3, groups=("default",))
+    if slot is not None:
+        beat = beat.model_copy(update={"slot_current": slot.current, "slot_total": slot.total})
+    row = NodeRow(Epoch(epoch), kind, f"n{epoch}:1", NodeState.ALIVE, ProcessIdentity("b", 1, 1), None, 7, 0.5, beat)
+    return replace(row, **fields)  # type: ignore[arg-type]
+
+
+def masters(*slots: MasterSlot, fault: str | None = None) -> dict[str, Result]:
+    return {each.name: each for each in master_results(SlotReport(slots, (), len(slots), fault), SILENT)}
+
+
+def shown(result: Result) -> list[str]:
+    assert (result.verdict is Verdict.HOLDS) == (not result.shown)
+    return list(result.shown)
+
+
+FIRST, SECOND = Slot(0, 2), Slot(1, 2)
+
+
+async def test_masters_that_agree_and_beat_are_well() -> None:
+    found = masters(
+        MasterSlot(node(1), FIRST, FIRST, in_registry=True), MasterSlot(node(2), SECOND, SECOND, in_registry=True)
+    )
+    assert {result.verdict for result in found.values()} == {Verdict.HOLDS}
+    assert (found["masters"].told, found["slots"].told) == ("2 masters, 6 runs", "2 slots")
+
+
+async def test_what_is_wrong_with_masters_is_told_of_each() -> None:
+    assert shown(masters()["masters"]) == ["no master is alive: no command is taken, no run goes on"]
+    quiet = MasterSlot(node(1, beat_age_s=9.0), FIRST, FIRST, in_registry=True)
+    assert shown(masters(quiet)["masters"]) == ["master n1:1 (epoch 1) has been silent for 9.0 s"]
+    lagging = MasterSlot(node(1), FIRST, Slot(0, 3), in_registry=True)
+    assert shown(masters(lagging)["slots"]) == ["master n1:1 (epoch 1) has slot 0/2, and believes to have 0/3"]
+    lost = MasterSlot(node(1), None, FIRST, in_registry=False)
+    assert shown(masters(lost)["slots"]) == ["master n1:1 (epoch 1) is not in the registry, so it has no slot"]
+    leaving = MasterSlot(node(1, state=NodeState.LEAVING), None, FIRST, in_registry=False)
+    assert shown(masters(leaving)["slots"]) == []
+    assert shown(masters(fault="no server answers")["registry"]) == ["no server answers"]
+
+
+async def test_workers_and_the_groups_that_wait_for_one_are_told() -> None:
+    waiting = [GroupQueue("default", 3, 90.0, 0), GroupQueue("gpu", 2, 90.0, 0), GroupQueue("new", 1, 3.0, 0)]
+    alive, groups = worker_results([node(9, NodeKind.WORKER)], waiting, SILENT)
+    assert shown(alive) == []
+    assert shown(groups) == ["2 tasks of group gpu for up to 1 min 30 s"]
+    alive, groups = worker_results([], waiting, SILENT)
+    assert shown(alive) == ["no worker is alive: no task runs but those of the masters"]
+    assert len(shown(groups)) == 2
+
+
+async def test_a_clock_that_is_off_is_a_note_and_no_fault() -> None:
+    assert clock_result(4.9).verdict is Verdict.HOLDS
+    late, early = clock_result(3_600.0), clock_result(-3_600.0)
+    assert (late.verdict, late.told) == (Verdict.NOTE, "1 h 0 min behind")
+    assert (early.verdict, early.told) == (Verdict.NOTE, "1 h 0 min ahead")
+
+
+async def test_a_server_that_is_too_old_or_takes_no_writes_is_told() -> None:
+    assert database_result(SERVER, "db", 0.002).told == "PostgreSQL 15.18 in 2 ms, db"
+    old = database_result(replace(SERVER, version="14.2", major=14), "db", 0.002)
+    assert shown(old) == ["it is PostgreSQL 14.2, and Shoal needs 15 or newer"]
+    standby = database_result(replace(SERVER, is_standby=True), "db", 0.002)
+    assert shown(standby) == ["it takes no writes: it is a standby, or read-only"]

@@ -1,0 +1,79 @@
+"""When an end of a task goes to disk: once it could not be told for a second or two, for whatever reason.
+
+The one place where that is decided. The exchange knows nothing of it, and in good times nothing is written: a result
+that is told at once never waits from one look to the next. Nothing new is claimed before all that ended is told, so no
+more results than the worker's capacity ever wait. A disk that is full costs no more than this protection: results stay
+in memory as well until they are told, and only a worker that is killed before loses them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+import structlog
+
+from dao.task_claims import Report
+from model.ids import TaskInstanceId
+from worker.spool import Spool
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S = 1.0
+SPARE_LINES_MAX = 100
+"""So many lines that were told meanwhile, and one for each that was not, may stand in the file before it is renewed."""
+
+
+class LateResults:
+    """Keeps on disk what `untold` gives twice in a row."""
+
+    def __init__(self, untold: Callable[[], Mapping[TaskInstanceId, Report]], spool: Spool) -> None:
+        self._untold = untold
+        self._spool = spool
+        self._seen: Mapping[TaskInstanceId, Report] = {}
+        self._kept: dict[TaskInstanceId, Report] = {}
+        self._is_failing = False
+
+    async def run(self) -> None:
+        """Look for ever."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            untold = self._untold()
+            late = [report for report in untold.values() if self._seen.get(report.id) is report]
+            self._seen = untold
+            await self._keep(late, is_all_told=untold.keys().isdisjoint(self._kept))
+
+    async def close(self) -> None:
+        """At the end of a life: keep all that is untold, for the next life in this folder, and let go."""
+        untold = list(self._untold().values())
+        await self._keep(untold, is_all_told=False)
+        with suppress(OSError):  # a file that stays tells what is known, which changes nothing
+            await asyncio.to_thread(self._spool.close, is_all_told=not untold)
+
+    async def _keep(self, late: Sequence[Report], *, is_all_told: bool) -> None:
+        new = [report for report in late if self._kept.get(report.id) is not report]
+        try:
+            if new:
+                await self._write(new, late)
+            elif is_all_told and self._kept:
+                await asyncio.to_thread(self._spool.remove)
+                self._kept = {}
+        except OSError as error:
+            if not self._is_failing:
+                log.error(
+                    "results_not_kept", error=str(error), so="they wait in memory only; killed now, the tasks run again"
+                )
+            self._is_failing = True
+        else:
+            self._is_failing = False
+
+    async def _write(self, new: Sequence[Report], late: Sequence[Report]) -> None:
+        if not self._kept:
+            log.warning("results_wait_on_disk", so="they are told when the database is back")
+        if self._spool.lines > 2 * len(late) + SPARE_LINES_MAX:
+            await asyncio.to_thread(self._spool.keep_only, late)
+            self._kept = {report.id: report for report in late}
+        else:
+            await asyncio.to_thread(self._spool.keep, new)
+            self._kept.update({report.id: report for report in new})
