@@ -83,7 +83,7 @@ class Master:
                 fence_after=self._timing.master_fence_after,
                 connect_timeout_s=self._connect_timeout_s,
             ) as (life, registry),
-            ending_well(lambda: self._hand_over(life, broke=True)),
+            ending_well(lambda: self._hand_over(life, broke=True), self._settings.when_fenced),
         ):
             await self._serve(stop, life, registry)
 

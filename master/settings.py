@@ -7,6 +7,7 @@ from datetime import timedelta
 from pydantic import BaseModel, ConfigDict, Field
 
 from model.load import LoadSettings
+from model.nodes import WhenFenced
 from model.timing import Duration
 
 
@@ -32,6 +33,9 @@ class MasterSettings(BaseModel):
         timedelta(seconds=5), description="waiting time after which any free master takes a command of any slot"
     )
     id_step: int = Field(1, gt=0, description="stride of the command ids that this database gives out")
+    when_fenced: WhenFenced = Field(
+        WhenFenced.REJOIN, description="when others took it for dead: rejoin as a new node, or exit with code 75"
+    )
     drain: Duration = Field(
         timedelta(seconds=2), description="time to finish what it owns on a graceful stop, before handing the rest on"
     )

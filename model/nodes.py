@@ -21,6 +21,13 @@ class NodeKind(StrEnum):
     WORKER = "WORKER"
 
 
+class WhenFenced(StrEnum):
+    """What a process does when others took its node for dead."""
+
+    REJOIN = "rejoin"
+    EXIT = "exit"
+
+
 class NodeState(StrEnum):
     """The life of a node: ALIVE, perhaps LEAVING, and then LEFT by itself or FENCED by another."""
 

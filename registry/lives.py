@@ -13,7 +13,7 @@ import structlog
 
 from model.backoff import Backoff
 from model.errors import Fenced, ShoalError, Unavailable, Unknown
-from model.nodes import NodeKind
+from model.nodes import NodeKind, WhenFenced
 from registry.connect import make_registry
 from registry.life import Life
 from registry.protocol import Registry
@@ -53,22 +53,27 @@ async def new_life(
 
 
 @asynccontextmanager
-async def ending_well(give_up: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """Around the work of one life: what ends it early is logged, and does not come out.
+async def ending_well(give_up: Callable[[], Awaitable[None]], when_fenced: WhenFenced) -> AsyncIterator[None]:
+    """Around the work of one life: what ends it early is logged, and does not come out; but `Fenced` does with EXIT.
 
     A node that was fenced writes nothing more. One that a server left alone while it joined, or that failed in a way
     that nobody foresaw, ends its own life by `give_up`, so that others need not wait until its beats are missed.
     """
+    rejoins = when_fenced is WhenFenced.REJOIN
+    why = None
     try:
         yield
     except* Fenced as fenced:
-        log.error("fenced", why=str(_first(fenced)), so="drops all it owned, and joins anew")
+        why = str(_first(fenced))
+        log.error("fenced", why=why, so=f"drops all it owned, and {'joins anew' if rejoins else 'ends'}")
     except* (Unavailable, Unknown) as away:
         log.warning("cannot_join_yet", error=str(_first(away)))
         await give_up()
     except* Exception as unforeseen:
         log.error("broke", exc_info=unforeseen, so="hands on what it owned, and joins anew; please report it")
         await give_up()
+    if why is not None and not rejoins:
+        raise Fenced(why)
 
 
 async def live_again_and_again(live: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event) -> None:

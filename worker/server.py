@@ -115,7 +115,7 @@ class Worker:
         executor.disk_was_full = pulse.disk_was_full
         try:
             launcher.open()
-            async with ending_well(lambda: self._give_up(life, exchange)):
+            async with ending_well(lambda: self._give_up(life, exchange), self._settings.when_fenced):
                 await pulse.join()
                 log.info(
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url

@@ -11,6 +11,7 @@ from pydantic_settings import NoDecode
 
 from model.fields import DEFAULT_WORKER_GROUP, GroupName
 from model.load import WorkerLoadSettings
+from model.nodes import WhenFenced
 from model.timing import Duration
 
 
@@ -43,6 +44,9 @@ class WorkerSettings(BaseModel):
         (), description="users of the operating system as whom tasks may run, or * for all but root; needs root"
     )
     look_every: Duration = Field(timedelta(seconds=2), description="how often it looks for work when nobody wakes it")
+    when_fenced: WhenFenced = Field(
+        WhenFenced.REJOIN, description="when others took it for dead: rejoin as a new node, or exit with code 75"
+    )
     drain: Duration = Field(
         timedelta(seconds=30),
         description="time that running tasks get on a graceful stop; then they run elsewhere",

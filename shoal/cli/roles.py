@@ -18,6 +18,8 @@ LEAVE_S_MAX = 20.0
 """What a graceful stop may take beside the time that running work is given."""
 HUNG_MIN = timedelta(seconds=5)
 """A disk that takes its time is no hang, however short the times of a cluster are."""
+EXIT_FENCED = 75
+"""Others took it for dead, and it is set to exit: a supervisor shall start it again."""
 EXIT_GAVE_UP = 1
 """A server stayed away at start: a supervisor shall try again later."""
 
@@ -135,7 +137,7 @@ async def _serve(role: Awaitable[None], hung_limit: timedelta) -> None:
 
     If its loop hangs for `hung_limit`, and `HUNG_MIN`, the process ends: by then the others have taken it for dead.
     """
-    from model.errors import Unavailable
+    from model.errors import Fenced, Unavailable
     from registry.watchdog import watched
 
     try:
@@ -144,3 +146,6 @@ async def _serve(role: Awaitable[None], hung_limit: timedelta) -> None:
     except Unavailable as gone:
         typer.echo(f"shoal: {gone}", err=True)
         raise typer.Exit(EXIT_GAVE_UP) from None
+    except Fenced as fenced:
+        typer.echo(f"shoal: {fenced}", err=True)
+        raise typer.Exit(EXIT_FENCED) from None

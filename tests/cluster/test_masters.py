@@ -89,6 +89,17 @@ async def test_a_sleeping_master_finds_itself_fenced_when_it_wakes(cluster: Clus
     assert cluster.one("SELECT max(ended_at) FROM workflow_instance") == last_write
 
 
+async def test_a_master_that_is_set_to_exit_when_fenced_exits_when_it_wakes(cluster: Cluster) -> None:
+    """For a supervisor that rather starts a fresh process; its code is one of its own."""
+    sleeper = await cluster.master(SHOAL_MASTER__WHEN_FENCED="exit")
+    await cluster.master()
+    await cluster.slots_become(2)
+    with sleeper.stopped():
+        await cluster.slots_become(1)
+    assert await sleeper.ended() == 75
+    assert len(sleeper.events("joined")) == len(sleeper.events("fenced")) == 1
+
+
 async def test_a_master_that_is_asked_to_stop_hands_on_and_leaves(cluster: Cluster) -> None:
     _define(cluster)
     cluster.define(1002, "slow", tasks=[{"name": "sleep", "type": "FAKE", "params": {"sleep_s": 4}}])
