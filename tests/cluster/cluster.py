@@ -132,7 +132,7 @@ class Cluster:
     async def _start(self, role: str, extra: Mapping[str, str]) -> Node:
         node = Node(self, role, len(self.nodes), extra)
         self.nodes.append(node)
-        await eventually(lambda: node.events("joined") or not node.is_alive, within_s=20)
+        await eventually(lambda: node.events("joined") or not node.is_alive, within_s=60)
         assert node.is_alive, node.log.read_text()[-2000:]
         return node
 

@@ -8,7 +8,7 @@ from typing import Any
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 UNTIL_STOPPED = {"type": "FAKE", "params": {"sleep_s": 300}}
 """A task that runs until somebody kills it."""
 BY_HAND = {"type": "FAKE", "worker_group": "by-hand"}

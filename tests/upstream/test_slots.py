@@ -31,7 +31,7 @@ async def test_17232_all_masters_sort_the_member_list_alike(cluster: Cluster) ->
     await cluster.slots_become(2)
     for master in old:
         master.signal(signal.SIGTERM)
-    await asyncio.gather(*(cluster.master(**NEVER_BY_AGE) for _ in range(3)), *(master.ended() for master in old))
+    await asyncio.gather(*(cluster.master(**NEVER_BY_AGE) for _ in range(3)), *(master.ended(60) for master in old))
     await cluster.slots_become(3)
     await eventually(lambda: cluster.one(VIEWS), until=1)
     cluster.start(1, 60)
