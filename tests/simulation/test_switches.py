@@ -32,8 +32,8 @@ FOUND: dict[str, tuple[int, str]] = {
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws
 or what Shoal does changes which seeds fail: the test then looks for another, and says which to write here."""
 NOT_FOUND_YET = {"judged"}
-"""It was seen to be needed (a fence that came after the next beat), but no seed of today's draws is known that shows it:
-the moment is too rare. docs/simulation.md says so."""
+"""It was seen to be needed (a fence that came after the next beat), but no seed of today's draws is known that shows
+it: the moment is too rare. docs/simulation.md says so."""
 LOOKED_AT = 600
 
 
