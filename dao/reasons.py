@@ -67,7 +67,7 @@ _CHILD = """
                   AND r.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS') LIMIT 1) IS NOT NULL)
      LIMIT 1) IS NOT NULL
     OR (SELECT 1 FROM command s                                                 -- index: command_child
-        WHERE s.parent IS NOT NULL AND split_part(s.parent, '/', 1) = t.workflow_instance_id::text
+        WHERE s.parent IS NOT NULL AND left(split_part(s.parent, '/', 1), 20) = t.workflow_instance_id::text
           AND s.parent LIKE concat_ws('/', t.workflow_instance_id, t.task_code, t.attempt, '%') LIMIT 1) IS NOT NULL
 """
 _UNDER_WAY = f"""

@@ -219,7 +219,7 @@ CREATE INDEX command_age ON command (created_at);
 CREATE INDEX command_resume ON command (workflow_instance_id)
     WHERE type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS');
 -- Statement: which children of an instance are asked for and not made yet.
-CREATE INDEX command_child ON command (split_part(parent, '/', 1)) WHERE parent IS NOT NULL;
+CREATE INDEX command_child ON command (left(split_part(parent, '/', 1), 20)) WHERE parent IS NOT NULL;
 -- Statement: what masters may have died of, most suspect first.
 CREATE INDEX command_deadly ON command (deaths, id) WHERE deaths > 0;
 -- At most one open hand-over of an instance, whoever notices the death.

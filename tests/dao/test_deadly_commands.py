@@ -68,6 +68,13 @@ async def test_a_worker_s_death_sets_nothing_apart(scene: Scene) -> None:
     assert await claimed(scene) == ids
 
 
+async def test_what_is_to_be_halted_or_taken_over_is_not_set_apart(scene: Scene) -> None:
+    await scene.sql("INSERT INTO command (type, workflow_instance_id) VALUES ('STOP', 1), ('PAUSE', 2)")
+    await scene.sql("INSERT INTO command (type, workflow_instance_id) VALUES ('RECOVER_TOLERANCE_FAULT_PROCESS', 3)")
+    await scene.fence(await dying(scene))
+    assert len(await claimed(scene)) == 3
+
+
 async def test_each_death_divides_the_group_until_the_culprit_is_alone(scene: Scene) -> None:
     ids = await scene.commands(60)
     culprit, killed = ids[37], 0

@@ -73,6 +73,7 @@ FENCES = {
     "nodes._SET_LEFT": ITSELF,
     "projects._HOLD": PEOPLE,
     "projects._SET": PEOPLE,
+    "reasons._END_TIMELESS_WAITS": OWNER,
     "schedules._FIRE": STATE,
     "schedules._INSERT": PEOPLE,
     "schedules._CHANGE": PEOPLE,

@@ -11,7 +11,7 @@ from tests.simulation.tables import Row, Transaction, Values
 def set_apart(tx: Transaction, dead: Epoch, slot: Slot) -> int:
     """The first of its slot, the oldest of all, and what it tried when it died; FOR UPDATE SKIP LOCKED."""
     waiting = list(tx.scan(tx.server.commands.rows))
-    untouched = [(row, each) for row, each in waiting if each.deaths == 0]
+    untouched = [(row, each) for row, each in waiting if each.deaths == 0 and each.rank >= 0]
     of_its_slot = sorted(
         ((row, each) for row, each in untouched if slot.owns(row.id, 1)), key=lambda one: (one[1].rank, one[0].id)
     )
