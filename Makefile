@@ -40,7 +40,7 @@ examples: setup-dev ## Every workflow of examples/, on a database of its own; AR
 	@$(BIN)/python examples/run.py $(ARGS)
 
 test: setup-dev servers ## Every test but `make chaos`, against real servers of its own.
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not chaos" $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "not chaos" $(ARGS)
 
 simulate: setup-dev ## Clusters under all faults at once on virtual time: SEEDS=20000, FIRST=0, WITHOUT=fencing.
 	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),2000) --first $(or $(FIRST),0) $(if $(WITHOUT),--without $(WITHOUT)) $(ARGS)

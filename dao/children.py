@@ -81,10 +81,12 @@ _STANDING = text("""
     WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
 """)
 # One that was asked to go on counts as running, though nobody has taken its command yet.
+# Whom the task itself asked to go on runs again, or the task is told why not (`tell_at_rest`). Nobody is told of what
+# others asked of a child and were refused: to that, the child is as its row says.
 _OF = text("""
     SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
            CASE WHEN EXISTS (SELECT FROM command c                                  -- index: command_resume
-                             WHERE c.workflow_instance_id = i.id
+                             WHERE c.workflow_instance_id = i.id AND c.created_by = :asker
                                AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS'))
                 THEN 'RUNNING_EXECUTION' ELSE state END AS state,
            CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END AS outputs
@@ -206,7 +208,8 @@ async def of(
     found: dict[WorkflowInstanceId, list[ChildRow]] = {id_: [] for id_ in parents}
     if not parents:
         return found
-    for instance, code, attempt, index, state, outputs in (await connection.execute(_OF, {"ids": list(parents)})).all():
+    rows = await connection.execute(_OF, {"ids": list(parents), "asker": SUB_WORKFLOW})
+    for instance, code, attempt, index, state, outputs in rows.all():
         parent = Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index)
         found[parent.instance].append(ChildRow(parent, WorkflowState(state), outputs))
     return found

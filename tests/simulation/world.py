@@ -34,7 +34,7 @@ from worker.server import Worker
 from worker.settings import WorkerSettings
 
 FAULTS_S = 14.0
-END_S = 400.0
+END_S = 1_000.0
 INNOCENT_AFTER_S = 4.0
 CALM_S = 12.0
 """After all faults have ended, the slots must be right by then, and no command may have waited for so long."""

@@ -47,7 +47,7 @@ def _children(tx: Transaction, ids: Collection[int]) -> list[tuple[Row, Values]]
 
 
 def of(tx: Transaction, parents: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, list[ChildRow]]:
-    """One that was asked to go on counts as running, though nobody has taken its command yet."""
+    """One that its task asked to go on counts as running, though nobody has taken its command yet."""
     found: dict[WorkflowInstanceId, list[ChildRow]] = {id_: [] for id_ in parents}
     if not parents:
         return found
@@ -55,6 +55,7 @@ def of(tx: Transaction, parents: Collection[WorkflowInstanceId]) -> dict[Workflo
         each.row.workflow_instance_id
         for _, each in tx.scan(tx.server.commands.rows)
         if each.type in (C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS)
+        and each.row.created_by == SUB_WORKFLOW
     }
     for row, each in _children(tx, parents):
         state = W.RUNNING_EXECUTION if str(row.id) in resumed else each.state
