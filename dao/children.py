@@ -141,8 +141,8 @@ _HALT = text("""
     SELECT h.type, c.id, :asker
     FROM unnest(CAST(:instances AS bigint[]), CAST(:types AS text[])) AS h (instance_id, type)
     JOIN workflow_instance c ON c.parent_instance_id = h.instance_id               -- index: workflow_instance_child
-    WHERE c.ended_at IS NULL AND coalesce(c.requested_state, c.state) <> 'READY_STOP'
-      AND NOT (h.type = 'PAUSE' AND coalesce(c.requested_state, c.state) = 'READY_PAUSE')
+    WHERE coalesce(c.ended_at IS NULL AND coalesce(c.requested_state, c.state) <> 'READY_STOP'
+                   AND NOT (h.type = 'PAUSE' AND coalesce(c.requested_state, c.state) = 'READY_PAUSE'), false)
     RETURNING 1
 """)
 _HOLD = text("""

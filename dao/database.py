@@ -26,6 +26,9 @@ from model.errors import Refused, ShoalError, Unavailable, Unknown
 # must be right for any statistics (tests/dao/test_plans.py). Whole tables are never read; a bitmap scan loses its
 # index's order, so that a LIMIT reads everything first, and never marks dead entries for the next reader; compiling
 # takes longer than any of our statements.
+# For the same reason what a statement asks of the rows that a batch names by id, such as their state and owner, stands
+# in coalesce(..., false) there: the planner then takes half of the rows to be so. From statistics it may conclude that
+# nothing is, and read the whole table for the one row that it expects, each row of it against the whole batch.
 SESSION_SETTINGS: Mapping[str, str] = {
     "statement_timeout": "15s",
     "lock_timeout": "2s",

@@ -101,8 +101,7 @@ _REPORT = text("""
         FROM unnest(CAST(:ids AS bigint[]), CAST(:attempts AS smallint[]), CAST(:states AS text[]),
                     CAST(:reasons AS text[]), CAST(:exit_codes AS integer[]), CAST(:outputs AS text[]))
              AS r (id, attempt, state, reason, exit_code, outputs)
-        WHERE t.id = r.id AND t.attempt = r.attempt AND t.worker_id = :worker
-          AND t.ended_at IS NULL
+        WHERE t.id = r.id AND coalesce(t.attempt = r.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
         RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state, t.outputs, t.cache_key, t.dry_run
     ), cached AS (
         INSERT INTO task_cache (key, outputs)

@@ -84,8 +84,9 @@ _NEW = """
          AS n (instance_id, code, attempt, name, type, write_ahead, worker_group, workflow_priority, task_priority,
                params, parameter_values, retries, wait_reason, wait_minutes, timeout_s, timeout_strategy, state,
                reason, outputs, branch, cache_key, dry_run, environment, tenant, parameter_types)
-    JOIN workflow_instance i ON i.id = n.instance_id AND i.master_id = :master
-                            AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP')
+    JOIN workflow_instance i ON i.id = n.instance_id
+                            AND coalesce(i.master_id = :master
+                                         AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
 """
 _QUEUE = text(f"""
     INSERT INTO task_instance ({_COLUMNS})
@@ -125,10 +126,11 @@ _HALT = text("""
     SET state = h.state, ended_at = clock_timestamp(), reason = h.reason
     FROM unnest(CAST(:instances AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
                 CAST(:given_up AS boolean[])) AS h (instance_id, state, reason, given_up)
-    JOIN workflow_instance i ON i.id = h.instance_id AND i.master_id = :master
+    JOIN workflow_instance i ON i.id = h.instance_id AND coalesce(i.master_id = :master, false)
     WHERE t.workflow_instance_id = h.instance_id
-      AND (t.state IN ('QUEUED', 'DELAY_EXECUTION')
-           OR (t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL AND (t.task_type = 'DEPENDENT' OR h.given_up)))
+      AND coalesce(t.state IN ('QUEUED', 'DELAY_EXECUTION')
+                   OR (t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL
+                       AND (t.task_type = 'DEPENDENT' OR h.given_up)), false)
     RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
 """)
 _ASK_KILL = text("""
@@ -143,14 +145,14 @@ _END_IN_MASTER = text("""
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
                 CAST(:states AS text[]), CAST(:reasons AS text[]), CAST(:outputs AS text[]))
          AS e (instance_id, code, attempt, state, reason, outputs)
-    JOIN workflow_instance i ON i.id = e.instance_id AND i.master_id = :master
+    JOIN workflow_instance i ON i.id = e.instance_id AND coalesce(i.master_id = :master, false)
     WHERE t.workflow_instance_id = e.instance_id AND t.task_code = e.code AND t.attempt = e.attempt
-      AND t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL
+      AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL, false)
 """)
 _INVALIDATE = text("""
     UPDATE task_instance t SET flag = 'NO'
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[])) AS a (instance_id, code)
-    WHERE t.workflow_instance_id = a.instance_id AND t.task_code = a.code AND t.flag = 'YES'
+    WHERE t.workflow_instance_id = a.instance_id AND t.task_code = a.code AND coalesce(t.flag = 'YES', false)
 """)
 _LATEST = text("""
     SELECT latest.* FROM unnest(CAST(:instances AS bigint[])) AS wanted (id)

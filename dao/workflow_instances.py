@@ -105,7 +105,8 @@ _INSERT_ONCE = text(f"{_NEW} ON CONFLICT DO NOTHING RETURNING id, command_id, sc
 _ENTER = text("""
     UPDATE workflow_instance i SET state = e.state
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS e (id, state)
-    WHERE i.id = e.id AND i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE')
+    WHERE i.id = e.id
+      AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE'), false)
 """)
 # The state, not `ended_at`: see `dao.task_instances`, queue.
 _FINISH = text("""
@@ -115,7 +116,8 @@ _FINISH = text("""
             requested_state = NULL
         FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
                     CAST(:outputs AS text[])) AS f (id, state, reason, outputs)
-        WHERE i.id = f.id AND i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP')
+        WHERE i.id = f.id
+          AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
         RETURNING i.id, i.parent_instance_id IS NOT NULL OR i.execution_type <> 'PARALLEL' OR i.backfill IS NOT NULL
                   AS is_awaited
     )
