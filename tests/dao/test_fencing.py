@@ -30,7 +30,7 @@ PEOPLE = "only people write with it, through the command line; no node does"
 
 LITERALS = {
     OWNER: r"(WHERE|AND|ON) (coalesce\()?"
-    r"((\w+\.)?master_id|\(SELECT master_id FROM workflow_instance i WHERE [^()]+\)) = :master\b(?! OR)",
+    r"((\w+\.)?master_id|\(SELECT master_id FROM workflow_instance i WHERE [^()]+\)) = :master\b(?! OR )",
     ATTEMPT: r"attempt = (r\.|:)attempt\b.*worker_id = :worker\b",
     ITSELF: r"= :epoch\b.*state (IN \('ALIVE', 'LEAVING'\)|= 'ALIVE')",
     STATE: r"(state IN \(|state = '|IS NOT DISTINCT FROM)",
