@@ -65,12 +65,18 @@ class Starter:
             if (head := heads.get(command.workflow_code))
         }
         plans = await self._driver.plans.load(connection, versions)
-        parents = {command.parent.instance for _, command in starts if command.parent}
-        above = await children.above(connection, parents) if parents else {}
+        parents = {command.parent for _, command in starts if command.parent}
+        above = await children.above(connection, {parent.instance for parent in parents}) if parents else {}
+        # Asked for twice, by a master that took over while the first command was on its way. Looked up while those
+        # above are held: else one that is made just now would be missed, and counted as halted or not awaited.
+        made = await children.existing(connection, list(parents)) if parents else {}
         now = await database_time(connection)
         accepted: list[_Accepted] = []
         unmade: list[Unmade] = []
         for row, command in starts:
+            if command.parent in made:
+                work.done(row, made[command.parent])
+                continue
             try:
                 if command.parent and (halted := _halted(command.parent, above)):
                     unmade.append(Unmade(command.parent, halted))

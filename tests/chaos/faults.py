@@ -61,6 +61,9 @@ def _kill(members: list[Member]) -> Epochs:
     epochs = _epochs(*members)
     for member in members:
         member.signal(signal.SIGKILL)
+    for member in members:  # who still lives is not started anew
+        if member.node is not None:
+            member.node.kill()
     return epochs
 
 

@@ -46,6 +46,10 @@ class Node:
         """Send a signal to this process alone."""
         self._child.send(number)
 
+    def kill(self) -> None:
+        """SIGKILL to this process alone, and wait until it is gone."""
+        self._child.end(signal.SIGKILL, 10)
+
     async def ended(self, within_s: float = 20) -> int:
         """Its exit code, once it has ended."""
         await eventually(lambda: not self._child.running, within_s=within_s)

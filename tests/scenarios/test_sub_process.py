@@ -223,6 +223,28 @@ async def test_a_child_does_not_go_on_while_what_is_above_it_is_being_stopped(en
     assert await engine.end(run) == "STOP"
 
 
+async def test_a_child_that_is_asked_for_twice_is_the_one_that_was_made(engine: Engine) -> None:
+    """Who takes over asks again for a child that it does not find yet; the former command may be handled after all."""
+    below = engine.define({"name": "a", **BY_HAND})
+    run = await engine.begin(engine.define(sub(below)))
+    child = await only_child(engine, run)
+    await engine.claim(child, "a")
+
+    async def asked_again() -> int | None:
+        parent = {"parent": f"{run}/1/1/0", "created_by": "sub-workflow"}
+        return await engine.done(engine.ask("START_PROCESS", below, **parent))
+
+    assert await asked_again() == child
+    await engine.change("PAUSE", run)
+    await engine.becomes(child, "READY_PAUSE")
+    assert await asked_again() == child, "and nothing is told of it: the child is not paused yet"
+    engine.report(child, "a", "SUCCESS")
+    await engine.end(run)
+    assert engine.tasks(run) == {"sub": "SUCCESS"}
+    assert await asked_again() == child
+    assert engine.children(run) == [child]
+
+
 def _above(engine: Engine, params: dict[str, Any]) -> int:
     return engine.define({"name": "sub", "type": "SUB_PROCESS", "params": params})
 
