@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from registry.cgroup import Cgroups
+from tests.servers.memory_group import may_limit_memory, memory_group
 
 GIB = 1 << 30
 MACHINE = 64 * GIB
@@ -137,31 +136,16 @@ def test_version_1_tells_cpu_time_in_a_hierarchy_of_its_own(kernel: Kernel) -> N
     assert (time.used_s, time.cores) == (3.0, 0.5)
 
 
-V1 = Path("/sys/fs/cgroup/memory")
-V2 = Path("/sys/fs/cgroup")
 LIMIT = 512 << 20
 
 
 @pytest.fixture
 def group() -> Iterator[Path]:
-    """A real group of 512 MiB."""
-    is_v2 = (V2 / "cgroup.controllers").exists()
-    folder = (V2 if is_v2 else V1) / f"shoal-test-{uuid.uuid4().hex[:8]}"
-    folder.mkdir()
-    (folder / ("memory.max" if is_v2 else "memory.limit_in_bytes")).write_text(str(LIMIT))
-    yield folder
-    folder.rmdir()
+    with memory_group(LIMIT) as folder:
+        yield folder
 
 
-def _may_limit() -> bool:
-    where = V2 if (V2 / "cgroup.controllers").exists() else V1
-    controllers = where / "cgroup.subtree_control"
-    return os.access(where, os.W_OK) and (
-        (where == V1 and V1.exists()) or (controllers.exists() and "memory" in controllers.read_text())
-    )
-
-
-@pytest.mark.skipif(not _may_limit(), reason="only root may make control groups, and not in every container")
+@pytest.mark.skipif(not may_limit_memory(), reason="only root may make control groups, and not in every container")
 def test_a_process_in_a_real_group_knows_how_full_that_is(group: Path) -> None:
     script = """
 import os, sys

@@ -55,6 +55,11 @@ async def test_a_task_finds_a_clean_process(scene: Scene) -> None:
     assert scene.log.text.split() == ["0", "1", "2", "3", "0077", "0"]
 
 
+async def test_a_task_goes_before_its_worker_when_memory_runs_out(scene: Scene) -> None:
+    await scene.bash("cat /proc/self/oom_score_adj")
+    assert int(scene.log.text) >= 500 > int(Path("/proc/self/oom_score_adj").read_text())
+
+
 async def test_a_task_finds_every_signal_as_it_should_be(scene: Scene) -> None:
     status = ["grep", "-E", "SigIgn|SigBlk|NoNewPrivs", "/proc/self/status"]
     await scene.launcher.run(status, env=scene.env, cwd=scene.cwd, log=scene.log)

@@ -8,6 +8,7 @@ It runs alone in a forked copy of the zygote, single-threaded and blocking.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
@@ -15,6 +16,7 @@ import select
 import signal
 import socket
 import time
+from pathlib import Path
 from typing import NoReturn
 
 from worker.launcher import prctl, tree, wire
@@ -34,6 +36,9 @@ KILL_PAUSE_S = 0.0005
 KILL_PAUSE_S_MAX = 0.05
 
 NOT_STARTED_CODE = 127
+
+OOM_SCORE = 500
+"""Of 1000. When memory runs out the kernel ends the largest process; a task shall go before the worker of all."""
 
 
 def keep(channel: socket.socket, request: Request, output_fd: int, deadline: Deadline) -> None:
@@ -146,6 +151,7 @@ def _become_task(channel: socket.socket, request: Request, output_fd: int, keepe
         os.dup2(output_fd, 2)
         channel.set_inheritable(False)  # exec closes it; until then it may have to say why there was none
         _close_all_but(channel.fileno())
+        _be_the_first_to_go()
         if request.identity is not None:
             _become_user(request.identity)
         prctl.die_with_parent(signal.SIGKILL)  # after the change of the user, which takes it away
@@ -171,6 +177,14 @@ def _become_task(channel: socket.socket, request: Request, output_fd: int, keepe
         _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started: {error}'))
     finally:
         os._exit(NOT_STARTED_CODE)
+
+
+def _be_the_first_to_go() -> None:
+    """When memory runs out. Where /proc cannot be written the kernel chooses by size alone."""
+    with contextlib.suppress(OSError), Path("/proc/self/oom_score_adj").open("r+") as score:
+        if int(score.read()) < OOM_SCORE:
+            score.seek(0)
+            score.write(str(OOM_SCORE))
 
 
 def _become_user(identity: Identity) -> None:
