@@ -26,6 +26,7 @@ ENDING_BYTES = 65_536
 LAST_LINE_BYTES_MAX = 200
 """What is longer than this is no sentence for people."""
 
+_CREATE_TRIES = 10
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -150,6 +151,13 @@ class LogFile:
             data = data[written:]
 
     def _create(self) -> int:
+        """Again if a folder goes while it is made: the task may remove them, or whoever clears old ones away."""
+        for _ in range(_CREATE_TRIES - 1):
+            with suppress(FileNotFoundError):
+                return self._create_once()
+        return self._create_once()
+
+    def _create_once(self) -> int:
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = _open_folder(self._root, self._name.folders, make=True)
         try:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -157,3 +160,23 @@ def test_a_disk_that_takes_no_more_is_an_error_for_the_task(tmp_path: Path) -> N
 def test_a_date_is_eight_digits(date: str) -> None:
     with pytest.raises(Refused):
         LogName(date, WorkflowCode(1), WorkflowInstanceId(1), TaskInstanceId(1))
+
+
+def test_folders_that_are_removed_while_a_log_is_made_are_made_again(tmp_path: Path) -> None:
+    """Whoever clears old logs away, or the task itself, may come in between: 5 of 3,000 were lost so."""
+    root, enough = tmp_path / "logs", threading.Event()
+
+    def remove() -> None:
+        while not enough.is_set():
+            shutil.rmtree(root, ignore_errors=True)
+
+    remover = threading.Thread(target=remove)
+    remover.start()
+    try:
+        for number in range(1, 3_001):
+            log = LogFile(root, replace(NAME, task_instance_id=TaskInstanceId(number)), 100)
+            log.write("a line")
+            log.close()
+    finally:
+        enough.set()
+        remover.join()
