@@ -1,4 +1,4 @@
-"""Masters come, die, sleep and leave while 2,000 commands flow in: each is handled once, each workflow ends."""
+"""Masters come, die, sleep and leave while commands flow in: each is handled once, each workflow ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 
-COMMANDS = 2_000
+COMMANDS = 600
+MANY_COMMANDS = 2_000
 JOURNALED = 1001
 
 
@@ -56,13 +57,13 @@ async def test_a_killed_master_s_work_goes_on_elsewhere(cluster: Cluster) -> Non
     await cluster.worker()
     masters = [await cluster.master() for _ in range(3)]
     await cluster.slots_become(3)
-    flow = asyncio.create_task(_flow(cluster))
-    await eventually(lambda: cluster.one("SELECT count(*) FROM command_history") > COMMANDS / 10)
+    flow = asyncio.create_task(_flow(cluster, MANY_COMMANDS))
+    await eventually(lambda: cluster.one("SELECT count(*) FROM command_history") > MANY_COMMANDS / 10)
     masters[1].signal(signal.SIGKILL)
     await flow
     await cluster.slots_become(2)
     await cluster.all_ends()
-    cluster.check_exactly_once(COMMANDS)
+    cluster.check_exactly_once(MANY_COMMANDS)
     assert cluster.one("SELECT state FROM node WHERE id = %s", masters[1].epoch) == "FENCED"
     await cluster.master()
     await cluster.slots_become(3)
