@@ -155,7 +155,7 @@ class ZooKeeperRegistry:
             self._wake.clear()
             proved = False
             try:
-                self._connected_bridge().revive()
+                self._connected_bridge().revive(is_over=self.state is ConnectionState.LOST)
                 await self._prove()
                 proved = True
             except Exception as error:  # noqa: BLE001 - whatever it is, the entry must be tried again

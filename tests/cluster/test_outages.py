@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from pathlib import Path
 
+from registry.ensemble import Ensemble
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
+from tests.registry.scenes import ZooKeeperScene
 from tests.servers.postgres import PostgresServer
 from tests.servers.zookeeper import ZooKeeperServer
 
@@ -91,6 +94,38 @@ async def test_a_zookeeper_restart_in_mid_flow_is_survived(cluster: Cluster, zoo
     await cluster.slots_become(3)
     cluster.start(FLOWING, 30)
     await cluster.all_ends()
+
+
+async def test_a_zookeeper_that_comes_back_empty_is_joined_again_by_all_with_their_epochs(
+    cluster: Cluster, zookeeper_server: ZooKeeperServer
+) -> None:
+    """A new ensemble at the old place refuses whoever has seen more transactions than it has made."""
+    await _cluster_at_work(cluster, 300)
+    scene = ZooKeeperScene(zookeeper_server, Ensemble.parse(cluster.environment["SHOAL_REGISTRY_URL"]).root)
+    with scene.raw() as client:
+        for _ in range(500):
+            client.set(scene.root, b"")  # a new ensemble must not come as far as this for a long time
+    zookeeper_server.stop()
+    zookeeper_server.wipe()
+    zookeeper_server.start()
+    await eventually(zookeeper_server.serves, within_s=20)
+    with scene.raw() as client:  # only one: each session is a transaction too
+
+        def registered() -> set[int]:
+            folders = ("masters", "workers")
+            return {int(name) for folder in folders for name in client.get_children(f"{scene.root}/{folder}")}
+
+        await eventually(registered, until={node.epoch for node in cluster.nodes}, within_s=10)
+    await cluster.slots_become(2, within_s=10)
+    await cluster.all_ends()
+    cluster.check_exactly_once(300)
+    assert cluster.one("SELECT count(*) FROM node WHERE state <> 'ALIVE'") == 0
+    assert cluster.one("SELECT max(takeovers) FROM workflow_instance") == 0
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
+    third = await cluster.master()
+    await cluster.slots_become(3)
+    third.signal(signal.SIGKILL)
+    await cluster.slots_become(2)
 
 
 async def test_poison_commands_end_with_a_sentence_each_and_the_good_ones_run(cluster: Cluster) -> None:
