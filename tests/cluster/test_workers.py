@@ -6,9 +6,11 @@ import signal
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
+from tests.servers.hidden_proc import INVISIBLE, NO_ACCESS, needs_root, seeing
 
 
 def _processes_with(marker: str) -> list[int]:
@@ -84,6 +86,26 @@ async def test_a_sleeping_worker_s_tasks_are_dead_before_they_run_elsewhere(clus
     await eventually(lambda: sleeper.events("fenced"), within_s=10)
     await cluster.all_ends()
     assert cluster.rows("SELECT state, count(*) FROM workflow_instance GROUP BY 1") == [("SUCCESS", 3)]
+
+
+@needs_root
+@pytest.mark.parametrize("option", [NO_ACCESS, INVISIBLE])
+async def test_a_worker_that_proc_hides_from_the_masters_lives(cluster: Cluster, option: str) -> None:
+    """On one machine, as one user without privileges; workers hide themselves from their own user."""
+    task = {"name": "a", "type": "SHELL", "params": {"script": cluster.journal.script("sleep 3")}}
+    cluster.define(1, "long", tasks=[task])
+    cluster.before = seeing(option)
+    worker = await cluster.worker()
+    masters = [await cluster.master() for _ in range(2)]
+    await cluster.slots_become(2)
+    cluster.start(1, 3)
+    await cluster.all_ends()
+    cluster.check_exactly_once(3)
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
+    assert not any(node.events("node_fenced") for node in masters)
+    worker.signal(signal.SIGKILL)
+    await worker.ended()
+    await eventually(lambda: cluster.one("SELECT state FROM node WHERE id = %s", worker.epoch) == "FENCED", within_s=4)
 
 
 async def test_with_END_a_failure_kills_what_runs_and_what_is_queued(cluster: Cluster) -> None:  # noqa: N802
