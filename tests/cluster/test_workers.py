@@ -10,6 +10,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
+from tests.servers.child import free_port
 from tests.servers.hidden_proc import INVISIBLE, NO_ACCESS, needs_root, seeing
 
 
@@ -53,6 +54,41 @@ async def test_a_killed_worker_leaves_no_process_and_its_tasks_run_elsewhere(clu
     assert cluster.rows("SELECT state, count(*) FROM workflow_instance GROUP BY 1") == [("SUCCESS", 5)]
     assert set(cluster.journal.runs().values()) == {2}
     await eventually(lambda: not _processes_with("SHOAL_TASK_KEY"), within_s=5)
+
+
+async def test_a_worker_that_starts_again_at_once_gets_its_tasks_again_at_once(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """It proves the death of its former life itself; the master looks and sweeps too seldom to be of any help."""
+    gate = tmp_path / "gate"
+    script = cluster.journal.script(f"while [ ! -e {gate} ]; do sleep 0.1; done")
+    cluster.define(1, "wait", tasks=[{"name": "a", "type": "SHELL", "params": {"script": script}}])
+    await cluster.master(
+        SHOAL_MASTER__SWEEP_EVERY="60",
+        SHOAL_TIMING__HEARTBEAT_EVERY="60",
+        SHOAL_TIMING__SESSION_TIMEOUT="180",
+        SHOAL_TIMING__MASTER_FENCE_AFTER="180",
+        SHOAL_TIMING__WORKER_FENCE_AFTER="190",
+    )
+    place = {"SHOAL_WORKER__FOLDER": str(tmp_path / "worker"), "SHOAL_WORKER__LOG_PORT": str(free_port())}
+    former = await cluster.worker(**place)
+    cluster.start(1, 5)
+    await eventually(lambda: len(cluster.journal.lines()) == 5, within_s=10)
+    former.signal(signal.SIGKILL)
+    await former.ended()
+    await cluster.worker(**place)
+    await eventually(lambda: len(cluster.journal.lines()) == 10, within_s=10)
+    gate.touch()
+    await cluster.all_ends()
+    query = "SELECT ended_why FROM node WHERE id = %s"
+    assert cluster.one(query, former.epoch) == "a new process has its address"
+    waited_s = cluster.rows(
+        """SELECT extract(epoch FROM t.started_at - n.ended_at)::float8
+           FROM task_instance t CROSS JOIN node n WHERE t.attempt = 2 AND n.id = %s""",
+        former.epoch,
+    )
+    assert len(waited_s) == 5
+    assert all(0 < seconds < 3 for (seconds,) in waited_s)
 
 
 async def test_a_task_that_must_not_run_twice_fails_when_its_worker_is_lost(cluster: Cluster) -> None:

@@ -32,6 +32,7 @@ from dao import nodes as dao_nodes
 from dao.database import Database
 from dao.listen import Listener
 from dao.nodes import Me, NodeRow
+from dao.notify import NODE
 from master.membership import Membership
 from model.nodes import ProcessIdentity
 from registry.connect import make_registry
@@ -161,6 +162,8 @@ async def _fence(database: Database, dead: NodeRow, why: str, *, judge: Me | Non
         fenced: bool = await connection.run(nodes.fence, dead.epoch, dead.beat_no, why)  # type: ignore[attr-defined]
         if fenced and dead.slot is not None:
             await dao_deadly_commands.set_apart(connection, dead.epoch, dead.slot)
+        if fenced:
+            await _notify(connection, NODE)  # type: ignore[arg-type]
         return fenced
 
 
