@@ -208,7 +208,13 @@ class Membership:
             await self._fence(judged[verdict.epoch], verdict.why)
 
     async def _present(self) -> set[Epoch] | None:
-        """Epochs in a fresh read of a connected registry; None when it cannot be trusted now."""
+        """Epochs in a fresh read of a connected registry; None when it cannot be trusted now.
+
+        Not before we have been connected for as long as sessions last: it may have come back empty, and a worker that
+        has lost the database goes on for as long as it believes in its session.
+        """
+        if boottime_s() - self._registry.unbroken_since < self._timing.session_timeout.total_seconds():
+            return None
         try:
             members = [*await self._registry.members(NodeKind.MASTER), *await self._registry.members(NodeKind.WORKER)]
         except Unavailable:

@@ -7,7 +7,10 @@ import subprocess
 import time
 from pathlib import Path
 
+from sqlalchemy import make_url
+
 from registry.ensemble import Ensemble
+from tests.chaos.proxy import Proxies
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 from tests.registry.scenes import ZooKeeperScene
@@ -126,6 +129,45 @@ async def test_a_zookeeper_that_comes_back_empty_is_joined_again_by_all_with_the
     await cluster.slots_become(3)
     third.signal(signal.SIGKILL)
     await cluster.slots_become(2)
+
+
+async def test_an_empty_zookeeper_is_no_proof_against_a_worker_that_could_not_join_it_yet(
+    cluster: Cluster, zookeeper_server: ZooKeeperServer, tmp_path: Path
+) -> None:
+    """Goal: no attempt begins while a former one runs. Method: the worker has lost the database and trusts its session;
+    the master, whose own is over, is the first whom the empty ZooKeeper lets in."""
+    cluster.environment["SHOAL_TIMING__SESSION_TIMEOUT"] = "10"
+    ticks, gate = tmp_path / "ticks", tmp_path / "gate"
+    script = f"while [ ! -e {gate} ]; do echo $SHOAL_ATTEMPT >> {ticks}; sleep 0.1; done"
+    cluster.define(1, "ticks", tasks=[{"name": "a", "type": "SHELL", "params": {"script": script}}])
+    database = make_url(cluster.environment["SHOAL_DATABASE_URL"])
+    root = Ensemble.parse(cluster.environment["SHOAL_REGISTRY_URL"]).root
+    with Proxies() as proxies:
+        of_worker, of_master = proxies.gate(int(database.port or 0)), proxies.gate(zookeeper_server.port)
+        through = database.set(port=of_worker.port).render_as_string(hide_password=False)
+        master = await cluster.master(SHOAL_REGISTRY_URL=f"zookeeper://127.0.0.1:{of_master.port}{root}")
+        worker = await cluster.worker(SHOAL_DATABASE_URL=through)
+        cluster.start(1)
+        await eventually(ticks.exists)
+        await cluster.worker()
+        of_worker.hold()
+        of_master.refuse()
+        is_over_s = time.monotonic() + 12
+        await eventually(lambda: time.monotonic() > is_over_s, within_s=20)
+        assert not master.events("node_fenced")
+        zookeeper_server.stop()
+        zookeeper_server.wipe()
+        zookeeper_server.start()
+        await eventually(zookeeper_server.serves, within_s=20)
+        of_master.open()
+        runs_again = "2\n" * 10
+        await eventually(lambda: worker.events("horizon_passed") or runs_again in ticks.read_text(), within_s=20)
+        of_worker.open()
+        await eventually(lambda: runs_again in ticks.read_text(), within_s=20)
+        of_worker.open()
+        gate.touch()
+        await cluster.all_ends()
+    assert ticks.read_text().split() == sorted(ticks.read_text().split())
 
 
 async def test_poison_commands_end_with_a_sentence_each_and_the_good_ones_run(cluster: Cluster) -> None:

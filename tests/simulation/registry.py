@@ -134,6 +134,10 @@ class SimulatedRegistry:
     def last_contact(self) -> float:
         return self._contact.last_s
 
+    @property
+    def unbroken_since(self) -> float:
+        return self._contact.unbroken_since_s
+
     def is_answered(self) -> bool:
         """Whether there are servers that it reaches and that do not refuse it."""
         return self._ensemble.reaches(self.process) and self._generation == self._ensemble.generation

@@ -219,6 +219,8 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
         made.append((Pulse, "guard", _idle))
     if not protections.observed:
         made.append((Membership, "_judge_others", _judge_by_timestamps))
+    if not protections.unbroken:
+        made.append((SimulatedRegistry, "unbroken_since", 0.0))
     if not protections.periodic:
         made.append((sys.modules["master.membership"], "READ_MEMBERS_EVERY_S", 1e9))
     return made
