@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao import deadly_commands
 from dao.database import Database
+from dao.notify import NODE, notify
 from model.errors import Fenced
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
@@ -230,6 +231,8 @@ async def fence(database: Database, dead: NodeRow, why: str, *, judge: Me | None
         fenced = (await connection.execute(_FENCE, {**beat, "why": why})).first() is not None
         if fenced and dead.slot is not None:
             await deadly_commands.set_apart(connection, dead.epoch, dead.slot)
+        if fenced:
+            await notify(connection, NODE)
         return fenced
 
 
@@ -241,6 +244,7 @@ async def set_leaving(connection: AsyncConnection, me: Me) -> None:
 async def set_left(connection: AsyncConnection, me: Me, *, broke: bool = False) -> None:
     """End our life by ourselves: whatever we still own is free for others from this commit on."""
     await connection.execute(_SET_LEFT, {"epoch": me.epoch, "incarnation": me.incarnation, "broke": broke})
+    await notify(connection, NODE)
 
 
 def _node_row(row: Row[Any]) -> NodeRow:

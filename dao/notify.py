@@ -17,7 +17,8 @@ KILL = "shoal_kill"
 """Workers are asked to kill something."""
 SCHEDULE = "shoal_schedule"
 """Schedules were made or changed."""
-
+NODE = "shoal_node"
+"""The life of a node ended: masters hand on what it left."""
 DEPENDENCY = "shoal_dependency"
 """Something ended, and DEPENDENT tasks wait."""
 

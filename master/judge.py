@@ -10,7 +10,7 @@ Source: reliability study, 2.3 rule 5 and window W7.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from model.ids import Epoch
 from model.nodes import NodeKind
@@ -40,11 +40,13 @@ class Verdict:
 
 @dataclass(slots=True)
 class _Seen:
-    """`died_unseen`: it was gone when we saw it first, or first again."""
+    """`died_unseen`: it was gone when we saw it first, or first again. `gone_at` is the beat at which it was first
+    seen gone."""
 
     beat_no: int
     since_s: float
     died_unseen: bool
+    gone_at: int | None
 
 
 class Judge:
@@ -68,12 +70,14 @@ class Judge:
         others = [sight for sight in sights if sight.epoch != self._me]
         before, self._seen = self._seen, {}
         for sight in others:
-            former = before.get(sight.epoch)
-            unmoved = former is not None and former.beat_no == sight.beat_no
-            self._seen[sight.epoch] = (
-                former if former and unmoved else _Seen(sight.beat_no, now_s, sight.is_gone and former is None)
-            )
-        return [sight for sight in others if sight.is_gone or self._still_s(sight, now_s) >= 3 * beat_s]
+            seen = before.get(sight.epoch) or _Seen(sight.beat_no, now_s, died_unseen=sight.is_gone, gone_at=None)
+            if seen.beat_no != sight.beat_no:
+                seen = replace(seen, beat_no=sight.beat_no, since_s=now_s)
+            if sight.is_gone and seen.gone_at is None:
+                seen.gone_at = sight.beat_no
+            self._seen[sight.epoch] = seen
+        believed = [replace(sight, is_gone=sight.is_gone and not self._belies(sight, now_s)) for sight in others]
+        return [sight for sight in believed if sight.is_gone or self._is_still(sight, now_s)]
 
     def verdicts(self, suspects: Iterable[Sight], present: Collection[Epoch] | None, now_s: float) -> list[Verdict]:
         """Whom to fence.
@@ -105,6 +109,13 @@ class Judge:
         its successor gets as long to tell them as the registry would take to miss it."""
         died_unseen = suspect.kind is NodeKind.WORKER and self._seen[suspect.epoch].died_unseen
         return died_unseen and still_s < self._timing.session_timeout.total_seconds()
+
+    def _belies(self, sight: Sight, now_s: float) -> bool:
+        """Whether it beats on though it was seen gone. A single beat may have been under way when it died."""
+        return sight.beat_no != self._seen[sight.epoch].gone_at and not self._is_still(sight, now_s)
+
+    def _is_still(self, sight: Sight, now_s: float) -> bool:
+        return self._still_s(sight, now_s) >= 3 * self._timing.heartbeat_every.total_seconds()
 
     def _still_s(self, sight: Sight, now_s: float) -> float:
         return now_s - self._seen[sight.epoch].since_s

@@ -60,6 +60,8 @@ class Membership:
         """Set once every master that looked dead when this one joined has beaten again or was fenced. Until then it
         takes no commands: it may have come in the place of one that died of them, and they are not set apart yet."""
         self._doubtful: dict[Epoch, int] = {}
+        self.left = asyncio.Event()
+        """Set when the life of a node has ended: what it left is to be handed on."""
         self._life = life
         self._registry = registry
         self._timing = timing
@@ -70,7 +72,6 @@ class Membership:
         self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
         self._statuses: dict[Epoch, NodeStatus] = {}
         self._view = SlotView(())
-        self._sweep = asyncio.Event()
         self._announced: Heartbeat | None = None
         self._announced_s = 0.0
 
@@ -151,7 +152,7 @@ class Membership:
             await self._count_slots()
 
     async def sweep(self) -> None:
-        """Hand on what dead masters and workers left: when one was fenced, and now and then whoever fenced it."""
+        """Hand on what masters and workers left: when the life of one has ended, and now and then untold."""
         while True:
             try:
                 await self._hand_on_all()
@@ -159,7 +160,7 @@ class Membership:
                 log.warning("sweep_failed", error=str(error))
                 await asyncio.sleep(1)
                 continue
-            await set_within(self._sweep, self._settings.sweep_every.total_seconds())
+            await set_within(self.left, self._settings.sweep_every.total_seconds())
 
     def _settle(self) -> None:
         """See who of the doubtful lives after all. What is wrong here costs a wait at the start, no more."""
@@ -207,7 +208,13 @@ class Membership:
             await self._fence(judged[verdict.epoch], verdict.why)
 
     async def _present(self) -> set[Epoch] | None:
-        """Epochs in a fresh read of a connected registry; None when it cannot be trusted now."""
+        """Epochs in a fresh read of a connected registry; None when it cannot be trusted now.
+
+        Not before we have been connected for as long as sessions last: it may have come back empty, and a worker that
+        has lost the database goes on for as long as it believes in its session.
+        """
+        if boottime_s() - self._registry.unbroken_since < self._timing.session_timeout.total_seconds():
+            return None
         try:
             members = [*await self._registry.members(NodeKind.MASTER), *await self._registry.members(NodeKind.WORKER)]
         except Unavailable:
@@ -225,7 +232,7 @@ class Membership:
                 so="its workflows and tasks go on elsewhere",
             )
         self._doubtful.pop(node.epoch, None)
-        self._sweep.set()
+        self.left.set()
         self._registry.changed.set()
 
     async def _hand_on_all(self) -> None:

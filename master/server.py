@@ -11,7 +11,7 @@ import structlog
 from dao import commands, nodes, workflow_instances
 from dao.database import Database
 from dao.listen import Listener
-from dao.notify import COMMAND, DEPENDENCY, EVENT, SCHEDULE, concerns
+from dao.notify import COMMAND, DEPENDENCY, EVENT, NODE, SCHEDULE, concerns
 from dao.readiness import wait_until_ready
 from master.command_loop import CommandLoop
 from master.dependents import Dependents
@@ -121,6 +121,7 @@ class Master:
                 COMMAND: lambda _: loop.wake.set(),
                 DEPENDENCY: lambda _: dependents.wake.set(),
                 SCHEDULE: lambda _: schedules.changed(),
+                NODE: lambda _: membership.left.set(),
                 EVENT: lambda payload: driver.wake.set() if concerns(payload, [life.me.epoch]) else None,
             },
         )

@@ -27,6 +27,8 @@ class Contact:
     def __init__(self, session_timeout: timedelta) -> None:
         self.last_s = 0.0
         """Send time, by `boottime_s`, of the last round trip that proved the session; 0.0 before the first."""
+        self.unbroken_since_s = 0.0
+        """Send time of the first proof since the session was last over, or may have been; 0.0 before the first."""
         self.up = False
         """Whether there is a connection to a server now."""
         self._lasts_s = session_timeout.total_seconds()
@@ -46,6 +48,8 @@ class Contact:
 
     def proved(self, sent_s: float) -> None:
         """A round trip sent at `sent_s` came back and proved the session."""
+        if self.state is ConnectionState.LOST:
+            self.unbroken_since_s = sent_s
         self.last_s = max(self.last_s, sent_s)
         self.up = True
         self._over = False

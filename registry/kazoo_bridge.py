@@ -82,11 +82,21 @@ class KazooBridge:
         self._loop = asyncio.get_running_loop()
         self._client = self._start()
 
-    def revive(self) -> None:
-        """Begin anew with a new client if kazoo has given up, as it does after an error of its own."""
+    def revive(self, *, is_over: bool) -> None:
+        """Help where kazoo cannot go on by itself.
+
+        It gives up after an error of its own: then a new client begins. And servers with empty folders or an older
+        backup refuse, without a word, whoever knows a later transaction than they do. kazoo forgets what it knows
+        when a server says that the session is over; these never do.
+
+        Args:
+            is_over: the session is over, whatever a server would say.
+        """
         if self._client.client_state in _ENDED:
             self._end_in_thread(self._client)
             self._client = self._start()
+        elif is_over and not self._client.connected:
+            self._client.last_zxid = 0
 
     async def close(self, deadline_s: float) -> None:
         """End the session; wait for that no longer than `deadline_s`. Never raises."""

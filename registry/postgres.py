@@ -96,6 +96,11 @@ class PostgresRegistry:
         """See the protocol."""
         return self._contact.last_s
 
+    @property
+    def unbroken_since(self) -> float:
+        """See the protocol."""
+        return self._contact.unbroken_since_s
+
     async def open(self, timeout_s: float) -> None:
         """Connect.
 

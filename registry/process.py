@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from model.nodes import ProcessIdentity
 
@@ -21,22 +22,45 @@ def _boot() -> str:
 
 def this_process() -> ProcessIdentity:
     """The identity of the running process."""
-    started = _started(os.getpid())
-    assert started is not None, "/proc shows no process for our own pid"
-    return ProcessIdentity(_boot(), os.getpid(), started)
+    return ProcessIdentity(_boot(), os.getpid(), _stat(os.getpid()).started)
 
 
 def is_gone(process: ProcessIdentity) -> bool:
     """Whether that process has provably ended. False when it lives, or when nobody here can know."""
-    return process.boot == _boot() and _started(process.pid) != process.started
-
-
-def _started(pid: int) -> int | None:
-    """Field 22 of /proc/PID/stat; None when there is no such process, or only its corpse."""
+    if process.boot != _boot():
+        return False
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        stat = _stat(process.pid)
     except OSError:
-        return None
+        return not _is_taken(process.pid)
+    return stat.is_corpse or stat.started != process.started
+
+
+class _Stat(NamedTuple):
+    """Facts of /proc/PID/stat; `started` is its field 22."""
+
+    is_corpse: bool
+    started: int
+
+
+def _stat(pid: int) -> _Stat:
+    """Raises OSError when there is no such process, or we are not to see it."""
+    stat = Path(f"/proc/{pid}/stat").read_text()
     # The command's name may hold spaces and brackets: the fields are counted from its last bracket.
     fields = stat[stat.rindex(")") + 2 :].split()
-    return None if fields[0] in "ZX" else int(fields[19])
+    return _Stat(fields[0] in "ZX", int(fields[19]))
+
+
+def _is_taken(pid: int) -> bool:
+    """Whether the kernel has a process of this pid, be it one that /proc hides.
+
+    Mounted with hidepid (systemd: ProtectProc), /proc answers with an error, or as if there were none, for processes
+    of other users and for those of our own that are not dumpable, as workers are. Signals are told the truth.
+    """
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

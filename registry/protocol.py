@@ -54,6 +54,13 @@ class Registry(Protocol):
         last round trip that succeeded. 0.0 before the first."""
         ...
 
+    @property
+    def unbroken_since(self) -> float:
+        """Since when this process was never LOST: the send time of the first such proof. What a registry does not show
+        to one that came back less than a session ago is not gone: should it have lost everything, others who live may
+        still believe in their sessions, and come back when those are over."""
+        ...
+
     async def open(self, timeout_s: float) -> None:
         """Connect, trying again with back-off for up to `timeout_s` seconds.
 

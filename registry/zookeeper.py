@@ -68,6 +68,11 @@ class ZooKeeperRegistry:
         """See the protocol."""
         return self._contact.last_s
 
+    @property
+    def unbroken_since(self) -> float:
+        """See the protocol."""
+        return self._contact.unbroken_since_s
+
     async def open(self, timeout_s: float) -> None:
         """Connect and make the folders.
 
@@ -155,7 +160,7 @@ class ZooKeeperRegistry:
             self._wake.clear()
             proved = False
             try:
-                self._connected_bridge().revive()
+                self._connected_bridge().revive(is_over=self.state is ConnectionState.LOST)
                 await self._prove()
                 proved = True
             except Exception as error:  # noqa: BLE001 - whatever it is, the entry must be tried again

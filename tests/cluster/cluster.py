@@ -35,7 +35,7 @@ class Node:
     def __init__(self, cluster: Cluster, role: str, number: int, extra: Mapping[str, str]) -> None:
         self.log = cluster.folder / f"{role}-{number}.log"
         self._child = Child(
-            [sys.executable, "-m", "shoal", role],
+            [*cluster.before, sys.executable, "-m", "shoal", role],
             cwd=cluster.folder,
             log=self.log,
             environment={**os.environ, **cluster.environment, **extra},
@@ -97,6 +97,8 @@ class Cluster:
 
     def __init__(self, database_url: str, registry_url: str, folder: Path) -> None:
         self.folder = folder
+        self.before: list[str] = []
+        """What the command of each process that is started from now on begins with."""
         self.journal = Journal(folder / "journal")
         self.environment = {
             **TIMING,

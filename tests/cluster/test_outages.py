@@ -15,7 +15,7 @@ SEEDS = Path(__file__).parents[2] / "sql" / "seed"
 FLOWING = 1001
 
 
-def _define(cluster: Cluster) -> None:
+def define_flowing(cluster: Cluster) -> None:
     cluster.define(
         FLOWING,
         "flowing",
@@ -26,8 +26,8 @@ def _define(cluster: Cluster) -> None:
     )
 
 
-async def _cluster_at_work(cluster: Cluster, count: int) -> None:
-    _define(cluster)
+async def cluster_at_work(cluster: Cluster, count: int) -> None:
+    define_flowing(cluster)
     await cluster.worker()
     for _ in range(2):
         await cluster.master()
@@ -37,7 +37,7 @@ async def _cluster_at_work(cluster: Cluster, count: int) -> None:
 
 
 async def test_a_database_restart_in_mid_flow_is_survived(cluster: Cluster, postgres_server: PostgresServer) -> None:
-    await _cluster_at_work(cluster, 400)
+    await cluster_at_work(cluster, 400)
     postgres_server.restart("fast")
     await eventually(lambda: cluster.unfinished() < 200, within_s=30)
     postgres_server.restart("immediate")
@@ -67,7 +67,7 @@ async def test_a_frozen_database_costs_no_running_task(cluster: Cluster, postgre
 
 
 async def test_lost_connections_in_mid_flow_are_survived(cluster: Cluster) -> None:
-    await _cluster_at_work(cluster, 400)
+    await cluster_at_work(cluster, 400)
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     for _ in range(10):
         await eventually(lambda: cluster.one(f"SELECT count(*) {others}") >= 6)
@@ -78,7 +78,7 @@ async def test_lost_connections_in_mid_flow_are_survived(cluster: Cluster) -> No
 
 
 async def test_a_zookeeper_restart_in_mid_flow_is_survived(cluster: Cluster, zookeeper_server: ZooKeeperServer) -> None:
-    await _cluster_at_work(cluster, 300)
+    await cluster_at_work(cluster, 300)
     zookeeper_server.stop()
     try:
         cluster.start(FLOWING, 100)
@@ -109,7 +109,7 @@ async def test_poison_commands_end_with_a_sentence_each_and_the_good_ones_run(cl
 
 
 async def test_a_locked_command_table_makes_no_error_command(cluster: Cluster) -> None:
-    _define(cluster)
+    define_flowing(cluster)
     await cluster.master()
     await cluster.worker()
     cluster.rows("BEGIN")
@@ -127,7 +127,7 @@ async def test_a_locked_command_table_makes_no_error_command(cluster: Cluster) -
 
 async def test_commands_without_an_owner_are_taken_by_any_free_master(cluster: Cluster) -> None:
     """Two masters on different id_steps own residues that leave some commands to nobody; age gives them away."""
-    _define(cluster)
+    define_flowing(cluster)
     await cluster.worker()
     await cluster.master(SHOAL_MASTER__ID_STEP="1")
     second = await cluster.master(SHOAL_MASTER__ID_STEP="1000000")

@@ -6,9 +6,12 @@ import signal
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
+from tests.servers.child import free_port
+from tests.servers.hidden_proc import INVISIBLE, NO_ACCESS, needs_root, seeing
 
 
 def _processes_with(marker: str) -> list[int]:
@@ -53,6 +56,41 @@ async def test_a_killed_worker_leaves_no_process_and_its_tasks_run_elsewhere(clu
     await eventually(lambda: not _processes_with("SHOAL_TASK_KEY"), within_s=5)
 
 
+async def test_a_worker_that_starts_again_at_once_gets_its_tasks_again_at_once(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """It proves the death of its former life itself; the master looks and sweeps too seldom to be of any help."""
+    gate = tmp_path / "gate"
+    script = cluster.journal.script(f"while [ ! -e {gate} ]; do sleep 0.1; done")
+    cluster.define(1, "wait", tasks=[{"name": "a", "type": "SHELL", "params": {"script": script}}])
+    await cluster.master(
+        SHOAL_MASTER__SWEEP_EVERY="60",
+        SHOAL_TIMING__HEARTBEAT_EVERY="60",
+        SHOAL_TIMING__SESSION_TIMEOUT="180",
+        SHOAL_TIMING__MASTER_FENCE_AFTER="180",
+        SHOAL_TIMING__WORKER_FENCE_AFTER="190",
+    )
+    place = {"SHOAL_WORKER__FOLDER": str(tmp_path / "worker"), "SHOAL_WORKER__LOG_PORT": str(free_port())}
+    former = await cluster.worker(**place)
+    cluster.start(1, 5)
+    await eventually(lambda: len(cluster.journal.lines()) == 5, within_s=10)
+    former.signal(signal.SIGKILL)
+    await former.ended()
+    await cluster.worker(**place)
+    await eventually(lambda: len(cluster.journal.lines()) == 10, within_s=10)
+    gate.touch()
+    await cluster.all_ends()
+    query = "SELECT ended_why FROM node WHERE id = %s"
+    assert cluster.one(query, former.epoch) == "a new process has its address"
+    waited_s = cluster.rows(
+        """SELECT extract(epoch FROM t.started_at - n.ended_at)::float8
+           FROM task_instance t CROSS JOIN node n WHERE t.attempt = 2 AND n.id = %s""",
+        former.epoch,
+    )
+    assert len(waited_s) == 5
+    assert all(0 < seconds < 3 for (seconds,) in waited_s)
+
+
 async def test_a_task_that_must_not_run_twice_fails_when_its_worker_is_lost(cluster: Cluster) -> None:
     task = {"name": "pay", "type": "FAKE", "params": {"sleep_s": 60}, "on_worker_loss": "fail"}
     cluster.define(1, "pay", tasks=[task])
@@ -84,6 +122,26 @@ async def test_a_sleeping_worker_s_tasks_are_dead_before_they_run_elsewhere(clus
     await eventually(lambda: sleeper.events("fenced"), within_s=10)
     await cluster.all_ends()
     assert cluster.rows("SELECT state, count(*) FROM workflow_instance GROUP BY 1") == [("SUCCESS", 3)]
+
+
+@needs_root
+@pytest.mark.parametrize("option", [NO_ACCESS, INVISIBLE])
+async def test_a_worker_that_proc_hides_from_the_masters_lives(cluster: Cluster, option: str) -> None:
+    """On one machine, as one user without privileges; workers hide themselves from their own user."""
+    task = {"name": "a", "type": "SHELL", "params": {"script": cluster.journal.script("sleep 3")}}
+    cluster.define(1, "long", tasks=[task])
+    cluster.before = seeing(option)
+    worker = await cluster.worker()
+    masters = [await cluster.master() for _ in range(2)]
+    await cluster.slots_become(2)
+    cluster.start(1, 3)
+    await cluster.all_ends()
+    cluster.check_exactly_once(3)
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
+    assert not any(node.events("node_fenced") for node in masters)
+    worker.signal(signal.SIGKILL)
+    await worker.ended()
+    await eventually(lambda: cluster.one("SELECT state FROM node WHERE id = %s", worker.epoch) == "FENCED", within_s=4)
 
 
 async def test_with_END_a_failure_kills_what_runs_and_what_is_queued(cluster: Cluster) -> None:  # noqa: N802

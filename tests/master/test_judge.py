@@ -164,6 +164,27 @@ def test_a_worker_that_died_while_we_could_not_look_is_spared_for_its_successor(
     assert watch.look(back_s + spared_s, 7, registry, is_gone=True) == [Verdict(OTHER, "its process is gone")]
 
 
+@pytest.mark.parametrize("kind", NodeKind)
+@pytest.mark.parametrize("registry", [PRESENT, ABSENT, UNREADABLE])
+def test_who_beats_on_after_it_was_seen_gone_lives_whatever_the_machine_says(
+    kind: NodeKind, registry: Registry
+) -> None:
+    """The fence that its first sight brought found that it had beaten since, or the worker was spared."""
+    watch = Watch(kind)
+    watch.look(0, 0, registry, is_gone=True)
+    looks = [watch.look(BEAT_S * look, 1 + look // 2, registry, is_gone=True) for look in range(1, 1000)]
+    assert looks == [[]] * len(looks)
+
+
+@pytest.mark.parametrize("kind", NodeKind)
+def test_a_beat_that_was_under_way_at_a_death_puts_off_the_verdict_and_no_more(kind: NodeKind) -> None:
+    watch = Watch(kind)
+    assert watch.look(0, 6, PRESENT) == []
+    assert watch.look(BEAT_S, 7, PRESENT, is_gone=True) != []
+    assert [watch.look(BEAT_S * look, 8, ABSENT, is_gone=True) for look in (2, 3, 4)] == [[], [], []]
+    assert watch.look(5 * BEAT_S, 8, PRESENT, is_gone=True) == [Verdict(OTHER, "its process is gone")]
+
+
 @given(st.sampled_from(NodeKind), st.booleans(), st.sampled_from([PRESENT, frozenset(), UNREADABLE]))
 def test_nobody_judges_itself(kind: NodeKind, is_gone: bool, registry: Registry) -> None:
     watch = Watch(kind, ME)

@@ -39,6 +39,21 @@ async def test_entries_come_back_when_the_folder_was_deleted(scene: ZooKeeperSce
         await woken(other, 1)
 
 
+async def test_entries_come_back_when_the_server_has_lost_everything(scene: ZooKeeperScene) -> None:
+    async with opened(scene) as one, opened(scene) as other:
+        await one.register(master(1))
+        await other.register(master(2))
+        await other.members(NodeKind.MASTER)
+        scene.server.stop()
+        scene.server.wipe()
+        await scene.start_server()
+        await eventually(epochs_of(other), until=[1, 2], within_s=2 * SESSION_S + 3)
+        assert one.state is other.state is ConnectionState.CONNECTED
+        other.changed.clear()
+        await one.unregister()
+        await woken(other, 1)
+
+
 async def test_a_deaf_watch_is_made_good_by_the_next_read(scene: ZooKeeperScene) -> None:
     async with opened(scene) as one, opened(scene) as deaf:
         await deaf.members(NodeKind.MASTER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 
@@ -63,6 +64,11 @@ class ZooKeeperServer:
         if self._child is not None:
             self._child.end(signal.SIGTERM, timeout_s=10)
             self._child = None
+
+    def wipe(self) -> None:
+        """Delete what a server that does not run left on its disk: the next one knows nothing, not even a zxid."""
+        assert self._child is None
+        shutil.rmtree(self._folder.path / "data")
 
     def kill(self) -> None:
         """End the process by SIGKILL."""

@@ -48,6 +48,9 @@ class Protections:
     observed: bool = True
     """Death is observed: a beat that stands still in one's own reads; without, timestamps are compared
     (`master/judge.py`)."""
+    unbroken: bool = True
+    """What a registry does not show counts only once one has been connected for as long as a session lasts
+    (`master/membership.py`)."""
     judged: bool = True
     """Only a node whose beat is still the one that was judged is fenced (`nodes.fence`)."""
     steal: bool = True

@@ -29,7 +29,8 @@ class Ensemble:
         """How likely a watch is to go deaf when it should tell of a change; it stays so until it connects anew."""
         self.phantoms = 0.0
         """How likely an entry is to outlive its session for ever."""
-        self.was_wiped = False
+        self.generation = 0
+        """How often it was wiped."""
         self.stays_down = False
         """Whether an end of an outage must not end it: another one goes on."""
         self.entries: dict[tuple[NodeKind, Epoch], tuple[Heartbeat, int]] = {}
@@ -67,9 +68,10 @@ class Ensemble:
             self.changed()
 
     def wipe(self) -> None:
-        """New servers with empty folders: no entry and no session is known."""
+        """New servers with empty folders: no entry and no session is known, and who knew the former ones is refused
+        until it takes its session for over."""
         self.trace.add("registry", "is wiped")
-        self.was_wiped = True
+        self.generation += 1
         self.entries.clear()
         self._sessions.clear()
 
@@ -85,7 +87,7 @@ class Ensemble:
         """The watches fire, each in its time, or not."""
         for client in list(self.clients):
             client.is_deaf = client.is_deaf or self.random.random() < self.deaf
-            if not client.is_deaf and self.reaches(client.process):
+            if not client.is_deaf and client.is_answered():
                 self.loop.in_world(self.random.random() ** 3, client.changed.set)
 
     def _look_later(self, session: int, timeout_s: float) -> None:
@@ -120,6 +122,7 @@ class SimulatedRegistry:
         self._timeout_s = session_timeout.total_seconds()
         self._contact = Contact(session_timeout)
         self._session = 0
+        self._generation = 0
         self._mine: Heartbeat | None = None
         self._pings: asyncio.Task[None] | None = None
 
@@ -130,6 +133,14 @@ class SimulatedRegistry:
     @property
     def last_contact(self) -> float:
         return self._contact.last_s
+
+    @property
+    def unbroken_since(self) -> float:
+        return self._contact.unbroken_since_s
+
+    def is_answered(self) -> bool:
+        """Whether there are servers that it reaches and that do not refuse it."""
+        return self._ensemble.reaches(self.process) and self._generation == self._ensemble.generation
 
     async def open(self, timeout_s: float) -> None:
         deadline_s = boottime_s() + timeout_s
@@ -146,7 +157,7 @@ class SimulatedRegistry:
             self._ensemble.clients.remove(self)
         if self._pings is not None:
             self._pings.cancel()
-        if self._ensemble.reaches(self.process):
+        if self.is_answered():
             self._ensemble.end_session(self._session)
         self._contact.over()
 
@@ -158,7 +169,7 @@ class SimulatedRegistry:
     async def update(self, heartbeat: Heartbeat) -> None:
         if self._mine is not None:
             self._mine = heartbeat
-            if self._ensemble.reaches(self.process) and self._contact.state is ConnectionState.CONNECTED:
+            if self.is_answered() and self._contact.state is ConnectionState.CONNECTED:
                 self._write()
 
     async def unregister(self) -> None:
@@ -176,7 +187,7 @@ class SimulatedRegistry:
     async def _reached(self) -> None:
         if self._ensemble.random.random() < 0.3:
             await asyncio.sleep(self._ensemble.random.random() * 0.02)
-        if not self._ensemble.reaches(self.process) or self._contact.state is not ConnectionState.CONNECTED:
+        if not self.is_answered() or self._contact.state is not ConnectionState.CONNECTED:
             raise Unavailable("the registry does not answer")
 
     def _write(self) -> None:
@@ -194,7 +205,9 @@ class SimulatedRegistry:
 
     async def _ping(self) -> bool:
         sent_s = boottime_s()
-        if not self._ensemble.reaches(self.process):
+        if self._contact.state is ConnectionState.LOST:
+            self._generation = self._ensemble.generation
+        if not self.is_answered():
             self._contact.up = False
             return False
         was_up = self._contact.state is ConnectionState.CONNECTED

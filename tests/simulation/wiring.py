@@ -32,6 +32,7 @@ from dao import nodes as dao_nodes
 from dao.database import Database
 from dao.listen import Listener
 from dao.nodes import Me, NodeRow
+from dao.notify import NODE
 from master.membership import Membership
 from model.nodes import ProcessIdentity
 from registry.connect import make_registry
@@ -161,6 +162,8 @@ async def _fence(database: Database, dead: NodeRow, why: str, *, judge: Me | Non
         fenced: bool = await connection.run(nodes.fence, dead.epoch, dead.beat_no, why)  # type: ignore[attr-defined]
         if fenced and dead.slot is not None:
             await dao_deadly_commands.set_apart(connection, dead.epoch, dead.slot)
+        if fenced:
+            await _notify(connection, NODE)  # type: ignore[arg-type]
         return fenced
 
 
@@ -216,6 +219,8 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
         made.append((Pulse, "guard", _idle))
     if not protections.observed:
         made.append((Membership, "_judge_others", _judge_by_timestamps))
+    if not protections.unbroken:
+        made.append((SimulatedRegistry, "unbroken_since", 0.0))
     if not protections.periodic:
         made.append((sys.modules["master.membership"], "READ_MEMBERS_EVERY_S", 1e9))
     return made

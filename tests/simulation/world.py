@@ -223,7 +223,7 @@ class World:
         process = self.process_of(epoch)
         if epoch != self._beating.get(process):
             return False  # a life that it never began, since the answer to its enlistment was lost, or has left
-        calm = not (self.ensemble.was_wiped or {"slowness", "lost_statements"} & set(self.arranged))
+        calm = not {"slowness", "lost_statements"} & set(self.arranged)
         return calm and not process.is_dead and self.loop.now > process.disturbed_s + INNOCENT_AFTER_S
 
     def _beats(self, epoch: int) -> None:

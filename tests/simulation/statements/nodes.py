@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dao.nodes import Me, NodeRow, application_name
+from dao.notify import NODE
 from model.errors import Fenced
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
@@ -104,6 +105,7 @@ def set_leaving(tx: Transaction, me: Me) -> None:
 
 def set_left(tx: Transaction, me: Me, *, broke: bool = False) -> None:
     _end(tx, me.epoch, S.FENCED if broke else S.LEFT, LIVING, None)
+    tx.notes.append((NODE, ""))
 
 
 def _end(tx: Transaction, epoch: Epoch, state: NodeState, befores: tuple[NodeState, ...], why: str | None) -> bool:
