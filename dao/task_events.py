@@ -18,6 +18,8 @@ _CONSUME = text("""
     WITH picked AS MATERIALIZED (
         SELECT e.id FROM task_event e
         WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master
+          AND (CAST(:only AS bigint) IS NULL OR e.workflow_instance_id = CAST(:only AS bigint))
+          AND e.workflow_instance_id <> ALL(CAST(:aside AS bigint[]))
         ORDER BY e.id LIMIT :limit
     ), gone AS (
         DELETE FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM picked))
@@ -34,9 +36,20 @@ _DROP_STALE = text("""
 """)
 
 
-async def consume(connection: AsyncConnection, master: Epoch, limit: int) -> list[TaskEnd | ChildEnd | HaltAsked]:
-    """Take up to `limit` events of this master's instances, oldest first. The transaction must act on them."""
-    rows = (await connection.execute(_CONSUME, {"master": master, "limit": limit})).all()
+async def consume(
+    connection: AsyncConnection,
+    master: Epoch,
+    limit: int,
+    *,
+    aside: Sequence[WorkflowInstanceId] = (),
+    only: WorkflowInstanceId | None = None,
+) -> list[TaskEnd | ChildEnd | HaltAsked]:
+    """Take up to `limit` events of this master's instances, oldest first: none of those `aside`, or of one `only`.
+
+    The transaction must act on them.
+    """
+    values = {"master": master, "limit": limit, "aside": list(aside), "only": only}
+    rows = (await connection.execute(_CONSUME, values)).all()
     return [_event(*row) for row in rows]
 
 
