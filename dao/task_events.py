@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -36,6 +37,14 @@ _DROP_STALE = text("""
 """)
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A row that tells nothing that Shoal knows: somebody else wrote it. What is so stands in the rows of its run."""
+
+    workflow_instance_id: WorkflowInstanceId
+    what: str
+
+
 async def consume(
     connection: AsyncConnection,
     master: Epoch,
@@ -43,14 +52,14 @@ async def consume(
     *,
     aside: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
-) -> list[TaskEnd | ChildEnd | HaltAsked]:
+) -> list[TaskEnd | ChildEnd | HaltAsked | Unreadable]:
     """Take up to `limit` events of this master's instances, oldest first: none of those `aside`, or of one `only`.
 
     The transaction must act on them.
     """
     values = {"master": master, "limit": limit, "aside": list(aside), "only": only}
     rows = (await connection.execute(_CONSUME, values)).all()
-    return [_event(*row) for row in rows]
+    return [_read(*row) for row in rows]
 
 
 async def drop_stale(connection: AsyncConnection) -> int:
@@ -61,6 +70,15 @@ async def drop_stale(connection: AsyncConnection) -> int:
 async def forget(connection: AsyncConnection, instances: Sequence[WorkflowInstanceId]) -> None:
     """Remove the events of instances whose rows are read in the same transaction, after this."""
     await connection.execute(_FORGET, {"instances": list(instances)})
+
+
+def _read(
+    instance: int, code: int, attempt: int, state: str, outputs: str | None, child_index: int | None
+) -> TaskEnd | ChildEnd | HaltAsked | Unreadable:
+    try:
+        return _event(instance, code, attempt, state, outputs, child_index)
+    except ValueError as error:
+        return Unreadable(WorkflowInstanceId(instance), str(error))
 
 
 def _event(

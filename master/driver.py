@@ -18,6 +18,7 @@ from dao import children, dependencies, nodes, task_events, task_instances, work
 from dao.database import Database
 from dao.errors import BadData, LockTaken
 from dao.nodes import Me
+from dao.task_events import Unreadable
 from master.aside import SetAside
 from master.batch import AdaptiveBatch
 from master.events import Adopted, Child, ChildFinished, Event, HaltAsked, TaskFinished
@@ -198,6 +199,7 @@ class Driver:
         """
         touched: set[WorkflowInstanceId] = set()
         settled: set[WorkflowInstanceId] = set()
+        unreadable: dict[WorkflowInstanceId, str] = {}
         writes = Writes()
         self._failing = ()
         try:
@@ -211,7 +213,10 @@ class Driver:
                 with blaming_what_is_held():
                     await self._adopt(connection, touched - self._runnables.keys(), writes)
                     for event in events:
-                        self._feed(event, writes)
+                        if isinstance(event, Unreadable):
+                            unreadable[event.workflow_instance_id] = event.what
+                        else:
+                            self._feed(event, writes)
                     await writes.flush(connection, self._me.epoch)
                     if self.dependents_wait:
                         await dependencies.wake(connection)
@@ -224,6 +229,10 @@ class Driver:
             raise
         self._taken_over -= settled
         self.written(writes)
+        for id_, what in unreadable.items():
+            log.warning("event_unreadable", workflow_instance=id_, error=what, so="the run is made anew from its rows")
+        if unreadable:
+            self.drive_again(unreadable)
         return len(events)
 
     def _feed(self, told: TaskEnd | ChildEnd | HaltTold, writes: Writes) -> None:

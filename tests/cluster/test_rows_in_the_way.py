@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
+import pytest
 
 from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
@@ -139,8 +142,13 @@ async def test_rows_without_an_id_are_left_where_they_are_and_the_others_run(clu
     assert not master.events("broke")
 
 
-async def test_a_run_whose_row_a_stranger_holds_is_stopped_later_and_the_others_at_once(cluster: Cluster) -> None:
-    master = await started(cluster)
+@pytest.mark.parametrize("masters", [1, 2])
+async def test_a_run_whose_row_a_stranger_holds_is_stopped_later_and_the_others_at_once(
+    cluster: Cluster, masters: int
+) -> None:
+    """With two, either takes the other's commands by age, and meets the lock as well."""
+    nodes = [await started(cluster), *[await cluster.master() for _ in range(masters - 1)]]
+    await cluster.slots_become(masters)
     held, other = await long_runs(cluster, 2)
     with stranger_holding(cluster, "UPDATE workflow_instance SET priority = priority WHERE id = %s", held):
         halt(cluster, "STOP", held)
@@ -149,7 +157,7 @@ async def test_a_run_whose_row_a_stranger_holds_is_stopped_later_and_the_others_
         await good_ones_run(cluster)
         stopped = "SELECT id FROM workflow_instance WHERE state = 'STOP'"
         await eventually(lambda: cluster.rows(stopped) == [(other,)], within_s=GO_ON_WITHIN_S)
-        (told, *_) = master.events("command_waits")
+        (told, *_) = [event for node in nodes for event in node.events("command_waits")]
         assert told["workflow_instance"] == str(held)
         assert "55P03" in told["error"]
     await cluster.all_ends(within_s=20)
@@ -194,3 +202,71 @@ async def test_a_run_that_cannot_even_be_given_up_waits_and_the_others_go_on(clu
         (other, "SUCCESS"),
     ]
     assert cluster.rows("SELECT DISTINCT state, attempt FROM task_instance") == [("SUCCESS", 1)]
+
+
+async def test_an_event_that_nobody_can_read_costs_no_master_its_life_and_no_run_its_end(cluster: Cluster) -> None:
+    master = await started(cluster)
+    run, _ = await long_runs(cluster, 2)
+    query = "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) VALUES (%s, %s, 1, 'DONE')"
+    for code in (0, 1, 77):
+        cluster.rows(query, run, code)
+    await good_ones_run(cluster)
+    (cluster.folder / "go").touch()
+    await cluster.all_ends(within_s=20)
+    assert not master.events("broke")
+    assert cluster.rows("SELECT count(*) FROM task_event") == [(0,)]
+    assert cluster.rows("SELECT DISTINCT state, attempt FROM task_instance") == [("SUCCESS", 1)]
+
+
+async def test_a_child_whose_place_cannot_be_is_refused_and_the_others_run(cluster: Cluster) -> None:
+    await started(cluster)
+    (run,) = await long_runs(cluster, 1)
+    query = "INSERT INTO command (type, workflow_code, parent) VALUES ('START_PROCESS', %s, %s)"
+    for place in ("1/99999/0", "3000000000/1/0", "1/1/3000000000"):
+        cluster.rows(query, QUICK, f"{run}/{place}")
+    await good_ones_run(cluster)
+    await eventually(lambda: cluster.one("SELECT count(*) FROM command"), until=0, within_s=GO_ON_WITHIN_S)
+    assert cluster.one("SELECT count(*) FROM error_command WHERE reason LIKE %s", "parent %") == 3
+    (cluster.folder / "go").touch()
+    await cluster.all_ends(within_s=20)
+
+
+async def test_a_run_whose_row_cannot_be_read_waits_and_the_others_go_on(cluster: Cluster) -> None:
+    """Its master dies; each that takes it over meets the same row."""
+    first = await started(cluster)
+    broken, other = await long_runs(cluster, 2)
+    cluster.rows("ALTER TABLE workflow_instance DROP CONSTRAINT workflow_instance_failure_strategy_check")
+    cluster.rows("UPDATE workflow_instance SET failure_strategy = 'PERHAPS' WHERE id = %s", broken)
+    first.signal(signal.SIGKILL)
+    second = await cluster.master()
+    await good_ones_run(cluster)
+    state = "SELECT state FROM workflow_instance WHERE id = %s"
+    (cluster.folder / "go").touch()
+    await eventually(lambda: cluster.one(state, other) == "SUCCESS", within_s=15)
+    await good_ones_run(cluster)
+    assert not second.events("broke")
+    assert cluster.rows("SELECT type FROM command") == [("RECOVER_TOLERANCE_FAULT_PROCESS",)]
+    assert second.events("command_waits")[-1]["workflow_instance"] == str(broken)
+    cluster.rows("UPDATE workflow_instance SET failure_strategy = 'CONTINUE' WHERE id = %s", broken)
+    await cluster.all_ends(within_s=40)
+    assert cluster.one("SELECT count(*) FROM error_command") == 0
+    assert cluster.rows("SELECT DISTINCT state, attempt FROM task_instance") == [("SUCCESS", 1)]
+
+
+async def test_runs_that_a_stranger_locks_all_together_go_on_when_they_are_free(cluster: Cluster) -> None:
+    await started(cluster)
+    runs = await long_runs(cluster, 30)
+    with stranger_holding(cluster, "LOCK TABLE workflow_instance IN EXCLUSIVE MODE"):
+        for run in runs[:15]:
+            halt(cluster, "STOP", run)
+        cluster.start(QUICK, 100)
+        frees_at_s = time.monotonic() + 10
+        await eventually(lambda: time.monotonic() > frees_at_s, within_s=12)
+    stopped = "SELECT count(*) FROM workflow_instance WHERE state = 'STOP'"
+    await eventually(lambda: cluster.one(stopped), until=15, within_s=15)
+    (cluster.folder / "go").touch()
+    await cluster.all_ends(within_s=10)
+    assert cluster.rows("SELECT reason FROM error_command") == []
+    assert cluster.one("SELECT count(*) FROM command_history WHERE outcome = 'DONE'") == 145
+    assert cluster.one("SELECT count(*) FROM workflow_instance WHERE state = 'SUCCESS'") == 115
+    assert cluster.rows("SELECT DISTINCT attempt FROM task_instance") == [(1,)]
