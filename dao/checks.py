@@ -183,7 +183,9 @@ BEFORE_REASONS = (
     Check(
         "commands_have_one_outcome",
         "each command has one outcome",
-        "Look which of them is true before you delete the other, and see whether the unique keys are in place.",
+        "Look which of them is true before you delete the other, and see whether the unique keys are in place. "
+        "If its id came again: shoal errors retry ID, or drop ID; one that waits is let go by "
+        "UPDATE command SET id = DEFAULT WHERE id = ID.",
         _COMMANDS_DONE_TWICE,
         "I1",
     ),

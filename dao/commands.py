@@ -19,9 +19,10 @@ from model.commands import CommandRow
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 from model.nodes import Slot
 
-_COLUMNS = """id, type, workflow_code::text, workflow_version::text, workflow_instance_id::text, params, priority,
-           failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group, environment,
-           dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text, parent"""
+_COLUMNS = """id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
+           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
+           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
+           parent"""
 
 # By place, not by id: once ANALYZE has seen the table empty, the planner takes it for one row however many come, and by
 # id it then compares every row with every picked one (a join), or reads a whole index for each (ANY). A picked row is
@@ -33,7 +34,7 @@ _DELETE_PICKED = "DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM pi
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
-        WHERE (id / :id_step) % :total = :current AND deaths = 0
+        WHERE (id / :id_step) % :total = :current AND deaths = 0 AND id <> ALL(CAST(:aside AS bigint[]))
         ORDER BY priority_rank, id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -50,7 +51,8 @@ _TAKE = text(f"""
 _STEAL = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_age
-        WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0
+        WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0 AND id IS NOT NULL
+          AND id <> ALL(CAST(:aside AS bigint[]))
         ORDER BY created_at
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -101,6 +103,10 @@ _REFUSE = text("""
             CAST(:created_at AS timestamptz), :created_by, :reason, :master, :warning_type, :alert_group, :environment,
             CAST(:dry_run AS boolean), :task_depend_type, :start_tasks, CAST(:schedule_time AS timestamptz),
             :time_zone, CAST(:schedule_id AS bigint), :parent)
+""")
+_BEFORE = text("""
+    SELECT outcome, date_trunc('second', handled_at)::text AS at, workflow_instance_id
+    FROM command_history WHERE command_id = :id
 """)
 
 # null = what the table or the definition says.
@@ -190,15 +196,29 @@ async def insert_many(connection: AsyncConnection, new: Sequence[NewCommand]) ->
         await connection.execute(_INSERT, asdict(each))
 
 
-async def claim(connection: AsyncConnection, slot: Slot, limit: int, id_step: int) -> list[CommandRow]:
-    """Take up to `limit` commands of a slot out of the table, most urgent first. The transaction must record them."""
-    values = {"current": slot.current, "total": slot.total, "limit": limit, "id_step": id_step}
+async def claim(
+    connection: AsyncConnection, slot: Slot, limit: int, id_step: int, aside: Sequence[CommandId] = ()
+) -> list[CommandRow]:
+    """Take up to `limit` commands of a slot out of the table, most urgent first, none of those `aside`.
+
+    The transaction must record them.
+    """
+    values = {
+        "current": slot.current,
+        "total": slot.total,
+        "limit": limit,
+        "id_step": id_step,
+        "aside": list(aside),
+    }
     return [CommandRow(*row) for row in (await connection.execute(_CLAIM, values)).all()]
 
 
-async def steal(connection: AsyncConnection, older_than: timedelta, limit: int) -> list[CommandRow]:
-    """Take up to `limit` commands of any residue that have waited too long, oldest first."""
-    return [CommandRow(*row) for row in (await connection.execute(_STEAL, {"age": older_than, "limit": limit})).all()]
+async def steal(
+    connection: AsyncConnection, older_than: timedelta, limit: int, aside: Sequence[CommandId] = ()
+) -> list[CommandRow]:
+    """Take up to `limit` commands of any residue that have waited too long, oldest first, none of those `aside`."""
+    values = {"age": older_than, "limit": limit, "aside": list(aside)}
+    return [CommandRow(*row) for row in (await connection.execute(_STEAL, values)).all()]
 
 
 async def take(connection: AsyncConnection, ids: Sequence[CommandId]) -> list[CommandRow]:
@@ -236,9 +256,22 @@ async def record(connection: AsyncConnection, outcomes: Sequence[Outcome], maste
             "total": slot.total if slot else None,
         },
     )
-    refused = [outcome for outcome in outcomes if outcome.reason is not None]
+    await record_errors(connection, [outcome for outcome in outcomes if outcome.reason is not None], master)
+
+
+async def record_errors(connection: AsyncConnection, refused: Sequence[Outcome], master: Epoch) -> None:
+    """Write these into the error table alone: the history has a row under their id already, or gets it beside this."""
     if refused:
         await connection.execute(_REFUSE, [_refusal(outcome, master) for outcome in refused])
+
+
+async def handled_before(connection: AsyncConnection, id_: CommandId) -> str | None:
+    """What became of the command that had this id before, in words; None if there was none."""
+    row = (await connection.execute(_BEFORE, {"id": id_})).first()
+    if row is None:
+        return None
+    run = f", run {row.workflow_instance_id}" if row.workflow_instance_id is not None else ""
+    return f"{row.outcome} at {row.at}{run}"
 
 
 def _refusal(outcome: Outcome, master: Epoch) -> dict[str, object]:

@@ -9,6 +9,7 @@ its group; a command that was alone at the last try is the culprit (reliability 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import text
@@ -53,6 +54,7 @@ _TRY = text("""
         WHERE c.deaths > 0 AND (SELECT n.state FROM node n
                                 WHERE n.id = c.tried_by AND n.id <> :master
                                   AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+          AND c.id <> ALL(CAST(:aside AS bigint[]))
         ORDER BY c.deaths DESC LIMIT :limit FOR UPDATE OF c SKIP LOCKED
     ), picked AS (
         SELECT place FROM free WHERE deaths = (SELECT max(deaths) FROM free)
@@ -89,8 +91,8 @@ async def set_apart(connection: AsyncConnection, dead: Epoch, slot: Slot) -> int
     return (await connection.execute(_SET_APART, values)).rowcount
 
 
-async def try_next(connection: AsyncConnection, master: Epoch) -> list[Deadly]:
-    """The group to be tried next, by this master from the commit on; a culprit comes alone."""
-    values = {"master": master, "groups": list(GROUPS), "limit": 2 * SET_APART_MAX}
+async def try_next(connection: AsyncConnection, master: Epoch, aside: Sequence[CommandId] = ()) -> list[Deadly]:
+    """The group to be tried next, by this master from the commit on, without those `aside`; a culprit comes alone."""
+    values = {"master": master, "groups": list(GROUPS), "limit": 2 * SET_APART_MAX, "aside": list(aside)}
     rows = (await connection.execute(_TRY, values)).all()
     return [Deadly(CommandId(id_), deaths) for id_, deaths in rows]

@@ -3,7 +3,7 @@
 Three classes (reliability study 2.3, rule 7): `Unavailable`, nothing was written and the same may work later;
 `Unknown`, a COMMIT may or may not have happened; `BadData`, the data that was given is to blame. Only the last may ever
 make an error command, so it is the one that is listed: a table that is just being renamed, or a damaged page, says
-nothing against the row that met it.
+nothing against the row that met it. `LockTaken` is an `Unavailable` of some rows only: all others can go on.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ class BadData(ShoalError):
     """What a statement was given is wrong: trying again would fail again."""
 
 
+class LockTaken(Unavailable):
+    """Somebody held a lock for longer than we wait (`lock_timeout`); the server is there, other rows are free."""
+
+
 def translated(error: BaseException) -> ShoalError:
     """What an error of SQLAlchemy or psycopg means to the caller, before COMMIT was sent."""
     cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig is not None else error
@@ -32,6 +36,9 @@ def translated(error: BaseException) -> ShoalError:
     if state is not None:
         if state.startswith(_BLAMED_CLASSES):
             return BadData(f"{sentence} ({state})")
+        if isinstance(cause, psycopg.errors.LockNotAvailable):
+            where = f" {cause.diag.context}" if cause.diag.context else ""
+            return LockTaken(f"somebody else holds a lock ({state}): {sentence}{where}")
         return Unavailable(f"the database refused for now ({state}): {sentence}")
     # Without an SQLSTATE either the value could not be sent at all, or the server did not answer.
     if isinstance(cause, psycopg.DataError | psycopg.ProgrammingError | psycopg.NotSupportedError):

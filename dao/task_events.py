@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -18,6 +19,8 @@ _CONSUME = text("""
     WITH picked AS MATERIALIZED (
         SELECT e.id FROM task_event e
         WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master
+          AND (CAST(:only AS bigint) IS NULL OR e.workflow_instance_id = CAST(:only AS bigint))
+          AND e.workflow_instance_id <> ALL(CAST(:aside AS bigint[]))
         ORDER BY e.id LIMIT :limit
     ), gone AS (
         DELETE FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM picked))
@@ -34,10 +37,29 @@ _DROP_STALE = text("""
 """)
 
 
-async def consume(connection: AsyncConnection, master: Epoch, limit: int) -> list[TaskEnd | ChildEnd | HaltAsked]:
-    """Take up to `limit` events of this master's instances, oldest first. The transaction must act on them."""
-    rows = (await connection.execute(_CONSUME, {"master": master, "limit": limit})).all()
-    return [_event(*row) for row in rows]
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A row that tells nothing that Shoal knows: somebody else wrote it. What is so stands in the rows of its run."""
+
+    workflow_instance_id: WorkflowInstanceId
+    what: str
+
+
+async def consume(
+    connection: AsyncConnection,
+    master: Epoch,
+    limit: int,
+    *,
+    aside: Sequence[WorkflowInstanceId] = (),
+    only: WorkflowInstanceId | None = None,
+) -> list[TaskEnd | ChildEnd | HaltAsked | Unreadable]:
+    """Take up to `limit` events of this master's instances, oldest first: none of those `aside`, or of one `only`.
+
+    The transaction must act on them.
+    """
+    values = {"master": master, "limit": limit, "aside": list(aside), "only": only}
+    rows = (await connection.execute(_CONSUME, values)).all()
+    return [_read(*row) for row in rows]
 
 
 async def drop_stale(connection: AsyncConnection) -> int:
@@ -48,6 +70,15 @@ async def drop_stale(connection: AsyncConnection) -> int:
 async def forget(connection: AsyncConnection, instances: Sequence[WorkflowInstanceId]) -> None:
     """Remove the events of instances whose rows are read in the same transaction, after this."""
     await connection.execute(_FORGET, {"instances": list(instances)})
+
+
+def _read(
+    instance: int, code: int, attempt: int, state: str, outputs: str | None, child_index: int | None
+) -> TaskEnd | ChildEnd | HaltAsked | Unreadable:
+    try:
+        return _event(instance, code, attempt, state, outputs, child_index)
+    except ValueError as error:
+        return Unreadable(WorkflowInstanceId(instance), str(error))
 
 
 def _event(

@@ -3,7 +3,9 @@
 The transaction holds our licence to write, deletes the commands of our slot, makes or takes over instances, queues
 their first tasks and records what became of each command. Nothing is in memory that is not committed, or it is
 forgotten again. What is wrong with a command ends that command, in the error table; what is wrong with the world (a
-lock, a lost connection) leaves all of them where they were.
+lost connection) leaves all of them where they were. A batch in whose way something stood that may concern one command
+alone (a stranger's lock, an error that no check foresaw) is tried again one by one: what then fails is refused, and
+what cannot even be refused waits aside, so that nothing in one row holds up the others.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao import commands, deadly_commands, nodes
 from dao.commands import Outcome
-from dao.errors import BadData
+from dao.errors import BadData, LockTaken
+from master.aside import SetAside
 from master.batch import AdaptiveBatch
 from master.batch_work import BatchWork
 from master.driver import Driver
 from master.membership import Membership
 from master.moves import Mover
+from master.refusals import refuse_alone
 from master.settings import MasterSettings
 from master.starts import Starter, tell_parent
 from master.takeovers import take_over
@@ -38,7 +42,6 @@ log = structlog.get_logger()
 OVERLOADED_BATCH = 50
 """What a master takes in a round whose machine is overloaded, but which is the only one or one like all others. It
 looks every `look_every` at least: slower than else, and never not at all."""
-
 
 Take = Callable[[AsyncConnection, Slot | None, int], Awaitable[list[CommandRow]]]
 """Takes up to so many commands out of the table, for a master with that slot."""
@@ -61,8 +64,8 @@ class CommandLoop:
         self._driver = driver
         self._settings = settings
         self._batch = AdaptiveBatch(settings.batch_max)
-        self._failing: list[CommandId] = []
-        self._hopeless: tuple[CommandId, str] | None = None
+        self._failing: list[CommandRow] = []
+        self._aside: SetAside[CommandId] = SetAside(self.wake, self._handle_alone, self._refuse, self._say_it_waits)
         self._trying: list[CommandId] = []
         self._full = False
         self._starter = Starter(life.me.epoch, driver)
@@ -79,23 +82,40 @@ class CommandLoop:
             self._life,
             shrink=self._batch.failed,
             read_again=self._driver.reload,
-            suspect=self._suspect,
         )
 
     async def _catch_up(self) -> None:
-        if self._hopeless is not None:
-            id_, reason = self._hopeless
-            await self._refuse(id_, reason)
-            self._hopeless = None
-        while await self._one_batch(self._take) and not self._membership.is_overloaded:
-            pass
-        while (self._trying or self.deadly) and await self._try_deadly():
-            pass
+        goes_on = True
+        while goes_on:
+            while await self._one_batch(self._take) and not self._membership.is_overloaded:
+                pass
+            while (self._trying or self.deadly) and await self._try_deadly():
+                pass
+            goes_on = await self._aside.try_due()
 
-    def _suspect(self, error: BadData) -> None:
-        """A batch failed by what is in it. One command alone is to blame; more are tried in smaller parts."""
-        if len(self._failing) == 1:
-            self._hopeless = (self._failing[0], str(error))
+    async def _handle_alone(self, id_: CommandId) -> bool:
+        """Handle a command with no other beside it. False if there is no room for it now."""
+        tried = False
+
+        async def take(connection: AsyncConnection, _slot: Slot | None, _limit: int) -> list[CommandRow]:
+            nonlocal tried
+            tried = True
+            return await commands.take(connection, [id_])
+
+        await self._handle_batch(take)
+        return tried
+
+    def _say_it_waits(self, id_: CommandId, error: str, pause_s: float) -> None:
+        row = next((row for row in self._failing if row.id == id_), None)
+        log.warning(
+            "command_waits",
+            command=id_,
+            type=row.type[:100] if row else None,
+            workflow_instance=row.workflow_instance_id if row else None,
+            error=error,
+            tries_again_in_s=pause_s,
+            so="it is left in its table, and all others go on",
+        )
 
     def _room_made(self) -> None:
         if self._full:
@@ -112,15 +132,14 @@ class CommandLoop:
         if not self._trying:
             async with self._life.database.writing() as connection:
                 await nodes.hold_alive(connection, self._life.me)
-                group = await deadly_commands.try_next(connection, self._life.me.epoch)
+                group = await deadly_commands.try_next(connection, self._life.me.epoch, self._aside.ids)
             self.deadly = bool(group)
             if not group:
                 return False
             worst = group[0]
             log.warning("deadly_commands", count=len(group), deaths=worst.deaths, so=worst.consequence)
             if worst.is_the_culprit:
-                await self._refuse(worst.id, f"{worst.deaths} masters died while they were at it")
-                return True
+                return self._aside.add_hopeless(worst.id, f"{worst.deaths} masters died while they were at it")
             self._trying = [each.id for each in group]
         tried: list[CommandId] = []
 
@@ -133,7 +152,20 @@ class CommandLoop:
         return bool(tried)
 
     async def _one_batch(self, take: Take) -> bool:
+        """Handle a batch, or set it aside if one of its commands may be why that fails. Whether it is worth to look
+        again at once."""
+        try:
+            return await self._handle_batch(take)
+        except (BadData, LockTaken) as error:
+            if not self._aside.add_failed([row.id for row in self._failing], error):
+                raise
+            count = len(self._failing)
+            log.warning("commands_set_aside", count=count, error=str(error), so="each is tried alone")
+            return False
+
+    async def _handle_batch(self, take: Take) -> bool:
         """One transaction. Whether it is worth to look again at once."""
+        self._failing = []
         room = self._settings.max_running_workflows - self._driver.running
         limit = min(self._batch.size, room)
         if limit <= 0:
@@ -145,7 +177,6 @@ class CommandLoop:
         if self._membership.is_overloaded:
             limit = min(limit, OVERLOADED_BATCH)
         began_s = boottime_s()
-        self._failing = []
         work: BatchWork | None = None
         try:
             async with self._life.database.writing() as connection:
@@ -153,7 +184,7 @@ class CommandLoop:
                 rows = await take(connection, slot, limit)
                 if not rows:
                     return False
-                self._failing = [row.id for row in rows]
+                self._failing = rows
                 work = BatchWork(connection)
                 with blaming_what_is_held():
                     await self._handle(rows, work)
@@ -169,9 +200,11 @@ class CommandLoop:
         return len(rows) == limit
 
     async def _take(self, connection: AsyncConnection, slot: Slot | None, limit: int) -> list[CommandRow]:
-        rows = await commands.claim(connection, slot, limit, self._settings.id_step) if slot else []
+        rows: list[CommandRow] = []
+        if slot:
+            rows = await commands.claim(connection, slot, limit, self._settings.id_step, self._aside.ids)
         if self.aged and len(rows) < limit:
-            aged = await commands.steal(connection, self._settings.steal_after, limit - len(rows))
+            aged = await commands.steal(connection, self._settings.steal_after, limit - len(rows), self._aside.ids)
             self.aged = bool(aged)
             rows += aged
         return rows
@@ -211,12 +244,10 @@ class CommandLoop:
         """A command that fails alone, in a way that no check foresaw, goes to the error table as it is."""
         async with self._life.database.writing() as connection:
             await nodes.hold_alive(connection, self._life.me)
-            rows = await commands.take(connection, [id_])
-            if rows:
-                reason = f"it could not be handled: {error}"
-                outcomes = [Outcome(row, None, reason) for row in rows]
-                await commands.record(connection, outcomes, self._life.me.epoch, self._membership.slot)
-                await tell_parent(connection, rows[0], reason)
+            self._failing = await commands.take(connection, [id_])
+            for row in self._failing:
+                with blaming_what_is_held():
+                    await refuse_alone(connection, row, error, self._life.me.epoch, self._membership.slot)
 
     def _tell(self, outcomes: Sequence[Outcome], slot: Slot | None, took_s: float) -> None:
         step = self._settings.id_step

@@ -1,7 +1,9 @@
 """The shell around all runnables of a master: feeds them events, writes what they want, forgets what went wrong.
 
 Memory is a copy of rows. Whenever a transaction fails, the runnables that it touched are dropped and made again from
-their rows; nothing is ever repaired in memory.
+their rows; nothing is ever repaired in memory. If what is in its way may concern one of them alone (a stranger's lock,
+an error that nobody foresaw), each is tried alone: one that cannot be driven is given up, and one that cannot even be
+given up waits aside, with its events, while all others go on.
 """
 
 from __future__ import annotations
@@ -14,15 +16,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao import children, dependencies, nodes, task_events, task_instances, workflow_instances
 from dao.database import Database
-from dao.errors import BadData
+from dao.errors import BadData, LockTaken
 from dao.nodes import Me
+from dao.task_events import Unreadable
+from master.aside import SetAside
 from master.batch import AdaptiveBatch
 from master.events import Adopted, Child, ChildFinished, Event, HaltAsked, TaskFinished
 from master.plan import Plan
 from master.plans import PlanKey, Plans
 from master.runnable import WorkflowRunnable
 from master.writes import Writes
-from model.errors import Refused
+from model.errors import Refused, ShoalError
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import ChildEnd, TaskEnd, WorkflowInstance
 from model.instances import HaltAsked as HaltTold
@@ -58,7 +62,7 @@ class Driver:
         """Called when a DEPENDENT task has begun to wait."""
         self._reload = False
         self._again: set[WorkflowInstanceId] = set()
-        self._hopeless: list[tuple[Collection[WorkflowInstanceId], str]] = []
+        self._aside: SetAside[WorkflowInstanceId] = SetAside(self.wake, self._drive_alone, self._give_up, _say_it_waits)
 
     @property
     def running(self) -> int:
@@ -126,13 +130,13 @@ class Driver:
         self.wake.set()
 
     def is_about_to_drive_again(self, id_: WorkflowInstanceId) -> bool:
-        """Whether that was asked for, or that it is given up, and has not been done yet."""
-        return id_ in self._again or any(id_ in ids for ids, _ in self._hopeless)
+        """Whether that was asked for, or that it is given up, and has not been done yet; or it is set aside."""
+        return id_ in self._again or id_ in self._aside
 
     def give_up(self, id_: WorkflowInstanceId, why: str) -> None:
         """End an own instance, soon, as a FAILURE; `why` goes on after "it could not be driven: "."""
-        self._hopeless.append(([id_], why))
-        self.wake.set()
+        if self._aside.add_hopeless(id_, why):
+            self.wake.set()
 
     async def run(self) -> None:
         """Consume events until cancelled. Raises `Fenced`."""
@@ -143,14 +147,9 @@ class Driver:
             self._life,
             shrink=self._batch.failed,
             read_again=self.reload,
-            suspect=self._suspect,
         )
 
     async def _catch_up(self) -> None:
-        self._failing = ()
-        while self._hopeless:
-            await self._give_up(*self._hopeless[0])
-            del self._hopeless[0]
         if self._again:
             again = frozenset(self._again)
             self.forget(again)
@@ -163,29 +162,61 @@ class Driver:
             except BaseException:
                 self._reload = True
                 raise
-        while True:
-            size, began_s = self._batch.size, boottime_s()
-            count = await self._advance(size)
-            self._batch.took(count, boottime_s() - began_s)
-            if count < size:
-                break
+        goes_on = True
+        while goes_on:
+            while await self._one_batch():
+                pass
+            goes_on = await self._aside.try_due()
 
-    async def _advance(self, size: int) -> int:
-        """One transaction: up to `size` events, and everything that follows from them. How many there were."""
+    async def _one_batch(self) -> bool:
+        """Take a batch of events, or set its instances aside. Whether it is worth to look again at once."""
+        size, began_s = self._batch.size, boottime_s()
+        try:
+            count = await self._advance(size)
+        except (BadData, LockTaken) as error:
+            if not self._set_aside(error):
+                raise
+            return False
+        self._batch.took(count, boottime_s() - began_s)
+        return count == size
+
+    def _set_aside(self, error: ShoalError) -> bool:
+        """Have each instance of what failed tried alone. False if it is to be tried again in smaller parts."""
+        if not self._aside.add_failed(self._failing, error):
+            return False
+        log.warning("workflows_set_aside", count=len(self._failing), error=str(error), so="each is tried alone")
+        return True
+
+    async def _drive_alone(self, id_: WorkflowInstanceId) -> bool:
+        """Drive one instance on, from its rows. There is always room for it."""
+        await self._advance(self._batch.size, only=id_)
+        return True
+
+    async def _advance(self, size: int, only: WorkflowInstanceId | None = None) -> int:
+        """One transaction: up to `size` events, and everything that follows from them. How many there were.
+
+        With `only`, those of that instance, which is made from its rows first; else of all that are not aside.
+        """
         touched: set[WorkflowInstanceId] = set()
         settled: set[WorkflowInstanceId] = set()
+        unreadable: dict[WorkflowInstanceId, str] = {}
         writes = Writes()
+        self._failing = ()
         try:
             async with self._database.writing() as connection:
                 await nodes.hold_alive(connection, self._me)
-                events = await task_events.consume(connection, self._me.epoch, size)
-                if not events:
+                aside = self._aside.ids if only is None else ()
+                events = await task_events.consume(connection, self._me.epoch, size, aside=aside, only=only)
+                touched = {event.workflow_instance_id for event in events} if only is None else {only}
+                if not touched:
                     return 0
-                touched = {event.workflow_instance_id for event in events}
                 with blaming_what_is_held():
                     await self._adopt(connection, touched - self._runnables.keys(), writes)
                     for event in events:
-                        self._feed(event, writes)
+                        if isinstance(event, Unreadable):
+                            unreadable[event.workflow_instance_id] = event.what
+                        else:
+                            self._feed(event, writes)
                     await writes.flush(connection, self._me.epoch)
                     if self.dependents_wait:
                         await dependencies.wake(connection)
@@ -198,6 +229,10 @@ class Driver:
             raise
         self._taken_over -= settled
         self.written(writes)
+        for id_, what in unreadable.items():
+            log.warning("event_unreadable", workflow_instance=id_, error=what, so="the run is made anew from its rows")
+        if unreadable:
+            self.drive_again(unreadable)
         return len(events)
 
     def _feed(self, told: TaskEnd | ChildEnd | HaltTold, writes: Writes) -> None:
@@ -270,7 +305,7 @@ class Driver:
 
     async def _adopt_all(self, wanted: Collection[WorkflowInstanceId]) -> None:
         """Make runnables of these, those that are ours, in batches."""
-        missing = sorted(wanted)
+        missing = sorted(id_ for id_ in wanted if id_ not in self._aside)
         while missing:
             size, began_s = self._batch.size, boottime_s()
             ids, missing = missing[:size], missing[size:]
@@ -281,29 +316,37 @@ class Driver:
                     with blaming_what_is_held():
                         await self._adopt(connection, ids, writes)
                         await writes.flush(connection, self._me.epoch)
-            except BaseException:
-                self._failing = set(ids)
+            except BaseException as error:
+                self._failing = ids
                 self.forget(ids)
+                if isinstance(error, BadData | LockTaken) and self._set_aside(error):
+                    continue
                 raise
             self.written(writes)
             self._batch.took(len(ids), boottime_s() - began_s)
 
-    def _suspect(self, error: BadData) -> None:
-        """A round failed by what is in it. One instance alone is to blame; more are tried in smaller parts."""
-        if len(self._failing) == 1 and not self._hopeless:
-            self._hopeless.append((self._failing, str(error)))
-
-    async def _give_up(self, ids: Collection[WorkflowInstanceId], error: str) -> None:
-        """End instances that cannot be driven as FAILURE: they must not hold up the others."""
+    async def _give_up(self, id_: WorkflowInstanceId, error: str) -> None:
+        """End an instance that cannot be driven as FAILURE: it must not hold up the others."""
         async with self._database.writing() as connection:
             await nodes.hold_alive(connection, self._me)
-            await task_events.forget(connection, list(ids))
-            writes = Writes()
-            for instance in await workflow_instances.read_owned(connection, list(ids), self._me.epoch):
-                writes.give_up(instance.id, f"it could not be driven: {error}")
-            await writes.flush(connection, self._me.epoch)
-        self.forget(ids)
-        log.error("workflow_given_up", workflow_instances=list(ids), error=error)
+            with blaming_what_is_held():
+                await task_events.forget(connection, [id_])
+                writes = Writes()
+                for instance in await workflow_instances.read_owned(connection, [id_], self._me.epoch):
+                    writes.give_up(instance.id, f"it could not be driven: {error}")
+                await writes.flush(connection, self._me.epoch)
+        self.forget([id_])
+        log.error("workflow_given_up", workflow_instance=id_, error=error)
+
+
+def _say_it_waits(id_: WorkflowInstanceId, error: str, pause_s: float) -> None:
+    log.warning(
+        "workflow_waits",
+        workflow_instance=id_,
+        error=error,
+        tries_again_in_s=pause_s,
+        so="it is left as it is, and all others go on",
+    )
 
 
 def _event(told: TaskEnd | ChildEnd | HaltTold) -> Event:

@@ -70,7 +70,7 @@ class Master:
         Raises `Refused` for a wrong schema or a taken address, `Unavailable` when a server stays away at start.
         """
         await wait_until_ready(self._database_url, self._connect_timeout_s)
-        await live_again_and_again(self._live, stop)
+        await live_again_and_again(self._live, stop, self._connect_timeout_s)
 
     async def _live(self, stop: asyncio.Event) -> None:
         async with (

@@ -137,7 +137,9 @@ async def tell_parent(connection: AsyncConnection, row: CommandRow, reason: str)
         parent = read_parent(row.parent)
     except Refused:
         return
-    if parent is not None and await children.above(connection, [parent.instance]):
+    if parent is None or not await children.above(connection, [parent.instance]):
+        return
+    if not await children.existing(connection, [parent]):  # else this command came again, and its child tells itself
         await children.tell(connection, [Unmade(parent, W.FAILURE, reason)])
 
 

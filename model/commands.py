@@ -255,4 +255,6 @@ def read_parent(value: str | None) -> Parent | None:
     if len(parts) != 4 or not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
         raise Refused(f'parent "{value[:100]}" must be instance/task code/attempt/index; masters write it')
     instance, code, attempt, index = map(int, parts)
+    if max(code, index) >= 2**31 or attempt >= 2**15:
+        raise Refused(f'parent "{value[:100]}" names a task, attempt or child that cannot be; masters write it')
     return Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index)

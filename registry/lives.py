@@ -15,6 +15,7 @@ from model.backoff import Backoff
 from model.errors import Fenced, ShoalError, Unavailable, Unknown
 from model.nodes import NodeKind, WhenFenced
 from registry.connect import make_registry
+from registry.contact import boottime_s
 from registry.life import Life
 from registry.protocol import Registry
 
@@ -76,21 +77,23 @@ async def ending_well(give_up: Callable[[], Awaitable[None]], when_fenced: WhenF
         raise Fenced(why)
 
 
-async def live_again_and_again(live: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event) -> None:
+async def live_again_and_again(
+    live: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event, connect_timeout_s: float
+) -> None:
     """Call `live(stop)` until `stop` is set.
 
-    Raises `Refused`, and `Unavailable` if servers are away at the start of the first life; later ones wait for them,
-    however long that takes.
+    Raises `Refused`, and `Unavailable` if no life can begin within `connect_timeout_s`: a server that is away for a
+    moment, read-only or full, is waited for. Once there was a life, later ones wait however long that takes.
     """
-    backoff, is_first = Backoff(), True
+    backoff, deadline_s, has_lived = Backoff(), boottime_s() + connect_timeout_s, False
     while not stop.is_set():
         try:
             await live(stop)
+            has_lived = True
         except (Unavailable, Unknown) as error:
-            if is_first and isinstance(error, Unavailable):
+            if not has_lived and isinstance(error, Unavailable) and boottime_s() > deadline_s:
                 raise
             log.warning("cannot_join_yet", error=str(error))
-        is_first = False
         if not stop.is_set():
             await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
 

@@ -25,7 +25,7 @@ async def run_rounds(
     *,
     shrink: Callable[[], None],
     read_again: Callable[[], None],
-    suspect: Callable[[BadData], None],
+    suspect: Callable[[BadData], None] = lambda _error: None,
 ) -> None:
     """Call `catch_up` whenever `wake` is set, until cancelled. Raises `Fenced`.
 

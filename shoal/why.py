@@ -139,7 +139,7 @@ def why_command(command: CommandFacts) -> Why:
     if command.age_s is not None and command.age_s > command.steal_after_s:
         return Why(
             f"{name} {waited}: {holds} should have taken it, and so should any free master by now.",
-            "See whether the masters agree on the slots: shoal slots; then read their logs",
+            "See whether the masters agree on the slots: shoal slots; what is in its way their logs say: command_waits",
         )
     return Why(f"{name} {waited}: {holds} takes it next.", f"Look again in a moment: shoal why command {command.id}")
 

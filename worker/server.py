@@ -84,7 +84,7 @@ class Worker:
             self._settings.log_host, self._settings.log_port, token.get_secret_value() if token else None
         )
         try:
-            await live_again_and_again(lambda stop: self._live(stop, logs), stop)
+            await live_again_and_again(lambda stop: self._live(stop, logs), stop, self._connect_timeout_s)
         finally:
             await logs.stop()
 

@@ -144,6 +144,38 @@ async def test_what_waited_too_long_is_taken_by_anybody_oldest_first(scene: Scen
     assert await scene.sql("SELECT count(*) FROM command") == [2]
 
 
+async def test_what_is_set_aside_is_taken_by_its_id_alone(scene: Scene) -> None:
+    first, second, old = [*await scene.commands(2), *await scene.commands(1, age="1 h")]
+    async with scene.writing() as connection:
+        assert await commands.claim(connection, ALL, 10, 1, [first, second, old]) == []
+        assert ids(await commands.claim(connection, ALL, 1, 1, [first])) == [second]
+        assert await commands.steal(connection, timedelta(minutes=30), 10, [old]) == []
+        assert ids(await commands.take(connection, [old])) == [old]
+    assert await scene.sql("SELECT id FROM command") == [first]
+
+
+async def test_a_row_without_a_type_is_fetched_as_one_of_no_type(scene: Scene) -> None:
+    await scene.sql("ALTER TABLE command ALTER type DROP NOT NULL")
+    await scene.sql("INSERT INTO command (type) VALUES (NULL)")
+    assert [row.type for row in await taken(scene)] == [""]
+
+
+async def test_a_command_whose_id_was_handled_before_is_kept_as_an_error_beside_its_history(scene: Scene) -> None:
+    master = await scene.master()
+    await scene.commands(1)
+    [row] = await taken(scene)
+    async with scene.writing() as connection:
+        assert await commands.handled_before(connection, row.id) is None
+        await commands.record(connection, [Outcome(row, WorkflowInstanceId(42))], master.epoch, None)
+        before = await commands.handled_before(connection, row.id)
+        assert before is not None
+        assert before.startswith("DONE at 20")
+        assert before.endswith(", run 42")
+        await commands.record_errors(connection, [Outcome(row, None, "again")], master.epoch)
+    assert await scene.sql("SELECT outcome FROM command_history") == ["DONE"]
+    assert await scene.sql("SELECT command_id, reason FROM error_command") == [(row.id, "again")]
+
+
 async def test_rows_that_no_program_could_read_are_fetched_as_text(scene: Scene) -> None:
     await scene.sql(
         "INSERT INTO command (type, workflow_code, workflow_version, params, created_at) VALUES "

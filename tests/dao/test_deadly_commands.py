@@ -47,6 +47,15 @@ async def claimed(scene: Scene) -> list[CommandId]:
         return [row.id for row in await commands.claim(connection, Slot(0, 1), 1_000, 1)]
 
 
+async def test_what_is_set_aside_is_not_tried(scene: Scene) -> None:
+    dead, me = await dying(scene), await scene.master()
+    first, second = await scene.commands(2)
+    await scene.fence(dead)
+    async with scene.writing() as connection:
+        assert [each.id for each in await deadly_commands.try_next(connection, me.epoch, [first])] == [second]
+        assert await deadly_commands.try_next(connection, me.epoch, [first, second]) == []
+
+
 async def test_what_waits_in_the_slot_of_a_dead_master_is_not_claimed_with_the_rest(scene: Scene) -> None:
     dead, me = await dying(scene, Slot(1, 2)), await scene.master()
     young = await scene.commands(10)

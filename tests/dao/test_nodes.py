@@ -11,8 +11,9 @@ from sqlalchemy import text
 
 from dao import nodes
 from dao.database import Database
+from dao.errors import LockTaken
 from dao.nodes import Me, application_name
-from model.errors import Fenced, ShoalError, Unavailable
+from model.errors import Fenced, ShoalError
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
 from tests.dao.scene import Scene
@@ -209,7 +210,7 @@ async def test_a_fence_that_cannot_get_the_row_says_so_and_may_be_tried_again(sc
     me = await scene.master()
     async with scene.writing() as connection:
         await nodes.hold_alive(connection, me)
-        with pytest.raises(Unavailable):
+        with pytest.raises(LockTaken, match="somebody else holds a lock \\(55P03\\)"):
             await scene.fence(me)
     assert await scene.fence(me) is True
 

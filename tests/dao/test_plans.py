@@ -43,7 +43,7 @@ from dao.schedules import Fire
 from dao.task_claims import Report
 from dao.task_instances import MasterTaskEnd
 from dao.workflow_instances import InstanceEnd
-from model.ids import Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
 from model.nodes import Slot
 from model.schedules import ScheduleRow
@@ -90,6 +90,16 @@ HOT = {
     "claim, large batch of three": Hot(lambda c: commands.claim(c, Slot(1, 3), 5_000, 1), {"command_claim"}, 25_000),
     "steal": Hot(lambda c: commands.steal(c, timedelta(0), 500), {"command_age"}, 1_000),
     "steal, nothing is old": Hot(lambda c: commands.steal(c, timedelta(days=1), 500), {"command_age"}, 0),
+    "claim, many aside": Hot(
+        lambda c: commands.claim(c, Slot(1, 2), 20, 1, [CommandId(each) for each in range(1, 1_001)]),
+        {"command_claim"},
+        2_100,
+    ),
+    "steal, many aside": Hot(
+        lambda c: commands.steal(c, timedelta(0), 500, [CommandId(each) for each in range(1, 1_001)]),
+        {"command_age"},
+        2_000,
+    ),
     "idle look of a master": Hot(
         lambda c: commands.work_waits(c, Slot(0, 2), timedelta(days=1), 1, Epoch(77)),
         {"command_pkey", "command_age"},
@@ -100,6 +110,16 @@ HOT = {
     ),
     "consume": Hot(
         lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_pkey", "workflow_instance_pkey"}, 500
+    ),
+    "consume, many aside": Hot(
+        lambda c: task_events.consume(c, LIVING_MASTER, 100, aside=RUNNING[:200]),
+        {"task_event_pkey", "workflow_instance_pkey"},
+        2_100,
+    ),
+    "consume, of one alone": Hot(
+        lambda c: task_events.consume(c, LIVING_MASTER, 100, only=RUNNING[-1]),
+        {"task_event_pkey", "workflow_instance_pkey"},
+        500,
     ),
     "queue": Hot(
         lambda c: task_instances.queue(c, [new_task(each, 2) for each in RUNNING], LIVING_MASTER),

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from dao import task_events, workflow_instances
 from dao.nodes import Me
+from dao.task_events import Unreadable
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import TaskEnd
 from model.states import TaskState
@@ -20,9 +25,21 @@ async def told(scene: Scene, instance: WorkflowInstanceId, *codes: int) -> None:
         )
 
 
+async def ends(
+    connection: AsyncConnection,
+    master: Me,
+    limit: int = 100,
+    *,
+    aside: Sequence[WorkflowInstanceId] = (),
+    only: WorkflowInstanceId | None = None,
+) -> list[TaskEnd]:
+    events = await task_events.consume(connection, master.epoch, limit, aside=aside, only=only)
+    return [event for event in events if isinstance(event, TaskEnd)]
+
+
 async def consume(scene: Scene, master: Me, limit: int = 100) -> list[TaskEnd]:
     async with scene.writing() as connection:
-        return await task_events.consume(connection, master.epoch, limit)
+        return await ends(connection, master, limit)
 
 
 async def test_an_owner_hears_of_its_own_in_order_and_once(scene: Scene) -> None:
@@ -35,6 +52,29 @@ async def test_an_owner_hears_of_its_own_in_order_and_once(scene: Scene) -> None
     assert await consume(scene, master) == [TaskEnd(mine, TaskCode(2), 1, TaskState.SUCCESS)]
     assert await consume(scene, master) == []
     assert [end.code for end in await consume(scene, other)] == [7]
+
+
+async def test_events_of_what_is_set_aside_are_left_and_read_for_it_alone(scene: Scene) -> None:
+    master, other = await scene.master(), await scene.master()
+    held, free, theirs = await scene.instance(master), await scene.instance(master), await scene.instance(other)
+    await told(scene, held, 1, 2)
+    await told(scene, free, 3)
+    await told(scene, theirs, 4)
+    async with scene.writing() as connection:
+        assert [end.code for end in await ends(connection, master, aside=[held])] == [3]
+        assert [end.code for end in await ends(connection, master, only=theirs)] == []
+        assert [end.code for end in await ends(connection, master, only=held)] == [1, 2]
+
+
+async def test_an_event_of_no_state_that_there_is_names_its_run(scene: Scene) -> None:
+    master = await scene.master()
+    run = await scene.instance(master)
+    query = "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) VALUES (:run, :code, 1, 'DONE')"
+    for code in (0, 1):
+        await scene.sql(query, run=run, code=code)
+    async with scene.writing() as connection:
+        found = await task_events.consume(connection, master.epoch, 10)
+    assert [(each.workflow_instance_id, type(each)) for each in found] == [(run, Unreadable)] * 2
 
 
 async def test_events_wait_for_the_next_owner(scene: Scene) -> None:

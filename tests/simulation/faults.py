@@ -16,6 +16,7 @@ from model.nodes import NodeKind, NodeState
 from registry import life
 from tests.simulation.definitions import PLAIN
 from tests.simulation.loop import Process
+from tests.simulation.server import Session
 from tests.simulation.world import FAULTS_S, URL, World
 
 _RARE = 0.1
@@ -229,7 +230,22 @@ def poison(world: World, random: Random) -> None:
         world.server.deadly_code = world.poison
 
 
-_OWN_RUNS = (long_registry_outage, poison, phantoms)
+def strangers(world: World, random: Random) -> None:
+    """Open transactions of nobody's hold the rows of some runs for longer than anybody waits for a lock."""
+
+    def hold(own: Random) -> None:
+        runs = [row for row in world.server.instances.unfinished.values() if row.values is not None]
+        if not runs or world.server.is_down:
+            return
+        session = Session(world.server, world.somebody(), "psql", autocommit=False)
+        held = [row.id for row in own.sample(runs, min(len(runs), own.randint(1, 3))) if session.try_lock(row)]
+        world.trace.add("somebody", f"holds the rows of runs {held}")
+        world.loop.in_world(own.uniform(2.0, 8.0), session.roll_back_by_client)
+
+    _each(world, random, 4, "stranger", hold)
+
+
+_OWN_RUNS = (long_registry_outage, poison, phantoms, strangers)
 KINDS: tuple[Callable[[World, Random], None], ...] = (
     kills,
     pauses,

@@ -14,7 +14,7 @@ from enum import Enum
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from dao.errors import BadData
+from dao.errors import BadData, LockTaken
 from model.errors import ShoalError, Unavailable, Unknown
 from tests.simulation.loop import Process, VirtualLoop
 from tests.simulation.protections import Protections
@@ -271,7 +271,7 @@ class Session(Transaction):
         server, again = self.server, (number, statement, args, kwargs, deadline_s)
         if server.loop.now >= deadline_s:
             server.trace.add(self.process.name, f"{statement.__name__}: lock timeout at {row.table.name} {row.id}")
-            self._reply(Unavailable("the database refused for now (55P03): canceling statement due to lock timeout"))
+            self._reply(LockTaken("somebody else holds a lock (55P03): canceling statement due to lock timeout"))
             return
         timer = server.loop.in_world(deadline_s - server.loop.now, self._execute, *again)
 

@@ -24,7 +24,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "barrier": (16, "I3"),
     "horizon": (36, "I5"),
     "deadline": (36, "I5"),
-    "terminate": (5, "I10"),
+    "terminate": (8, "I10"),
     "observed": (34, "I5"),
     "steal": (23, "I2: command"),
     "periodic": (0, "I2: the masters"),

@@ -20,6 +20,7 @@ NOT_SIMULATED = {
     "dao.commands.insert_many": "backfills",
     "dao.schedules.of_workflow": "backfills",
     "dao.references.depending_on": "backfills",
+    "dao.commands.record_errors": "ids that come again",
     "dao.dependencies.codes": "DEPENDENT tasks",
     "dao.dependencies.end": "DEPENDENT tasks",
     "dao.dependencies.find": "DEPENDENT tasks",

@@ -17,6 +17,7 @@ from typing import Any
 
 from master.server import Master
 from master.settings import MasterSettings
+from model.errors import Refused, Unavailable
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
 from registry.lives import live_again_and_again
@@ -148,14 +149,14 @@ class World:
         vault: Any = None
         worker = Worker(URL, URL, TIMING, settings, vault, connect_timeout_s=5.0)
         logs: Any = SimpleNamespace(address=(process.name, 1))
-        await live_again_and_again(lambda stop: worker._live(stop, logs), stop)
+        await live_again_and_again(lambda stop: worker._live(stop, logs), stop, 5.0)
 
     def _ended(self, process: Process, task: asyncio.Task[Any]) -> None:
         if process.is_dead:
             return
         error = None if task.cancelled() else task.exception()
         self.trace.add(process.name, f"ends{f': {error!r}' if error else ''}")
-        if error is not None and type(error).__name__ not in ("Refused", "Unavailable"):
+        if error is not None and not isinstance(error, Refused | Unavailable):
             self.trace.violation(f"{process.name} ended by {error!r}")
         self.kill(process)
 

@@ -43,22 +43,24 @@ def ask(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
     return id_
 
 
-def claim(tx: Transaction, slot: Slot, limit: int, id_step: int) -> list[CommandRow]:
-    """WHERE (id / step) % total = current ORDER BY priority_rank, id LIMIT n FOR UPDATE SKIP LOCKED; DELETE."""
+def claim(tx: Transaction, slot: Slot, limit: int, id_step: int, aside: Sequence[CommandId] = ()) -> list[CommandRow]:
+    """WHERE (id / step) % total = current AND id <> ALL(aside)
+    ORDER BY priority_rank, id LIMIT n FOR UPDATE SKIP LOCKED; DELETE."""
     mine = [
         (each.rank, row.id, row)
         for row, each in tx.scan(tx.server.commands.rows)
-        if slot.owns(row.id, id_step) and not each.deaths
+        if slot.owns(row.id, id_step) and not each.deaths and row.id not in aside
     ]
     return _take(tx, [row for _, _, row in sorted(mine, key=lambda one: one[:2])], limit)
 
 
-def steal(tx: Transaction, older_than: timedelta, limit: int) -> list[CommandRow]:
-    """WHERE created_at < now() - age ORDER BY created_at LIMIT n FOR UPDATE SKIP LOCKED; DELETE."""
+def steal(tx: Transaction, older_than: timedelta, limit: int, aside: Sequence[CommandId] = ()) -> list[CommandRow]:
+    """WHERE created_at < now() - age AND id <> ALL(aside)
+    ORDER BY created_at LIMIT n FOR UPDATE SKIP LOCKED; DELETE."""
     aged = [
         (each.created_s, row.id, row)
         for row, each in tx.scan(tx.server.commands.rows)
-        if each.created_s < tx.server.now_s - older_than.total_seconds() and not each.deaths
+        if each.created_s < tx.server.now_s - older_than.total_seconds() and not each.deaths and row.id not in aside
     ]
     return _take(tx, [row for _, _, row in sorted(aged, key=lambda one: one[:2])], limit)
 
@@ -119,6 +121,11 @@ def record(tx: Transaction, outcomes: Sequence[Outcome], master: Epoch, slot: Sl
             type=outcome.row.type, instance=outcome.instance, reason=outcome.reason, master=master, slot=slot
         )
         tx.insert(tx.server.history, outcome.row.id, values)
+
+
+def handled_before(tx: Transaction, id_: CommandId) -> str | None:
+    """By the primary key of command_history."""
+    return "before" if tx.get(tx.server.history, id_) is not None else None
 
 
 def ask_recover(tx: Transaction, instance: int, workflow_code: int) -> None:

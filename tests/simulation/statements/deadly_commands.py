@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dao.deadly_commands import GROUPS, SET_APART_MAX, Deadly
-from model.ids import Epoch
+from model.ids import CommandId, Epoch
 from model.nodes import NodeState, Slot
 from tests.simulation.tables import Row, Transaction, Values
 
@@ -37,9 +39,9 @@ def free(tx: Transaction, master: Epoch) -> list[tuple[Row, Values]]:
     return sorted(found, key=lambda one: (-one[1].deaths, one[0].id))
 
 
-def try_next(tx: Transaction, master: Epoch) -> list[Deadly]:
+def try_next(tx: Transaction, master: Epoch, aside: Sequence[CommandId] = ()) -> list[Deadly]:
     """Those of the most deaths, as many as may be tried at once; FOR UPDATE SKIP LOCKED."""
-    unlocked = [(row, each) for row, each in free(tx, master) if tx.try_lock(row)]
+    unlocked = [(row, each) for row, each in free(tx, master) if row.id not in aside and tx.try_lock(row)]
     if not unlocked:
         return []
     deaths = unlocked[0][1].deaths

@@ -14,12 +14,21 @@ from tests.simulation.tables import Transaction, Values
 T, W = TaskState, WorkflowState
 
 
-def consume(tx: Transaction, master: Epoch, limit: int) -> list[TaskEnd | ChildEnd | HaltAsked]:
-    """Those of the instances whose master_id is ours, oldest first; DELETE."""
+def consume(
+    tx: Transaction,
+    master: Epoch,
+    limit: int,
+    *,
+    aside: Sequence[WorkflowInstanceId] = (),
+    only: WorkflowInstanceId | None = None,
+) -> list[TaskEnd | ChildEnd | HaltAsked]:
+    """Those of the instances whose master_id is ours and that are not aside, or of one only; oldest first; DELETE."""
     told: list[TaskEnd | ChildEnd | HaltAsked] = []
     for row, event in list(tx.scan(tx.server.events.rows)):
-        instance = tx.get(tx.server.instances, event.workflow_instance_id)
-        if instance is not None and instance.master_id == master and len(told) < limit:
+        id_ = event.workflow_instance_id
+        instance = tx.get(tx.server.instances, id_)
+        wanted = id_ not in aside and only in (None, id_)
+        if wanted and instance is not None and instance.master_id == master and len(told) < limit:
             tx.delete(row)
             told.append(_told(event))
     return told
