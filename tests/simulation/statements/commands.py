@@ -26,8 +26,9 @@ def ask(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
     """One row; columns as text. The trigger wakes the masters."""
     server = tx.server
     id_ = CommandId(server.commands.next_id())
-    told: dict[str, Any] = dict.fromkeys(("workflow_code", "workflow_version", "workflow_instance_id", "params"))
+    told: dict[str, Any] = dict.fromkeys(("workflow_code", "workflow_version", "workflow_instance_id"))
     told |= {
+        "params": "{}",
         "priority": None,
         "failure_strategy": None,
         "worker_group": None,
@@ -86,16 +87,16 @@ def _take(tx: Transaction, rows: Sequence[Row], limit: int) -> list[CommandRow]:
 
 def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch) -> WaitingWork:
     server = tx.server
-    commands = [(row.id, each.created_s) for row, each in tx.scan(server.commands.rows) if not each.deaths]
+    commands = [(row.id, each.created_s, each.deaths) for row, each in tx.scan(server.commands.rows)]
     due = [
         task.due_s - server.now_s
         for _, task in tx.scan(server.tasks.unfinished)
         if task.state is TaskState.DELAY_EXECUTION
     ]
     return WaitingWork(
-        slot is not None and any(slot.owns(id_, id_step) for id_, _ in commands),
+        slot is not None and any(slot.owns(id_, id_step) and not deaths for id_, _, deaths in commands),
         server.protections.steal
-        and any(created_s < server.now_s - older_than.total_seconds() for _, created_s in commands),
+        and any(created_s < server.now_s - older_than.total_seconds() for _, created_s, _ in commands),
         any(
             (owner := tx.get(server.instances, event.workflow_instance_id)) is not None and owner.master_id == master
             for _, event in tx.scan(server.events.rows)
@@ -121,7 +122,7 @@ def record(tx: Transaction, outcomes: Sequence[Outcome], master: Epoch, slot: Sl
         tx.insert(tx.server.history, outcome.row.id, values)
 
 
-def ask_recover(tx: Transaction, instance: int, workflow_code: int) -> None:
+def ask_recover(tx: Transaction, instance: int, workflow_code: int, priority: str | None = None) -> None:
     """ON CONFLICT DO NOTHING at the unique index on the open RECOVER commands of an instance."""
     if tx.server.protections.recover:
         for row in list(tx.server.commands.rows.values()):
@@ -133,4 +134,5 @@ def ask_recover(tx: Transaction, instance: int, workflow_code: int) -> None:
                     tx.refuse_if_there(row, "command_one_recover")
                 except BadData:
                     return
-    ask(tx, RECOVER, workflow_instance_id=str(instance), workflow_code=str(workflow_code))
+    asked = {"workflow_instance_id": str(instance), "workflow_code": str(workflow_code), "priority": priority}
+    ask(tx, RECOVER, created_by="failover", **asked)

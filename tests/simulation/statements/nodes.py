@@ -50,14 +50,16 @@ def _check(tx: Transaction, me: Me) -> None:
 
 
 def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> tuple[int, list[NodeRow]]:
-    """UPDATE node_beat ... WHERE beat_no BETWEEN known AND known + unanswered, its node ALIVE or LEAVING."""
+    """UPDATE node_beat ... WHERE beat_no BETWEEN known AND known + unanswered, its node ALIVE or LEAVING; who lives is
+    read by the same statement, so with the beat before this one."""
     row = tx.server.beats.rows[me.epoch]
     before = tx.see(row)
     _check(tx, me)
     if before is None or not beat_no <= before.beat_no <= beat_no + unanswered:
         raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: its beat is not as it was")
+    seen = living(tx)
     after = tx.update(row, beat_no=before.beat_no + 1, heartbeat=heartbeat, beaten_s=tx.server.now_s)
-    return after.beat_no, living(tx)
+    return after.beat_no, seen
 
 
 def living(tx: Transaction) -> list[NodeRow]:

@@ -14,6 +14,9 @@ from model.schedules import ScheduleRow
 from tests.simulation.statements import commands
 from tests.simulation.tables import Transaction, Values
 
+_NOT_RECKONED = "1970-01-01 00:00:00+00:00"
+"""As what counts the next fire of a schedule that was made or changed."""
+
 
 def _of_slot(tx: Transaction, slot: Slot) -> list[Values]:
     mine = [
@@ -35,8 +38,7 @@ def next_due_in_s(tx: Transaction, slot: Slot | None) -> float | None:
     mine = [] if slot is None else _of_slot(tx, slot)
     if not mine:
         return None
-    first = mine[0].next_fire_at
-    return 0.0 if first is None else (datetime.fromisoformat(first) - tx.server.now()).total_seconds()
+    return (datetime.fromisoformat(mine[0].next_fire_at or _NOT_RECKONED) - tx.server.now()).total_seconds()
 
 
 def fire(tx: Transaction, fires: Sequence[Fire]) -> dict[ScheduleId, int]:

@@ -73,7 +73,8 @@ def report(tx: Transaction, reports: Sequence[Report], worker: Epoch) -> set[Tas
         assert there is not None
         is_mine = there.worker_id == worker and there.attempt == each.attempt and there.ended_s is None
         if is_mine or not tx.server.protections.attempt:
-            tx.update(row, state=each.state, ended_s=tx.server.now_s, reason=each.reason, outputs=each.outputs)
+            reason = each.reason or None
+            tx.update(row, state=each.state, ended_s=tx.server.now_s, reason=reason, outputs=each.outputs)
             tell_event(tx, there.workflow_instance_id, there.task_code, there.attempt, each.state, None, each.outputs)
             kept.add(each.id)
     return kept

@@ -34,6 +34,7 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             "id": id_,
             "task_code": values.pop("code"),
             "state": task.state if task.wait_reason is None else T.DELAY_EXECUTION,
+            "reason": task.reason or None,
             "due_s": server.now_s + 60 * task.wait_minutes,
             "worker_id": None,
             "kill_requested": False,
@@ -84,7 +85,7 @@ def end_in_master(tx: Transaction, ends: Sequence[MasterTaskEnd], master: Epoch)
             for row, task in tx.of_key(tx.server.tasks, id_):
                 same = (task.task_code, task.attempt) == (end.code, end.attempt)
                 if same and task.state is T.RUNNING_EXECUTION and task.worker_id is None:
-                    given = {"reason": end.reason, "outputs": end.outputs}
+                    given = {"reason": end.reason or None, "outputs": end.outputs}
                     tx.update(row, state=end.state, ended_s=tx.server.now_s, **given)
                     count += 1
     if count != len(ends):

@@ -42,6 +42,7 @@ def insert(
         values = {name: getattr(each, name) for name in NewInstance.__slots__}
         values |= {
             "id": id_,
+            "reason": each.reason or None,
             "master_id": master if runs else 0,
             "requested_state": None,
             "executing": None,
@@ -92,7 +93,8 @@ def finish(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[
     for end in ends:
         for row, each in rows_of(tx, [end.id]):
             if is_owned(tx, each, master) and each.state.is_driven:
-                tx.update(row, state=end.state, reason=end.reason, outputs=end.outputs, requested_state=None)
+                reason = end.reason or None
+                tx.update(row, state=end.state, reason=reason, outputs=end.outputs, requested_state=None)
                 ended += 1
                 if each.parent is not None or each.execution_type is not ExecutionType.PARALLEL or each.backfill:
                     awaited.append(end.id)
@@ -149,11 +151,15 @@ def hand_on(tx: Transaction, limit: int) -> int:
             continue
         if handed < limit and tx.try_lock(row):
             tx.update(row, state=W.FAILOVER)
-            commands.ask_recover(tx, row.id, each.workflow_code)
+            commands.ask_recover(tx, row.id, each.workflow_code, each.priority)
             handed += 1
     return handed
 
 
 def why_not_recovered(tx: Transaction, id_: WorkflowInstanceId) -> str:
     each = tx.get(tx.server.instances, id_)
-    return f"workflow instance {id_} is {each and each.state} and belongs to master {each and each.master_id}"
+    if each is None:
+        return f"there is no workflow instance {id_}"
+    if each.state.is_final:
+        return f"workflow instance {id_} has already ended as {each.state}; there is nothing to take over"
+    return f"workflow instance {id_} belongs to master {each.master_id}, which lives; it is not taken away"

@@ -1,0 +1,230 @@
+"""The same call on the model and on a real database, and whether both answer the same and leave the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.database import Database
+from dao.errors import BadData, translated
+from model.errors import ShoalError
+from tests.bridge.rows import SEQUENCES, SNAPSHOT, Moments, Rows, of_database, of_model, plain
+from tests.simulation.invariants import Invariants
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.protections import Protections
+from tests.simulation.server import Server
+from tests.simulation.tables import Transaction
+from tests.simulation.trace import Trace
+from tests.simulation.wiring import models
+
+UNORDERED = (
+    *("dao.task_claims.claim", "dao.task_claims.held", "dao.task_instances.halt", "dao.task_instances.queue_due"),
+    *("dao.task_instances.latest_attempts", "dao.deadly_commands.try_next", "dao.workflow_instances.read_owned"),
+    *("dao.workflow_instances.finish", "dao.children.of"),
+)
+"""Statements that promise no order of what they answer, or one by times that two rows may share in the model only."""
+CLOCK_STEP_S = 0.01
+"""How far the model's clock goes on between two calls."""
+_SHIFTED = {
+    "command": ("created_at",),
+    "node_beat": ("beaten_at",),
+    "workflow_instance": ("started_at", "ended_at"),
+    "task_instance": ("queued_at", "started_at", "ended_at", "due_at"),
+    "schedule": ("updated_at",),
+}
+"""The columns that hold times of the database's clock."""
+
+
+class Differs(AssertionError):
+    """Model and reality have parted."""
+
+
+class GivenUp(Exception):
+    """A call was refused by both in the same way, or the program wants no commit: the transaction is rolled back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """An argument that is not the same in both: what was read from one store goes back to it."""
+
+    real: Any
+    model: Any
+
+
+def empty_model() -> Server:
+    """A server of the simulation, with nothing in it and nothing that goes wrong."""
+    loop = VirtualLoop()  # type: ignore[abstract]
+    trace = Trace(loop)
+    return Server(loop, Random(0), Protections(), trace, Invariants(trace))
+
+
+def model_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What stands for a function of `dao/`."""
+    return models()[f"{function.__module__}.{function.__name__}"]
+
+
+class TwoStores:
+    """One program, one transaction at a time."""
+
+    def __init__(self, database: Database, server: Server) -> None:
+        self.server = server
+        self.trace: list[str] = []
+        self.called: set[str] = set()
+        self.calls = 0
+        self.tx = Transaction(server)
+        self._database = database
+        self._connection: AsyncConnection
+        self._real, self._model = Moments(), Moments()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """One in both, committed at the end of the block; `GivenUp` rolls it back in both."""
+        self.tx = Transaction(self.server)
+        try:
+            async with self._database.writing() as self._connection:
+                yield
+        except GivenUp as given_up:
+            self.trace.append(f"  rolled back: {given_up}")
+            self.tx.roll_back()
+            async with self._database.reading() as self._connection:
+                await self._compare_rows("the rollback")
+        except BaseException:
+            self.tx.roll_back()
+            raise
+        else:
+            self.trace.append("  committed")
+            self.tx.install()
+
+    async def call(self, function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+        """Both do it; the real answer. Raises `Differs`, or `GivenUp` when both refuse."""
+        name = f"{function.__module__}.{function.__name__}"
+        return await self.both(name, function, models()[name], *args, **kwargs)
+
+    async def pair(self, function: Callable[..., Awaitable[Any]], *args: Any) -> Each:
+        """The same, with the model's answer beside the real one."""
+        name = f"{function.__module__}.{function.__name__}"
+        real = await self.both(name, function, models()[name], *args)
+        return Each(real, self._model_answer)
+
+    async def both(
+        self, name: str, real: Callable[..., Awaitable[Any]], model: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """The same, of two functions that belong together by another name."""
+        self.calls += 1
+        self.called.add(name)
+        self.server.loop.now += CLOCK_STEP_S
+        told = ", ".join([*(_told(arg) for arg in args), *(f"{key}={value!r}" for key, value in kwargs.items())])
+        self.trace.append(f"{self.calls:>4} {name.removeprefix('dao.')}({told})")
+        theirs = await _outcome(real, self._connection, *[_of(arg, "real") for arg in args], **kwargs)
+        ours = self._perform(model, [_of(arg, "model") for arg in args], kwargs)
+        if isinstance(theirs, ShoalError) or isinstance(ours, Exception):
+            if _kind(theirs) != _kind(ours):
+                raise self._differs(name, "the answer", theirs, ours)
+            raise GivenUp(f"{type(theirs).__name__}: {theirs}")
+        rows_differ = await self._differing_rows()
+        shown_real, shown_model = self._shown(name, theirs, self._real), self._shown(name, ours, self._model)
+        self.trace.append(f"       = {shown_real!r}")
+        if shown_real != shown_model:
+            raise self._differs(name, "the answer", shown_real, shown_model)
+        if rows_differ is not None:
+            raise self._differs(name, *rows_differ)
+        self._model_answer = ours
+        return theirs
+
+    async def hours_pass(self, hours: float) -> None:
+        """By the clocks of both stores, between two transactions."""
+        self.trace.append(f"     {hours} hours pass")
+        self.server.clock_step_s += 3600 * hours
+        self._real.shift(3600 * hours)
+        async with self._database.writing() as connection:
+            for table, columns in _SHIFTED.items():
+                changes = ", ".join(f"{name} = {name} - make_interval(hours => :hours)" for name in columns)
+                await connection.execute(text(f"UPDATE {table} SET {changes}"), {"hours": hours})
+            shifted = "UPDATE workflow_instance SET schedule_time = schedule_time - make_interval(hours => :hours) "
+            await connection.execute(text(shifted + "WHERE schedule_time > '2021-01-01'"), {"hours": hours})
+
+    # ------------------------------------------------------------------------------------------- inside
+
+    def _perform(self, model: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+        try:
+            return self.tx.perform(model, args, kwargs)
+        except ShoalError as error:
+            return error
+
+    async def _compare_rows(self, after: str) -> None:
+        differing = await self._differing_rows()
+        if differing is not None:
+            raise self._differs(after, *differing)
+
+    async def _differing_rows(self) -> tuple[str, object, object] | None:
+        """The first row that is not the same in both, if there is one: where, there, here."""
+        found = [tuple(row) for row in (await self._connection.execute(text(SNAPSHOT))).all()]
+        self._real.ends_s.append(datetime.fromisoformat(found[0][1]).timestamp())
+        self._model.ends_s.append(self.server.now().timestamp() + CLOCK_STEP_S / 2)
+        real, model = of_database(found, self._real), of_model(self.tx, self._model)
+        self._keep_ids_equal(found)
+        return _first_difference(real, model)
+
+    def _keep_ids_equal(self, found: list[tuple[Any, ...]]) -> None:
+        """A sequence never gives an id again that was rolled back; both go on where the database stands."""
+        for name, row in found:
+            table = SEQUENCES.get(name.removesuffix("_id_seq")) if name.endswith("_id_seq") else None
+            if table is not None:
+                getattr(self.server, table)._last_id = row["last"]
+
+    def _shown(self, name: str, answer: Any, moments: Moments) -> Any:
+        shown = plain(answer, moments)
+        if name in UNORDERED:
+            if isinstance(shown, dict):
+                return {key: sorted(each, key=str) for key, each in shown.items()}
+            return sorted(shown, key=str)
+        return shown
+
+    def _differs(self, name: str, where: str, real: object, model: object) -> Differs:
+        told = "\n".join(self.trace[-60:])
+        return Differs(f"{name}: {where}\n  real:  {real}\n  model: {model}\n{told}")
+
+
+async def _outcome(function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+    try:
+        return await function(*args, **kwargs)
+    except ShoalError as error:
+        return error
+    except SQLAlchemyError as error:
+        return translated(error)
+
+
+def _kind(answer: Any) -> object:
+    """Of an error all that a caller acts on: its class, and for data that are to blame the SQLSTATE."""
+    if isinstance(answer, BadData):
+        return "BadData", str(answer)[-7:]
+    return type(answer) if isinstance(answer, Exception) else None
+
+
+def _of(argument: Any, store: str) -> Any:
+    return getattr(argument, store) if isinstance(argument, Each) else argument
+
+
+def _told(argument: Any) -> str:
+    return repr(argument.real if isinstance(argument, Each) else argument)
+
+
+def _first_difference(real: Rows, model: Rows) -> tuple[str, object, object] | None:
+    for key in sorted(real.keys() | model.keys()):
+        there, here = real.get(key), model.get(key)
+        if there == here:
+            continue
+        where = f"{key[0]} {key[1]}"
+        if there is None or here is None:
+            return where, there, here
+        columns = [name for name in there if there[name] != here[name]]
+        return where, {name: there[name] for name in columns}, {name: here[name] for name in columns}
+    return None
