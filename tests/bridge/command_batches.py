@@ -36,8 +36,8 @@ AN_HOUR = timedelta(hours=1)
 
 async def take_commands(p: Program) -> None:
     me = await p.licensed(NodeKind.MASTER)
-    slot = p.random.choice((Slot(0, 1), Slot(0, 1), Slot(0, 2), Slot(1, 2), Slot(2, 3)))
-    limit = p.random.choice((1, 2, 5))
+    slot = p.random.choice((Slot(0, 1), Slot(0, 1), Slot(0, 1), Slot(0, 2), Slot(1, 2)))
+    limit = p.random.choice((1, 3, 10))
     match p.random.choice(("claim", "claim", "claim", "steal", "try", "take")):
         case "claim":
             rows = await p.call(commands.claim, slot, limit, p.random.choice((1, 1, 1, 2)))
@@ -144,7 +144,7 @@ async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
         await p.call(serial_line.lock, codes)
     locked = (await p.call(instance_moves.lock, [id_])).get(id_)
     after = None if locked is None else COMMAND_MOVES[move.type].get(locked.state)
-    if after is None or p.chance(0.05):
+    if after is None or p.chance(0.3 if is_from_above else 0.05):
         if is_from_above and locked is not None:
             await p.call(children.tell_at_rest, {id_: p.random.choice((None, "it was refused"))})
         return Outcome(row, id_ if locked else None, "it was refused")
@@ -170,4 +170,4 @@ async def _revive(p: Program, me: Me, id_: WorkflowInstanceId, parent: Parent | 
     await _adopt(p, [id_])
 
 
-ACTIONS = ((take_commands, 22),)
+ACTIONS = ((take_commands, 26),)

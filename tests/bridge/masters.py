@@ -5,8 +5,18 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 
-from dao import children, commands, dependencies, ends, nodes, reasons, serial_line, task_events, task_instances
-from dao import workflow_instances
+from dao import (
+    children,
+    commands,
+    dependencies,
+    ends,
+    nodes,
+    reasons,
+    serial_line,
+    task_events,
+    task_instances,
+    workflow_instances,
+)
 from dao.children import NewChild, Unmade
 from dao.database import database_time
 from dao.nodes import Me
@@ -34,7 +44,8 @@ async def advance(p: Program) -> None:
     await p.call(task_events.consume, me.epoch, p.random.choice((1, 3, 100)))
     owned = p.owned(me)
     for id_, run in p.some(owned) if owned else []:
-        await p.random.choice((_queue, _queue, _queue, _stand, _below, _halt, _end_in_master, _finish))(p, me, id_, run)
+        ends_soon = 6 if run.parent is not None else 1
+        await p.random.choices(_WRITES, (3, 4, 1, 1, 2, ends_soon))[0](p, me, id_, run)
     if p.chance(0.2):
         await p.call(workflow_instances.settle, [id_ for id_, _ in owned], me.epoch)
 
@@ -81,7 +92,9 @@ async def _stand(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None
     if before and p.chance(0.7):
         await p.call(children.resume, before)
         return
-    await p.call(children.start, [_child(p, Parent(id_, new.code, new.attempt, i)) for i in range(p.random.choice((1, 2)))])
+    await p.call(
+        children.start, [_child(p, Parent(id_, new.code, new.attempt, i)) for i in range(p.random.choice((1, 2)))]
+    )
 
 
 def _child(p: Program, parent: Parent) -> NewChild:
@@ -140,6 +153,9 @@ async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> N
     await p.call(ends.tell, await p.call(workflow_instances.finish, [end], me.epoch))
 
 
+_WRITES = (_queue, _stand, _below, _halt, _end_in_master, _finish)
+
+
 # ------------------------------------------------------------------------------------------------ the rest
 
 
@@ -173,4 +189,4 @@ async def look(p: Program) -> None:
 
 
 _AGES = (timedelta(0), AN_HOUR / 2)
-ACTIONS = ((advance, 26), (clean_up, 8), (look, 5))
+ACTIONS = ((advance, 44), (clean_up, 8), (look, 4))

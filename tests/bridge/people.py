@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -17,8 +17,8 @@ from dao.database import Database
 from dao.nodes import Me, NodeRow
 from dao.schedules import DueSchedules, Fire
 from model.choices import Misfire, Priority
-from model.command_moves import CommandType
-from model.ids import CommandId, ScheduleId, WorkflowCode
+from model.command_moves import COMMAND_MOVES, CommandType
+from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
 from model.nodes import Heartbeat, NodeKind, ProcessIdentity, Slot
 from model.schedules import ScheduleSpec
 from tests.bridge.program import CODES, Program
@@ -30,6 +30,7 @@ from tests.simulation.statements import schedules as model_schedules
 from tests.simulation.tables import Transaction
 
 C = CommandType
+_RECOVERS = (C.RECOVER_TOLERANCE_FAULT_PROCESS,) * 3
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 FAR_OFF = datetime(2050, 1, 1, tzinfo=UTC)
 _CRONTABS = ("0 0 * * * ?", "0 30 * * * ?")
@@ -59,11 +60,20 @@ async def ask(p: Program) -> None:
         elif p.chance(0.15):
             new = NewCommand(C.RECOVER_SERIAL_WAIT, WorkflowCode(p.random.choice(CODES)), created_by="client")
         else:
-            types = (*_MOVES, *_MOVES, C.RECOVER_TOLERANCE_FAULT_PROCESS)
+            id_ = p.one(p.instances())
             new = NewCommand(
-                p.random.choice(types), workflow_instance_id=p.one(p.instances()), created_by="client"
+                p.random.choice(_fitting(p, id_) if p.chance(0.7) else (*_MOVES, *_RECOVERS)),
+                workflow_instance_id=id_,
+                start_tasks="1",
+                created_by="client",
             )
         await p.stores.both("dao.commands.insert", commands.insert, _ask, new)
+
+
+def _fitting(p: Program, id_: WorkflowInstanceId) -> list[CommandType]:
+    """What makes sense for a run as it is now."""
+    run = p.stores.tx.get(p.server.instances, id_)
+    return [type_ for type_ in _MOVES if run is not None and run.state in COMMAND_MOVES[type_]] or [C.STOP]
 
 
 # ---------------------------------------------------------------------------------------------------- lives
@@ -81,7 +91,7 @@ async def beat(p: Program) -> None:
     assert beaten is not None
     slot = p.random.choice((None, Slot(0, 1), Slot(0, 2), Slot(1, 2)))
     told = {} if slot is None else {"slot_current": slot.current, "slot_total": slot.total}
-    heartbeat = Heartbeat(epoch=me.epoch, kind=me.kind, address=me.address, **told)  # type: ignore[arg-type]
+    heartbeat = Heartbeat(epoch=me.epoch, kind=me.kind, address=me.address, **told)
     known = max(0, beaten.beat_no - p.random.choice((0, 0, 0, 1, 2, -1)))
     _, living = await p.call(nodes.beat, me, known, unanswered=p.random.choice((0, 0, 1, 2)), heartbeat=heartbeat)
     p.seen = [*p.seen[-20:], *living]
@@ -120,7 +130,6 @@ async def fence(p: Program) -> None:
         p.seen = await p.call(nodes.living)
     judge = None if p.chance(0.1) else p.node(p.random.choice(list(NodeKind)))
     dead = p.one(p.seen)
-    p.stores.called.add("dao.deadly_commands.set_apart")
     await p.stores.both("dao.nodes.fence", _fence, _model_fence, dead, judge)
 
 
@@ -145,7 +154,9 @@ async def put_up_a_barrier(p: Program) -> None:
 
 
 async def _save(connection: AsyncConnection, code: WorkflowCode, crontab: str, misfire: str) -> ScheduleId:
-    return await schedules.insert(connection, code, ScheduleSpec(crontab, misfire=Misfire(misfire), misfire_grace_s=2.0))
+    return await schedules.insert(
+        connection, code, ScheduleSpec(crontab, misfire=Misfire(misfire), misfire_grace_s=2.0)
+    )
 
 
 async def save_a_schedule(p: Program) -> None:

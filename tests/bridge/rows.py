@@ -6,8 +6,9 @@ Times that a caller gave lie far from today, and are compared as they are.
 
 from __future__ import annotations
 
+import json
 from bisect import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -15,11 +16,12 @@ from typing import Any
 
 from model.nodes import Heartbeat
 from tests.simulation.server import EPOCH
-from tests.simulation.tables import Table, Transaction, Values
+from tests.simulation.tables import Transaction, Values
 
-Told = dict[str, object]
+Told = dict[str, Any]
 Rows = dict[tuple[str, int], Told]
 
+_ID = "id"
 _TODAY = range(2021, 2040)
 """Years in which a time is one of a clock, and not one that a caller gave."""
 _DUE_UNIT_S = 600.0
@@ -44,20 +46,23 @@ SEQUENCES = {
 """Tables whose ids the database gives, and where the model keeps them."""
 SNAPSHOT = " UNION ALL ".join(
     [
-        "SELECT '' AS name, to_jsonb(clock_timestamp()) AS row",
-        *(f"SELECT '{name}', to_jsonb({name}) FROM {name}" for name in _TABLES),
-        *(f"SELECT '{name}_id_seq', jsonb_build_object('last', CASE WHEN is_called THEN last_value ELSE 0 END) "
-          f"FROM {name}_id_seq" for name in SEQUENCES),
+        "SELECT '' AS name, clock_timestamp()::text AS row",
+        *(f"SELECT '{name}', to_jsonb({name})::text FROM {name}" for name in _TABLES),
+        *(
+            f"SELECT '{name}_id_seq', CASE WHEN is_called THEN last_value ELSE 0 END::text FROM {name}_id_seq"
+            for name in SEQUENCES
+        ),
     ]
 )
 """The first row is the database's time, the last ones are the sequences."""
 
 
 class Moments:
-    """When each call of a program ended, by the clock of one store, in seconds."""
+    """When each call of a program ended, by the clock of one store, in seconds; and the rows read with them so far."""
 
     def __init__(self) -> None:
         self.ends_s: list[float] = []
+        self.read: dict[object, Told] = {}
 
     def shift(self, seconds: float) -> None:
         """What was written seems to be older than it is."""
@@ -70,10 +75,6 @@ class Moments:
         if time.year not in _TODAY:
             return time.astimezone(UTC).isoformat()
         return f"call {bisect(self.ends_s, time.timestamp())}"
-
-    def ago(self, time: datetime) -> int:
-        """How long before the last call, roughly."""
-        return round((self.ends_s[-1] - time.timestamp()) / _DUE_UNIT_S)
 
 
 def plain(value: Any, moments: Moments) -> Any:
@@ -91,7 +92,7 @@ def plain(value: Any, moments: Moments) -> Any:
         told = {name: plain(getattr(value, name), moments) for name in names}
         if "schedule_time" in told and isinstance(told["schedule_time"], str):
             told["schedule_time"] = _same_time(told["schedule_time"])
-        for name in ("next_fire_at", "last_fire_at"):
+        for name in _FIRES:
             if told.get(name):
                 told[name] = _same_time(told[name])
         return told
@@ -115,7 +116,16 @@ def _same_time(text: str | None) -> str | None:
 
 _COMMAND = (
     *("type", "params", "priority", "failure_strategy", "worker_group", "dry_run", "environment", "task_depend_type"),
-    *("start_tasks", "time_zone", "parent", "created_by", "workflow_code", "workflow_version", "workflow_instance_id", "schedule_id"),
+    *(
+        "start_tasks",
+        "time_zone",
+        "parent",
+        "created_by",
+        "workflow_code",
+        "workflow_version",
+        "workflow_instance_id",
+        "schedule_id",
+    ),
 )
 _INSTANCE = (
     *("command_id", "workflow_code", "workflow_version", "state", "master_id", "failure_strategy", "priority"),
@@ -129,16 +139,21 @@ _TASK = (
     *("outputs", "reason", "branch"),
 )
 _EVENT = ("workflow_instance_id", "task_code", "attempt", "state", "child_index", "outputs")
+_FIRES = ("next_fire_at", "last_fire_at")
 _SCHEDULE = ("workflow_code", "crontab", "state", "misfire", "problem")
 
 
-def of_database(found: Sequence[tuple[str, dict[str, Any]]], moments: Moments) -> Rows:
+def of_database(found: Sequence[tuple[str, str]], moments: Moments) -> Rows:
     """The rows of a `SNAPSHOT`."""
     rows: Rows = {}
     for name, row in found:
         if name in _TABLES:
-            id_ = next(row[key] for key in ("id", "node_id", "command_id") if key in row)
-            rows[name, id_] = _READ[name](row, moments)
+            told = moments.read.get(row)
+            if told is None:
+                read = json.loads(row)
+                told = moments.read[row] = _READ[name](read, moments)
+                told[_ID] = next(read[key] for key in ("id", "node_id", "command_id") if key in read)
+            rows[name, told[_ID]] = told
     return rows
 
 
@@ -159,14 +174,17 @@ def _command(row: Mapping[str, Any], moments: Moments) -> Told:
 def _instance(row: Mapping[str, Any], moments: Moments) -> Told:
     parent = [row[name] for name in ("parent_instance_id", "parent_task_code", "parent_attempt", "child_index")]
     told = _picked(row, _INSTANCE) | {"parent": None if parent[0] is None else "/".join(map(str, parent))}
-    return told | {"schedule_time": moments.of(_time(row["schedule_time"]))}
+    times = ("schedule_time", "started_at", "ended_at")
+    return told | {name: moments.of(_time(row[name])) for name in times}
 
 
 def _task(row: Mapping[str, Any], moments: Moments) -> Told:
-    due = _time(row["due_at"])
-    told = _picked(row, _TASK) | {"ended": moments.of(_time(row["ended_at"])), "flag": row["flag"] == "YES"}
-    told |= {"name": row["task_name"], "type": row["task_type"]}
-    return told | {"due_ago": None if due is None else moments.ago(due)}
+    told = _picked(row, _TASK) | {"flag": row["flag"] == "YES", "name": row["task_name"], "type": row["task_type"]}
+    told |= {name: moments.of(_time(row[name])) for name in ("queued_at", "started_at", "ended_at")}
+    due, queued = _time(row["due_at"]), _time(row["queued_at"])
+    return told | {
+        "due": None if due is None or queued is None else round((due - queued).total_seconds() / _DUE_UNIT_S)
+    }
 
 
 def _history(row: Mapping[str, Any], moments: Moments) -> Told:
@@ -178,10 +196,10 @@ def _history(row: Mapping[str, Any], moments: Moments) -> Told:
 
 def _schedule(row: Mapping[str, Any], moments: Moments) -> Told:
     told = _picked(row, _SCHEDULE) | {"updated": moments.of(_time(row["updated_at"]))}
-    return told | {name: _same_time(row[name]) for name in ("next_fire_at", "last_fire_at")}
+    return told | {name: _same_time(row[name]) for name in _FIRES}
 
 
-_READ = {
+_READ: Mapping[str, Callable[[Mapping[str, Any], Moments], Told]] = {
     "node": lambda row, _: _picked(row, ("incarnation", "kind", "address", "state")),
     "node_beat": lambda row, moments: {
         "beat_no": row["beat_no"],
@@ -204,36 +222,18 @@ _READ = {
 def of_model(tx: Transaction, moments: Moments) -> Rows:
     """What a transaction of the model sees."""
     server, rows = tx.server, Rows()
-    for id_, each in _seen(tx, server.nodes):
-        rows["node", id_] = _shown(each, ("kind", "address", "state")) | {"incarnation": str(each.incarnation)}
-    for id_, each in _seen(tx, server.beats):
-        heartbeat = "{}" if each.heartbeat is None else each.heartbeat.model_dump_json()
-        beaten = moments.of(_moment(each.beaten_s))
-        rows["node_beat", id_] = {"beat_no": each.beat_no, "beaten": beaten, "heartbeat": heartbeat}
-    for id_, each in _seen(tx, server.commands):
-        rows["command", id_] = _model_command(each, moments)
-    for id_, each in _seen(tx, server.history):
-        told = {"type": str(each.type), "outcome": "DONE" if each.reason is None else "ERROR", "master": each.master}
-        slot = None if each.slot is None else str(each.slot)
-        rows["command_history", id_] = {**told, "instance": each.instance, "slot": slot}
-        if each.reason is not None:
-            rows["error_command", id_] = {"reason": each.reason, "master": each.master}
-    for id_, each in _seen(tx, server.instances):
-        told = _shown(each, _INSTANCE) | {"parent": None if each.parent is None else str(each.parent)}
-        rows["workflow_instance", id_] = told | {"schedule_time": moments.of(each.schedule_time)}
-    for id_, each in _seen(tx, server.tasks):
-        told = _shown(each, _TASK) | {"ended": moments.of(_moment(each.ended_s)), "flag": each.flag}
-        due_ago = None if each.wait_reason is None else moments.ago(EPOCH + timedelta(seconds=each.due_s))
-        rows["task_instance", id_] = told | {"name": each.name, "type": each.type, "due_ago": due_ago}
-    for id_, each in _seen(tx, server.events):
-        rows["task_event", id_] = _shown(each, _EVENT)
-    for id_, each in _seen(tx, server.schedules):
-        told = _shown(each, _SCHEDULE) | {"updated": moments.of(_time(each.updated_at))}
-        rows["schedule", id_] = told | {name: _same_time(getattr(each, name)) for name in _FIRES}
+    for table in (
+        *(server.nodes, server.beats, server.commands, server.history, server.instances, server.tasks, server.events),
+        server.schedules,
+    ):
+        for row, each in tx.scan(table.rows):
+            told = moments.read.get(each)
+            if told is None or told[_ID] != row.id:
+                told = moments.read[each] = {**_SHOW[table.name](each, moments), _ID: row.id}
+            rows[table.name, row.id] = told
+            if table.name == "command_history" and each.reason is not None:
+                rows["error_command", row.id] = {"reason": each.reason, "master": each.master, _ID: row.id}
     return rows
-
-
-_FIRES = ("next_fire_at", "last_fire_at")
 
 
 def _model_command(each: Values, moments: Moments) -> Told:
@@ -244,8 +244,43 @@ def _model_command(each: Values, moments: Moments) -> Told:
     return told | {"schedule_time": _same_time(each.row.schedule_time)}
 
 
-def _seen(tx: Transaction, table: Table) -> list[tuple[int, Values]]:
-    return [(row.id, each) for row, each in tx.scan(table.rows)]
+def _model_instance(each: Values, moments: Moments) -> Told:
+    told = _shown(each, _INSTANCE) | {"parent": None if each.parent is None else str(each.parent)}
+    told |= {"schedule_time": moments.of(each.schedule_time), "started_at": moments.of(_moment(each.started_s))}
+    return told | {"ended_at": moments.of(_moment(each.ended_s))}
+
+
+def _model_task(each: Values, moments: Moments) -> Told:
+    told = _shown(each, _TASK) | {"flag": each.flag, "name": each.name, "type": each.type}
+    told |= {f"{name}_at": moments.of(_moment(getattr(each, f"{name}_s"))) for name in ("queued", "started", "ended")}
+    return told | {"due": None if each.wait_reason is None else round((each.due_s - each.queued_s) / _DUE_UNIT_S)}
+
+
+def _model_schedule(each: Values, moments: Moments) -> Told:
+    told = _shown(each, _SCHEDULE) | {"updated": moments.of(_time(each.updated_at))}
+    return told | {name: _same_time(getattr(each, name)) for name in _FIRES}
+
+
+_SHOW: Mapping[str, Callable[[Values, Moments], Told]] = {
+    "node": lambda each, _: _shown(each, ("kind", "address", "state")) | {"incarnation": str(each.incarnation)},
+    "node_beat": lambda each, moments: {
+        "beat_no": each.beat_no,
+        "beaten": moments.of(_moment(each.beaten_s)),
+        "heartbeat": "{}" if each.heartbeat is None else each.heartbeat.model_dump_json(),
+    },
+    "command": _model_command,
+    "command_history": lambda each, _: {
+        "type": str(each.type),
+        "outcome": "DONE" if each.reason is None else "ERROR",
+        "instance": each.instance,
+        "slot": None if each.slot is None else str(each.slot),
+        "master": each.master,
+    },
+    "workflow_instance": _model_instance,
+    "task_instance": _model_task,
+    "task_event": lambda each, _: _shown(each, _EVENT),
+    "schedule": _model_schedule,
+}
 
 
 def _shown(each: object, names: Sequence[str]) -> Told:

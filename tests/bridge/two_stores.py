@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
 from typing import Any
@@ -16,12 +17,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.database import Database
 from dao.errors import BadData, translated
 from model.errors import ShoalError
-from tests.bridge.rows import SEQUENCES, SNAPSHOT, Moments, Rows, of_database, of_model, plain
+from tests.bridge.rows import SEQUENCES, SNAPSHOT, Moments, Rows, Told, of_database, of_model, plain
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.protections import Protections
 from tests.simulation.server import Server
-from tests.simulation.tables import Transaction
+from tests.simulation.tables import Row, Table, Transaction
 from tests.simulation.trace import Trace
 from tests.simulation.wiring import models
 
@@ -43,8 +44,12 @@ _SHIFTED = {
 """The columns that hold times of the database's clock."""
 
 
-class Differs(AssertionError):
-    """Model and reality have parted."""
+class Differs(Exception):
+    """Model and reality have parted, in the call of this name."""
+
+    def __init__(self, call: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.call = call
 
 
 class GivenUp(Exception):
@@ -77,12 +82,13 @@ class TwoStores:
     def __init__(self, database: Database, server: Server) -> None:
         self.server = server
         self.trace: list[str] = []
-        self.called: set[str] = set()
+        self.called: Counter[str] = Counter()
         self.calls = 0
         self.tx = Transaction(server)
         self._database = database
         self._connection: AsyncConnection
         self._real, self._model = Moments(), Moments()
+        self._last_ids: dict[str, int] = {}
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -91,6 +97,7 @@ class TwoStores:
         try:
             async with self._database.writing() as self._connection:
                 yield
+                await self._compare_rows("the end of the transaction")
         except GivenUp as given_up:
             self.trace.append(f"  rolled back: {given_up}")
             self.tx.roll_back()
@@ -119,17 +126,18 @@ class TwoStores:
     ) -> Any:
         """The same, of two functions that belong together by another name."""
         self.calls += 1
-        self.called.add(name)
+        self.called[name] += 1
         self.server.loop.now += CLOCK_STEP_S
         told = ", ".join([*(_told(arg) for arg in args), *(f"{key}={value!r}" for key, value in kwargs.items())])
         self.trace.append(f"{self.calls:>4} {name.removeprefix('dao.')}({told})")
+        before = dict(self.tx.writes)
         theirs = await _outcome(real, self._connection, *[_of(arg, "real") for arg in args], **kwargs)
         ours = self._perform(model, [_of(arg, "model") for arg in args], kwargs)
         if isinstance(theirs, ShoalError) or isinstance(ours, Exception):
             if _kind(theirs) != _kind(ours):
                 raise self._differs(name, "the answer", theirs, ours)
             raise GivenUp(f"{type(theirs).__name__}: {theirs}")
-        rows_differ = await self._differing_rows()
+        rows_differ = await self._differing_rows() if self.tx.writes != before else None
         shown_real, shown_model = self._shown(name, theirs, self._real), self._shown(name, ours, self._model)
         self.trace.append(f"       = {shown_real!r}")
         if shown_real != shown_model:
@@ -169,16 +177,52 @@ class TwoStores:
         found = [tuple(row) for row in (await self._connection.execute(text(SNAPSHOT))).all()]
         self._real.ends_s.append(datetime.fromisoformat(found[0][1]).timestamp())
         self._model.ends_s.append(self.server.now().timestamp() + CLOCK_STEP_S / 2)
-        real, model = of_database(found, self._real), of_model(self.tx, self._model)
-        self._keep_ids_equal(found)
-        return _first_difference(real, model)
+        real = of_database(found, self._real)
+        self._keep_ids_equal(found, real)
+        return _first_difference(real, of_model(self.tx, self._model))
 
-    def _keep_ids_equal(self, found: list[tuple[Any, ...]]) -> None:
-        """A sequence never gives an id again that was rolled back; both go on where the database stands."""
-        for name, row in found:
-            table = SEQUENCES.get(name.removesuffix("_id_seq")) if name.endswith("_id_seq") else None
-            if table is not None:
-                getattr(self.server, table)._last_id = row["last"]
+    def _keep_ids_equal(self, found: list[tuple[Any, ...]], real: Rows) -> None:
+        """Both sequences go on where the database's stands; what one statement inserted has its ids in any order."""
+        for name, value in found:
+            if not name.endswith("_id_seq"):
+                continue
+            name = name.removesuffix("_id_seq")
+            table: Table = getattr(self.server, SEQUENCES[name])
+            last, now = self._last_ids.get(name, 0), int(value)
+            if now == last == table._last_id:
+                continue
+            model = of_model(self.tx, self._model)
+            new = sorted((id_, told) for (kind, id_), told in model.items() if kind == name and id_ > last)
+            inserted = sorted((id_, told) for (kind, id_), told in real.items() if kind == name and id_ > last)
+            if len(new) == len(inserted):
+                self._give_ids(table, new, inserted)
+            self._last_ids[name] = table._last_id = now
+
+    def _give_ids(self, table: Table, new: list[tuple[int, Told]], inserted: list[tuple[int, Told]]) -> None:
+        """Rows of the model that are the same as rows of the database get their ids."""
+        given: dict[int, Row] = {}
+        left = list(inserted)
+        for id_, told in new:
+            same = next((one for one in left if {**one[1], "id": id_} == told), None)
+            if same is None:
+                return
+            left.remove(same)
+            given[same[0]] = table.rows[id_]
+        if all(id_ == row.id for id_, row in given.items()):
+            return
+        for row in given.values():
+            del table.rows[row.id]
+            table.unfinished.pop(row.id, None)
+        for id_, row in sorted(given.items()):
+            values = self.tx.writes[row]
+            assert values is not None
+            changes: dict[str, Any] = {"id": id_} if "id" in values.__dict__ else {}
+            if "row" in values.__dict__:
+                changes["row"] = replace(values.row, id=id_)
+            row.id, self.tx.writes[row] = id_, values.but(changes)
+            table.rows[id_] = row
+            if table.name in ("workflow_instance", "task_instance"):
+                table.unfinished[id_] = row
 
     def _shown(self, name: str, answer: Any, moments: Moments) -> Any:
         shown = plain(answer, moments)
@@ -190,7 +234,7 @@ class TwoStores:
 
     def _differs(self, name: str, where: str, real: object, model: object) -> Differs:
         told = "\n".join(self.trace[-60:])
-        return Differs(f"{name}: {where}\n  real:  {real}\n  model: {model}\n{told}")
+        return Differs(name, f"{name}: {where}\n  real:  {real}\n  model: {model}\n{told}")
 
 
 async def _outcome(function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:

@@ -36,9 +36,7 @@ async def report(p: Program) -> None:
     await p.call(task_claims.to_kill, me.epoch)
     any_ = p.chance(0.15)
     tasks = [
-        each
-        for _, each in p.rows(p.server.tasks)
-        if any_ or (each.worker_id == me.epoch and each.state in _RUNNING)
+        each for _, each in p.rows(p.server.tasks) if any_ or (each.worker_id == me.epoch and each.state in _RUNNING)
     ]
     if not tasks:
         return
@@ -52,4 +50,4 @@ def _report(p: Program, task: Values) -> Report:
     return Report(task.id, attempt, state, "" if state is T.SUCCESS else "it failed", 0, outputs)
 
 
-ACTIONS = ((claim_tasks, 14), (mark_running, 3), (report, 12))
+ACTIONS = ((claim_tasks, 9), (mark_running, 4), (report, 8))

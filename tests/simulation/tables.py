@@ -159,7 +159,6 @@ class Transaction:
             table.unfinished[id_] = row
         if table.key is not None:
             table.by_key.setdefault(table.key(values), []).append(row)
-        values.__dict__["written_s"] = self.server.now_s
         self.writes[row] = values
         return row
 
@@ -180,7 +179,8 @@ class Transaction:
         if state is not None and legal and before.state != state and state not in legal[before.state]:
             raise BadData(f"{row.table.name} {row.id} cannot go from {before.state} to {state} (23001)")
         after = before.but(changes)
-        after.__dict__["written_s"] = self.server.now_s
+        if row.table.name in _FINAL:
+            row.table.unfinished[row.id] = row  # it may leave a final state, and this transaction sees it at once
         self.writes[row] = after
         return after
 
@@ -227,6 +227,8 @@ class Transaction:
 
     @staticmethod
     def _take_back(row: Row) -> None:
+        if row.values is not None and row.table.name in _FINAL and row.values.state in _FINAL[row.table.name]:
+            row.table.unfinished.pop(row.id, None)
         if row.values is None:
             row.table.forget(row)
             for rows in row.table.by_key.values():

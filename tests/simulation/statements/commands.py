@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -23,8 +24,10 @@ _PRIORITIES = {"HIGHEST": 0, "HIGH": 1, "LOW": 3, "LOWEST": 4}
 
 
 def ask(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
-    """One row; columns as text. The trigger wakes the masters."""
+    """One row; columns as text. The trigger wakes the masters; a second open RECOVER of an instance is refused."""
     server = tx.server
+    if type_ is RECOVER and server.protections.recover:
+        _refuse_second_recover(tx, columns["workflow_instance_id"])
     id_ = CommandId(server.commands.next_id())
     told: dict[str, Any] = dict.fromkeys(("workflow_code", "workflow_version", "workflow_instance_id"))
     told |= {
@@ -124,15 +127,15 @@ def record(tx: Transaction, outcomes: Sequence[Outcome], master: Epoch, slot: Sl
 
 def ask_recover(tx: Transaction, instance: int, workflow_code: int, priority: str | None = None) -> None:
     """ON CONFLICT DO NOTHING at the unique index on the open RECOVER commands of an instance."""
-    if tx.server.protections.recover:
-        for row in list(tx.server.commands.rows.values()):
-            values = tx.writes.get(row) or row.values
-            if values is None and row.owner not in (None, tx):
-                values = row.owner.writes.get(row)
-            if values is not None and values.type is RECOVER and values.row.workflow_instance_id == str(instance):
-                try:
-                    tx.refuse_if_there(row, "command_one_recover")
-                except BadData:
-                    return
     asked = {"workflow_instance_id": str(instance), "workflow_code": str(workflow_code), "priority": priority}
-    ask(tx, RECOVER, created_by="failover", **asked)
+    with suppress(BadData):
+        ask(tx, RECOVER, created_by="failover", **asked)
+
+
+def _refuse_second_recover(tx: Transaction, instance: str) -> None:
+    for row in list(tx.server.commands.rows.values()):
+        values = tx.see(row)
+        if values is None and row.owner not in (None, tx):
+            values = row.owner.writes.get(row)
+        if values is not None and values.type is RECOVER and values.row.workflow_instance_id == instance:
+            tx.refuse_if_there(row, "command_one_recover")

@@ -122,8 +122,8 @@ def anything_left(tx: Transaction) -> bool:
     recovering = open_recovers(tx)
     return (
         any(
-            is_gone(tx, instance.master_id, NodeKind.MASTER) and str(row.id) not in recovering
-            for row, instance in tx.scan(server.instances.unfinished)
+            is_gone(tx, each.master_id, NodeKind.MASTER) and not each.state.is_final and str(row.id) not in recovering
+            for row, each in tx.scan(server.instances.unfinished)
         )
         or any(
             task.worker_id is not None and is_gone(tx, task.worker_id, NodeKind.WORKER)

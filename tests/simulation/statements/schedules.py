@@ -67,6 +67,7 @@ def fire(tx: Transaction, fires: Sequence[Fire]) -> dict[ScheduleId, int]:
                 workflow_code=str(now.workflow_code),
                 schedule_time=time.isoformat(),
                 schedule_id=str(row.id),
+                time_zone=now.time_zone,
                 created_by="schedule",
             )
         fired[each.row.id] = len(each.times)
@@ -86,7 +87,13 @@ def save(tx: Transaction, workflow_code: int, crontab: str, misfire: str) -> Sch
 
 
 def edit(tx: Transaction, id_: ScheduleId, **columns: str) -> None:
-    """With the trigger that has it reckoned anew."""
-    anew = {"next_fire_at": None, "problem": None, "updated_at": str(tx.server.now())}
-    tx.update(tx.server.schedules.rows[id_], **columns, **anew)
+    """Whatever changes has it reckoned anew; ONLINE once more is a new try for one with a problem only."""
+    row = tx.server.schedules.rows[id_]
+    before = tx.see(row)
+    assert before is not None
+    changes: dict[str, str | None] = {**columns, "updated_at": str(tx.server.now())}
+    is_other = any(getattr(before, name) != value for name, value in columns.items())
+    if is_other or ("state" in columns and before.problem is not None):
+        changes |= {"next_fire_at": None, "problem": None}
+    tx.update(row, **changes)
     tx.notes.append((SCHEDULE, ""))

@@ -27,7 +27,8 @@ def claim(tx: Transaction, groups: Sequence[str], limit: int, worker: Epoch) -> 
             task = tx.see(row)
             assert task is not None
             state = T.RUNNING_EXECUTION if task.write_ahead else T.DISPATCH
-            claimed.append(_claimed(tx, tx.update(row, state=state, worker_id=worker)))
+            started_s = tx.server.now_s if task.write_ahead else None
+            claimed.append(_claimed(tx, tx.update(row, state=state, worker_id=worker, started_s=started_s)))
     return claimed
 
 
@@ -60,7 +61,8 @@ def mark_running(tx: Transaction, task: ClaimedTask, worker: Epoch) -> bool:
     mine = there.worker_id == worker or not tx.server.protections.attempt
     if not mine or there.state not in RUNNING or there.kill_requested:
         return False
-    tx.update(row, state=T.RUNNING_EXECUTION)
+    started_s = tx.server.now_s if there.started_s is None else there.started_s
+    tx.update(row, state=T.RUNNING_EXECUTION, started_s=started_s)
     return True
 
 

@@ -39,6 +39,8 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             "worker_id": None,
             "kill_requested": False,
             "flag": True,
+            "queued_s": server.now_s,
+            "started_s": None if task.state is T.QUEUED else server.now_s,
             "ended_s": server.now_s if task.state.is_final else None,
         }
         tx.insert(server.tasks, id_, Values(**values))
@@ -131,7 +133,7 @@ def queue_due(tx: Transaction, limit: int) -> list[str]:
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
         is_due = task.state is T.DELAY_EXECUTION and task.due_s <= tx.server.now_s
         if is_due and len(groups) < limit and tx.try_lock(row):
-            tx.update(row, state=T.QUEUED)
+            tx.update(row, state=T.QUEUED, queued_s=tx.server.now_s)
             groups.append(task.worker_group)
     return groups
 

@@ -49,6 +49,8 @@ def insert(
             "outputs": None,
             "takeovers": 0,
             "run_times": 1,
+            "started_s": server.now_s,
+            "ended_s": server.now_s if each.state.is_final else None,
             "schedule_time": each.schedule_time or server.now(),
         }
         tx.insert(server.instances, id_, Values(**values))
@@ -89,17 +91,17 @@ def enter(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState], m
 
 def finish(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
     """WHERE master_id = :master AND state IN the driven ones."""
-    awaited, ended = [], 0
+    awaited, count = [], 0
     for end in ends:
         for row, each in rows_of(tx, [end.id]):
             if is_owned(tx, each, master) and each.state.is_driven:
-                reason = end.reason or None
-                tx.update(row, state=end.state, reason=reason, outputs=end.outputs, requested_state=None)
-                ended += 1
+                ended = {"state": end.state, "reason": end.reason or None, "ended_s": tx.server.now_s}
+                tx.update(row, outputs=end.outputs, requested_state=None, **ended)
+                count += 1
                 if each.parent is not None or each.execution_type is not ExecutionType.PARALLEL or each.backfill:
                     awaited.append(end.id)
-    if ended != len(ends):
-        raise OwnershipLost(f"{len(ends) - ended} of {len(ends)} instances to finish are not master {master}'s")
+    if count != len(ends):
+        raise OwnershipLost(f"{len(ends) - count} of {len(ends)} instances to finish are not master {master}'s")
     return awaited
 
 
