@@ -40,7 +40,7 @@ _MOVES = (C.PAUSE, C.STOP, C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PRO
 # ------------------------------------------------------------------------------------------------- commands
 
 
-def _ask(tx: Transaction, new: NewCommand) -> CommandId:
+def ask_in_model(tx: Transaction, new: NewCommand) -> CommandId:
     """`commands.insert` in the words of the model: every column text."""
     columns = {name: None if value is None else str(value) for name, value in asdict(new).items()}
     columns |= {"dry_run": str(new.dry_run).lower(), "created_by": new.created_by or "shoal"}
@@ -67,7 +67,7 @@ async def ask(p: Program) -> None:
                 start_tasks="1",
                 created_by="client",
             )
-        await p.stores.both("dao.commands.insert", commands.insert, _ask, new)
+        await p.stores.both("dao.commands.insert", commands.insert, ask_in_model, new)
 
 
 def _fitting(p: Program, id_: WorkflowInstanceId) -> list[CommandType]:
@@ -112,11 +112,11 @@ class _OpenTransaction:
         yield self._connection
 
 
-async def _fence(connection: AsyncConnection, dead: NodeRow, judge: Me | None) -> bool:
+async def fence_within(connection: AsyncConnection, dead: NodeRow, judge: Me | None) -> bool:
     return await nodes.fence(cast(Database, _OpenTransaction(connection)), dead, "a test", judge=judge)
 
 
-def _model_fence(tx: Transaction, dead: NodeRow, judge: Me | None) -> bool:
+def fence_in_model(tx: Transaction, dead: NodeRow, judge: Me | None) -> bool:
     if judge is not None:
         model_nodes.hold_alive(tx, judge)
     fenced = model_nodes.fence(tx, dead.epoch, dead.beat_no, "a test")
@@ -130,7 +130,7 @@ async def fence(p: Program) -> None:
         p.seen = await p.call(nodes.living)
     judge = None if p.chance(0.1) else p.node(p.random.choice(list(NodeKind)))
     dead = p.one(p.seen)
-    await p.stores.both("dao.nodes.fence", _fence, _model_fence, dead, judge)
+    await p.stores.both("dao.nodes.fence", fence_within, fence_in_model, dead, judge)
 
 
 async def set_apart(p: Program) -> None:
@@ -153,7 +153,7 @@ async def put_up_a_barrier(p: Program) -> None:
 # ------------------------------------------------------------------------------------------------ schedules
 
 
-async def _save(connection: AsyncConnection, code: WorkflowCode, crontab: str, misfire: str) -> ScheduleId:
+async def save(connection: AsyncConnection, code: WorkflowCode, crontab: str, misfire: str) -> ScheduleId:
     return await schedules.insert(
         connection, code, ScheduleSpec(crontab, misfire=Misfire(misfire), misfire_grace_s=2.0)
     )
@@ -161,10 +161,10 @@ async def _save(connection: AsyncConnection, code: WorkflowCode, crontab: str, m
 
 async def save_a_schedule(p: Program) -> None:
     values = (WorkflowCode(p.random.choice(CODES)), p.random.choice(_CRONTABS), p.random.choice(list(Misfire)).value)
-    await p.stores.both("dao.schedules.insert", _save, model_schedules.save, *values)
+    await p.stores.both("dao.schedules.insert", save, model_schedules.save, *values)
 
 
-async def _edit(connection: AsyncConnection, id_: ScheduleId, **columns: str) -> None:
+async def edit(connection: AsyncConnection, id_: ScheduleId, **columns: str) -> None:
     if "state" in columns:
         await schedules.set_state(connection, id_, online=columns["state"] == "ONLINE")
     else:
@@ -178,7 +178,7 @@ async def change_a_schedule(p: Program) -> None:
     columns = {"crontab": p.random.choice(_CRONTABS)}
     if p.chance(0.5):
         columns = {"state": p.random.choice(("ONLINE", "ONLINE", "OFFLINE"))}
-    await p.stores.both("dao.schedules.change", _edit, model_schedules.edit, row.id, **columns)
+    await p.stores.both("dao.schedules.change", edit, model_schedules.edit, row.id, **columns)
 
 
 async def fire(p: Program) -> None:

@@ -31,7 +31,7 @@ _FAR_S = 1e6
 _OF_ONE_STORE = ("process", "log_url", "beat_age_s", "created_at", "day", "updated_at", "now")
 """Fields of answers that say nothing of what a statement decided."""
 
-_TABLES = (
+TABLES = (
     *("node", "node_beat", "command", "command_history", "error_command", "workflow_instance", "task_instance"),
     *("task_event", "schedule"),
 )
@@ -47,7 +47,7 @@ SEQUENCES = {
 SNAPSHOT = " UNION ALL ".join(
     [
         "SELECT '' AS name, clock_timestamp()::text AS row",
-        *(f"SELECT '{name}', to_jsonb({name})::text FROM {name}" for name in _TABLES),
+        *(f"SELECT '{name}', to_jsonb({name})::text FROM {name}" for name in TABLES),
         *(
             f"SELECT '{name}_id_seq', CASE WHEN is_called THEN last_value ELSE 0 END::text FROM {name}_id_seq"
             for name in SEQUENCES
@@ -147,7 +147,7 @@ def of_database(found: Sequence[tuple[str, str]], moments: Moments) -> Rows:
     """The rows of a `SNAPSHOT`."""
     rows: Rows = {}
     for name, row in found:
-        if name in _TABLES:
+        if name in TABLES:
             told = moments.read.get(row)
             if told is None:
                 read = json.loads(row)

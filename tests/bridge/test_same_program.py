@@ -31,7 +31,7 @@ _EMPTY = ", ".join((*SEQUENCES, "node_beat", "command_history", "error_command",
 _RERUNS_MAX = 60
 
 
-async def _begin(database: Database) -> TwoStores:
+async def begin(database: Database) -> TwoStores:
     """Both stores empty but for the definitions, whose rows serial workflows lock."""
     async with database.writing() as connection:
         await connection.execute(text(f"TRUNCATE {_EMPTY} RESTART IDENTITY"))
@@ -47,7 +47,7 @@ async def _begin(database: Database) -> TwoStores:
 
 async def _run(database: Database, seed: int, left_out: frozenset[int] = frozenset()) -> TwoStores:
     """Raises `Differs`."""
-    stores = await _begin(database)
+    stores = await begin(database)
     program = Program(stores, seed)
     for kind in (NodeKind.MASTER, NodeKind.MASTER, NodeKind.WORKER):
         async with stores.transaction():

@@ -88,7 +88,7 @@ class TwoStores:
         self._database = database
         self._connection: AsyncConnection
         self._real, self._model = Moments(), Moments()
-        self._last_ids: dict[str, int] = {}
+        self.last_ids: dict[str, int] = {}
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -131,7 +131,7 @@ class TwoStores:
         told = ", ".join([*(_told(arg) for arg in args), *(f"{key}={value!r}" for key, value in kwargs.items())])
         self.trace.append(f"{self.calls:>4} {name.removeprefix('dao.')}({told})")
         before = dict(self.tx.writes)
-        theirs = await _outcome(real, self._connection, *[_of(arg, "real") for arg in args], **kwargs)
+        theirs = await outcome_of(real, self._connection, *[_of(arg, "real") for arg in args], **kwargs)
         ours = self._perform(model, [_of(arg, "model") for arg in args], kwargs)
         if isinstance(theirs, ShoalError) or isinstance(ours, Exception):
             if _kind(theirs) != _kind(ours):
@@ -146,6 +146,12 @@ class TwoStores:
             raise self._differs(name, *rows_differ)
         self._model_answer = ours
         return theirs
+
+    async def compare(self, after: str, connection: AsyncConnection) -> Rows:
+        """The rows that are committed in both. Raises `Differs`."""
+        self.tx, self._connection = Transaction(self.server), connection
+        await self._compare_rows(after)
+        return of_model(self.tx, self._model)
 
     async def hours_pass(self, hours: float) -> None:
         """By the clocks of both stores, between two transactions."""
@@ -188,7 +194,7 @@ class TwoStores:
                 continue
             name = name.removesuffix("_id_seq")
             table: Table = getattr(self.server, SEQUENCES[name])
-            last, now = self._last_ids.get(name, 0), int(value)
+            last, now = self.last_ids.get(name, 0), int(value)
             if now == last == table._last_id:
                 continue
             model = of_model(self.tx, self._model)
@@ -196,7 +202,7 @@ class TwoStores:
             inserted = sorted((id_, told) for (kind, id_), told in real.items() if kind == name and id_ > last)
             if len(new) == len(inserted):
                 self._give_ids(table, new, inserted)
-            self._last_ids[name] = table._last_id = now
+            self.last_ids[name] = table._last_id = now
 
     def _give_ids(self, table: Table, new: list[tuple[int, Told]], inserted: list[tuple[int, Told]]) -> None:
         """Rows of the model that are the same as rows of the database get their ids."""
@@ -214,12 +220,16 @@ class TwoStores:
             del table.rows[row.id]
             table.unfinished.pop(row.id, None)
         for id_, row in sorted(given.items()):
-            values = self.tx.writes[row]
+            values = self.tx.see(row)
             assert values is not None
             changes: dict[str, Any] = {"id": id_} if "id" in values.__dict__ else {}
             if "row" in values.__dict__:
                 changes["row"] = replace(values.row, id=id_)
-            row.id, self.tx.writes[row] = id_, values.but(changes)
+            row.id = id_
+            if row in self.tx.writes:
+                self.tx.writes[row] = values.but(changes)
+            else:
+                row.values = values.but(changes)
             table.rows[id_] = row
             if table.name in ("workflow_instance", "task_instance"):
                 table.unfinished[id_] = row
@@ -237,7 +247,8 @@ class TwoStores:
         return Differs(name, f"{name}: {where}\n  real:  {real}\n  model: {model}\n{told}")
 
 
-async def _outcome(function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+async def outcome_of(function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+    """What a function of `dao/` answers, or the error that its caller would meet."""
     try:
         return await function(*args, **kwargs)
     except ShoalError as error:

@@ -95,10 +95,15 @@ class Transaction:
         self.locked: list[Row] = []
         self.notes: list[tuple[str, str]] = []
         self.epoch: int | None = None
+        self._before_waiting: dict[Row, Values | None] = {}
 
     def see(self, row: Row) -> Values | None:
         """The version of a row that this transaction sees."""
         return self.writes.get(row, row.values)
+
+    def see_as_before(self, row: Row) -> Values | None:
+        """The version that the statement saw before it waited for a lock of another row, which nobody changed."""
+        return self._before_waiting.setdefault(row, self.see(row))
 
     def get(self, table: Table, id_: Any) -> Values | None:
         row = table.rows.get(id_)
@@ -195,7 +200,9 @@ class Transaction:
         """A statement as a whole. Raises `Blocked`, having written nothing; the locks that it got stay."""
         before, notes = dict(self.writes), len(self.notes)
         try:
-            return statement(self, *args, **kwargs)
+            result = statement(self, *args, **kwargs)
+            self._before_waiting.clear()
+            return result
         except Blocked:
             for row in self.writes.keys() - before.keys():
                 self._take_back(row)

@@ -33,28 +33,28 @@ def hold_alive(tx: Transaction, me: Me) -> None:
         return
     if on.share:
         tx.share(tx.server.nodes.rows[me.epoch])
-    _check(tx, me)
+    _check(tx.get(tx.server.nodes, me.epoch), me)
 
 
 def barrier(tx: Transaction, me: Me) -> None:
     """FOR UPDATE."""
     if tx.server.protections.barrier:
         tx.lock(tx.server.nodes.rows[me.epoch])
-    _check(tx, me)
+    _check(tx.get(tx.server.nodes, me.epoch), me)
 
 
-def _check(tx: Transaction, me: Me) -> None:
-    node = tx.get(tx.server.nodes, me.epoch)
+def _check(node: Values | None, me: Me) -> None:
     if node is None or node.incarnation != me.incarnation or node.state not in LIVING:
         raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
 
 
 def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> tuple[int, list[NodeRow]]:
     """UPDATE node_beat ... WHERE beat_no BETWEEN known AND known + unanswered, its node ALIVE or LEAVING; who lives is
-    read by the same statement, so with the beat before this one."""
+    read by the same statement, so with the beat before this one. Nothing is looked at again when a fence that held the
+    beat ends, since it changed nothing about that row."""
     row = tx.server.beats.rows[me.epoch]
     before = tx.see(row)
-    _check(tx, me)
+    _check(tx.see_as_before(tx.server.nodes.rows[me.epoch]), me)
     if before is None or not beat_no <= before.beat_no <= beat_no + unanswered:
         raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: its beat is not as it was")
     seen = living(tx)
