@@ -25,7 +25,7 @@ from tests.simulation.tables import Blocked, Transaction
 from tests.simulation.wiring import models
 
 BLOCKED = object()
-_BLOCKING = text("SELECT cardinality(pg_blocking_pids(:pid))")
+_WAITS = text("SELECT :other = ANY(pg_blocking_pids(:pid))")
 _LOOK_EVERY_S = 0.004
 _NEVER = Moments()
 """Without any end of a call: whatever a clock says is the same to it."""
@@ -84,7 +84,7 @@ class Side:
         self._coroutine = script()
         self._session = session
         self._aborts = aborts
-        self._request: Request | None = self._coroutine.send(None)  # type: ignore[assignment]
+        self._request: Request | None = self._coroutine.send(None)
 
     async def step(self) -> str:
         """The next call, or the end; what came of it."""
@@ -186,6 +186,8 @@ class RealSession:
         self._transaction: AbstractAsyncContextManager[AsyncConnection] | None = None
         self._connection: AsyncConnection
         self._pid = 0
+        self.other = self
+        """For whose locks it may wait; whoever else holds one will soon give it back."""
         self._running: asyncio.Task[Any] | None = None
 
     async def perform(self, request: Request) -> Any:
@@ -204,7 +206,8 @@ class RealSession:
             done, _ = await asyncio.wait({self._running}, timeout=_LOOK_EVERY_S)
             if done:
                 return self._running.result()
-            if (await self._watching.execute(_BLOCKING, {"pid": self._pid})).scalar_one():
+            pids = {"pid": self._pid, "other": self.other._pid}
+            if (await self._watching.execute(_WAITS, pids)).scalar_one():
                 return BLOCKED
 
     async def end(self, *, commits: bool) -> Any:

@@ -215,12 +215,7 @@ def asks_for_a_stop(me: Me) -> Script:
 def tries(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        group = await call(deadly_commands.try_next, me.epoch)
-        await commit()
-        await call(nodes.hold_alive, me)
-        rows = await call(commands.take, [each.id for each in group])
-        if rows:
-            await call(commands.record, [Outcome(row, None) for row in rows], me.epoch, ALL)
+        await call(deadly_commands.try_next, me.epoch)
 
     return script
 
@@ -316,7 +311,7 @@ def marks_running(me: Me) -> Script:
         await call(nodes.hold_alive, me)
         held = await call(task_claims.held, me.epoch)
         for each in held:
-            if each.state is T.DISPATCH:
+            if each.state == T.DISPATCH:
                 await call(task_claims.mark_running, each, me.epoch)
 
     return script

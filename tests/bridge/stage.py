@@ -70,7 +70,8 @@ class Stage:
     async def play_for_real(self, order: Sequence[int], scripts: Sequence[Script], aborts: int | None) -> list[str]:
         """The same on the server."""
         await self._watching.execute(text("SELECT kept.bring_back()"))
-        one, other = (RealSession(self._database, self._watching) for _ in range(2))
+        one, other = RealSession(self._database, self._watching), RealSession(self._database, self._watching)
+        one.other, other.other = other, one
         return await play(order, self._sides(scripts, aborts, one, other))
 
     async def steps(self, script: Script) -> int:
@@ -99,8 +100,8 @@ class Stage:
         server.loop.now += CLOCK_STEP_S
         made = Transaction(server)
         self._stores.last_ids = dict(self._last_ids)
-        for name, table in SEQUENCES.items():
-            getattr(server, table)._last_id = self._last_ids.get(name, 0)
+        for name, attribute in SEQUENCES.items():
+            getattr(server, attribute)._last_id = self._last_ids.get(name, 0)
         for table, rows in self._kept:
             table.rows, table.unfinished, table.by_key = {}, {}, {}
             for id_, values in rows:

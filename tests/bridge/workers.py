@@ -20,7 +20,7 @@ async def claim_tasks(p: Program) -> None:
     groups = p.random.choice((GROUPS, GROUPS, GROUPS[:1], GROUPS[1:]))
     await p.call(task_claims.work_waits, groups, me.epoch)
     for task in await p.call(task_claims.claim, groups, p.random.choice((1, 2, 5)), me.epoch):
-        if task.state is T.DISPATCH and p.chance(0.3):
+        if task.state == T.DISPATCH and p.chance(0.3):
             await p.call(task_claims.mark_running, task, me.epoch)
 
 
