@@ -19,32 +19,21 @@ from tests.bridge import scenes
 from tests.bridge.interleaving import Script, orders
 from tests.bridge.rows import Rows, Told
 from tests.bridge.scenes import M1, M2, M3, W1, W2
-from tests.bridge.scripts import (
+from tests.bridge.scripts.commands import edits, fires, joins, sets_apart, starts, steals, takes, tries
+from tests.bridge.scripts.nodes import beats, fences_and, hands_on, marks_lost, takes_over
+from tests.bridge.scripts.runs import (
     advances,
     asks_for_a_stop,
-    beats,
     claims,
     consumes,
-    edits,
-    fences_and,
     finishes,
-    fires,
-    hands_on,
-    joins,
-    marks_lost,
     marks_running,
     queues_due,
     reports,
     revives,
-    sets_apart,
-    starts,
     starts_a_child,
-    steals,
     stops,
     stops_below,
-    takes,
-    takes_over,
-    tries,
     waits_for_its_writes,
 )
 from tests.bridge.stage import stage
@@ -254,8 +243,21 @@ PAIRS = {
     "start, barrier": Pair(scenes.three_commands, starts(M1), waits_for_its_writes(M1), sees_its_writes),
 }
 
+NOT_YET = {
+    "beat, fence": "a beat that waits for a fence is answered when that has committed: the fence locks the beat's row"
+    " and changes nothing about it, so it is not looked at again, and the node is as the beat's snapshot has it",
+    "lose, stop": "what is queued again of a lost worker between `halt` and `ask_kill` is missed by both",
+}
+"""Pairs that Shoal does not hold yet, and why. Strict: who mends one takes it out of here."""
+_PAIRS = [
+    pytest.param(name, marks=pytest.mark.xfail(reason=NOT_YET[name], raises=AssertionError, strict=True))
+    if name in NOT_YET
+    else name
+    for name in PAIRS
+]
 
-@pytest.mark.parametrize("name", PAIRS)
+
+@pytest.mark.parametrize("name", _PAIRS)
 async def test_it_does_not_matter_who_is_first(database: Database, name: str) -> None:
     """Goal: what must hold does in every order, and if either rolls back. Method: play each, on both stores."""
     pair = PAIRS[name]

@@ -11,7 +11,7 @@ from tests.simulation.run import run
 
 FOUND: dict[str, tuple[int, str]] = {
     "licence": (3, "I4"),
-    "share": (3, "I4"),
+    "share": (102, "I4"),
     "fencing": (3, "I4"),
     "claim": (0, "I1"),
     "attempt": (7, "I3"),
