@@ -67,12 +67,14 @@ class Stage:
         self._bring_back_the_model()
         return await play(order, self._sides(scripts, aborts, ModelSession(self._server), ModelSession(self._server)))
 
-    async def play_for_real(self, order: Sequence[int], scripts: Sequence[Script], aborts: int | None) -> list[str]:
+    async def play_for_real(
+        self, order: Sequence[int], scripts: Sequence[Script], aborts: int | None = None, *, may_deadlock: bool = False
+    ) -> list[str]:
         """The same on the server."""
         await self._watching.execute(text("SELECT kept.bring_back()"))
         one, other = RealSession(self._database, self._watching), RealSession(self._database, self._watching)
         one.other, other.other = other, one
-        return await play(order, self._sides(scripts, aborts, one, other))
+        return await play(order, self._sides(scripts, aborts, one, other), may_deadlock=may_deadlock)
 
     async def steps(self, script: Script) -> int:
         """How many it has alone."""

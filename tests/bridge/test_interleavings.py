@@ -20,7 +20,7 @@ from tests.bridge.interleaving import Script, orders
 from tests.bridge.rows import Rows, Told
 from tests.bridge.scenes import M1, M2, M3, W1, W2
 from tests.bridge.scripts.commands import edits, fires, joins, sets_apart, starts, steals, takes, tries
-from tests.bridge.scripts.nodes import beats, fences_and, hands_on, marks_lost, takes_over
+from tests.bridge.scripts.nodes import beats, fences_and, hands_on, judges, marks_lost, takes_over
 from tests.bridge.scripts.runs import (
     advances,
     asks_for_a_stop,
@@ -278,3 +278,12 @@ async def test_it_does_not_matter_who_is_first(database: Database, name: str) ->
                 pair.holds(await scene.rows(), told)
             except AssertionError as broken:
                 raise AssertionError("\n".join([f"{name}: the order {order}: {broken}", *told])) from None
+
+
+async def test_of_two_masters_that_fence_each_other_one_is_told_to_try_again(database: Database) -> None:
+    """Each holds its own licence and wants the other's: the one deadlock that is known, and the server ends it."""
+    async with stage(database, await begin(database), scenes.lives) as scene:
+        told = await scene.play_for_real((0, 1, 0, 1), (judges(M1, M2), judges(M2, M1)), may_deadlock=True)
+        refused = [line for line in told if line.endswith("raises Unavailable")]
+        fenced = [line for line in told if line.endswith("fence_within = True")]
+        assert (len(refused), len(fenced)) == (1, 1), told

@@ -7,12 +7,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import (
-    nodes,
-    task_events,
-    task_instances,
-    workflow_instances,
-)
+from dao import nodes, task_events, task_instances, workflow_instances
 from dao.nodes import Me, NodeRow
 from model.nodes import Heartbeat, NodeKind, NodeState
 from tests.bridge.interleaving import Script, call, commit
@@ -38,11 +33,21 @@ def _beat_in_model(tx: Transaction, me: Me, heartbeat: Heartbeat) -> int:
     return model_nodes.beat(tx, me, 0, unanswered=0, heartbeat=heartbeat)[0]
 
 
-def fence(judge: Me, dead: Me) -> Any:
+def fence(judge: Me | None, dead: Me) -> Any:
     slot = {"slot_current": 0, "slot_total": 1} if dead.kind is NodeKind.MASTER else {}
     heartbeat = Heartbeat(epoch=dead.epoch, kind=dead.kind, address=dead.address, **slot)
     seen = NodeRow(dead.epoch, dead.kind, dead.address, NodeState.ALIVE, PROCESS, None, 0, 60.0, heartbeat)
     return call(fence_within, seen, judge, model=fence_in_model)
+
+
+def judges(me: Me, dead: Me) -> Script:
+    """The fence in two calls, between which the other judge may come."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await fence(None, dead)
+
+    return script
 
 
 def fences_and(judge: Me, dead: Me, then: Callable[[Me], Script]) -> Script:
