@@ -47,7 +47,7 @@ async def take_commands(p: Program) -> None:
             group = await p.call(deadly_commands.try_next, me.epoch)
             if p.chance(0.5):
                 return
-            rows = await p.call(commands.take, [each.id for each in group][:limit])
+            rows = await p.call(commands.take, sorted(each.id for each in group)[:limit])
         case _:
             ids = [row.id for row, _ in p.rows(p.server.commands)]
             rows = await p.call(commands.take, p.some(ids) if ids else [])

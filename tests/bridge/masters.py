@@ -81,6 +81,9 @@ async def _stand(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None
         over = {"state": p.random.choice((T.SUCCESS, T.FAILURE)), "reason": "at once", "wait_reason": None}
         await p.call(task_instances.queue, [_new_task(p, id_, 8, **over)], me.epoch)
         return
+    former = [each for each in p.tasks_of(id_) if each.task_code == STANDS and each.state is T.RUNNING_EXECUTION]
+    if former:  # of one task one attempt lives
+        await p.call(task_instances.end_in_master, [_end(p, each) for each in former], me.epoch)
     lives = {"state": T.RUNNING_EXECUTION, "wait_reason": None, "parameter_values": '{"x":"1,2"}'}
     new = _new_task(p, id_, STANDS, **lives)
     await p.call(task_instances.queue, [new], me.epoch)
@@ -132,12 +135,14 @@ async def _end_in_master(p: Program, me: Me, id_: WorkflowInstanceId, _: Values)
     ]
     if not living:
         return
-    task = p.one(living)
+    await p.call(task_instances.end_in_master, [_end(p, p.one(living))], me.epoch)
+
+
+def _end(p: Program, task: Values) -> MasterTaskEnd:
     state = p.random.choice((T.SUCCESS, T.FAILURE, T.KILL))
     reason = "" if state is T.SUCCESS else "it failed"
     outputs = json.dumps({"y": 1}) if state is T.SUCCESS else None
-    end = MasterTaskEnd(id_, task.task_code, task.attempt, state, reason, outputs)
-    await p.call(task_instances.end_in_master, [end], me.epoch)
+    return MasterTaskEnd(task.workflow_instance_id, task.task_code, task.attempt, state, reason, outputs)
 
 
 async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> None:

@@ -15,18 +15,23 @@ _RUNNING = (T.DISPATCH, T.RUNNING_EXECUTION)
 _ENDS = (T.SUCCESS, T.SUCCESS, T.FAILURE, T.KILL)
 
 
+def _id_of(task: ClaimedTask) -> int:
+    return task.id
+
+
 async def claim_tasks(p: Program) -> None:
     me = await p.licensed(NodeKind.WORKER)
     groups = p.random.choice((GROUPS, GROUPS, GROUPS[:1], GROUPS[1:]))
     await p.call(task_claims.work_waits, groups, me.epoch)
-    for task in await p.call(task_claims.claim, groups, p.random.choice((1, 2, 5)), me.epoch):
+    claimed = await p.call(task_claims.claim, groups, p.random.choice((1, 2, 5)), me.epoch)
+    for task in sorted(claimed, key=_id_of):
         if task.state == T.DISPATCH and p.chance(0.3):
             await p.call(task_claims.mark_running, task, me.epoch)
 
 
 async def mark_running(p: Program) -> None:
     me = await p.licensed(NodeKind.WORKER)
-    task: ClaimedTask = p.one(await p.call(task_claims.held, me.epoch))
+    task = p.one(sorted(await p.call(task_claims.held, me.epoch), key=_id_of))
     await p.call(task_claims.mark_running, task, me.epoch)
 
 
@@ -50,4 +55,4 @@ def _report(p: Program, task: Values) -> Report:
     return Report(task.id, attempt, state, "" if state is T.SUCCESS else "it failed", 0, outputs)
 
 
-ACTIONS = ((claim_tasks, 9), (mark_running, 4), (report, 8))
+ACTIONS = ((claim_tasks, 12), (mark_running, 6), (report, 13))

@@ -29,6 +29,7 @@ def insert(
         server.on_deadly(tx.process)
     once = any(each.parent is not None or each.schedule_id is not None for each in new)
     for each in new:
+        id_ = WorkflowInstanceId(server.instances.next_id())
         try:
             for row in list(server.instances.rows.values()):
                 if constraint := _same_key(tx, row, each):
@@ -37,7 +38,6 @@ def insert(
             if once:
                 continue
             raise
-        id_ = WorkflowInstanceId(server.instances.next_id())
         runs = each.state is W.RUNNING_EXECUTION
         values = {name: getattr(each, name) for name in NewInstance.__slots__}
         values |= {
