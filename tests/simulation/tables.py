@@ -95,10 +95,15 @@ class Transaction:
         self.locked: list[Row] = []
         self.notes: list[tuple[str, str]] = []
         self.epoch: int | None = None
+        self._before_waiting: dict[Row, Values | None] = {}
 
     def see(self, row: Row) -> Values | None:
         """The version of a row that this transaction sees."""
         return self.writes.get(row, row.values)
+
+    def see_as_before(self, row: Row) -> Values | None:
+        """The version that the statement saw before it waited for a lock of another row, which nobody changed."""
+        return self._before_waiting.setdefault(row, self.see(row))
 
     def get(self, table: Table, id_: Any) -> Values | None:
         row = table.rows.get(id_)
@@ -159,7 +164,6 @@ class Transaction:
             table.unfinished[id_] = row
         if table.key is not None:
             table.by_key.setdefault(table.key(values), []).append(row)
-        values.__dict__["written_s"] = self.server.now_s
         self.writes[row] = values
         return row
 
@@ -180,7 +184,8 @@ class Transaction:
         if state is not None and legal and before.state != state and state not in legal[before.state]:
             raise BadData(f"{row.table.name} {row.id} cannot go from {before.state} to {state} (23001)")
         after = before.but(changes)
-        after.__dict__["written_s"] = self.server.now_s
+        if row.table.name in _FINAL:
+            row.table.unfinished[row.id] = row  # it may leave a final state, and this transaction sees it at once
         self.writes[row] = after
         return after
 
@@ -195,7 +200,9 @@ class Transaction:
         """A statement as a whole. Raises `Blocked`, having written nothing; the locks that it got stay."""
         before, notes = dict(self.writes), len(self.notes)
         try:
-            return statement(self, *args, **kwargs)
+            result = statement(self, *args, **kwargs)
+            self._before_waiting.clear()
+            return result
         except Blocked:
             for row in self.writes.keys() - before.keys():
                 self._take_back(row)
@@ -227,6 +234,8 @@ class Transaction:
 
     @staticmethod
     def _take_back(row: Row) -> None:
+        if row.values is not None and row.table.name in _FINAL and row.values.state in _FINAL[row.table.name]:
+            row.table.unfinished.pop(row.id, None)
         if row.values is None:
             row.table.forget(row)
             for rows in row.table.by_key.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -23,11 +24,14 @@ _PRIORITIES = {"HIGHEST": 0, "HIGH": 1, "LOW": 3, "LOWEST": 4}
 
 
 def ask(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
-    """One row; columns as text. The trigger wakes the masters."""
+    """One row; columns as text. The trigger wakes the masters; a second open RECOVER of an instance is refused."""
     server = tx.server
+    if type_ is RECOVER and server.protections.recover:
+        _refuse_second_recover(tx, columns["workflow_instance_id"])
     id_ = CommandId(server.commands.next_id())
-    told: dict[str, Any] = dict.fromkeys(("workflow_code", "workflow_version", "workflow_instance_id", "params"))
+    told: dict[str, Any] = dict.fromkeys(("workflow_code", "workflow_version", "workflow_instance_id"))
     told |= {
+        "params": "{}",
         "priority": None,
         "failure_strategy": None,
         "worker_group": None,
@@ -88,16 +92,16 @@ def _take(tx: Transaction, rows: Sequence[Row], limit: int) -> list[CommandRow]:
 
 def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch) -> WaitingWork:
     server = tx.server
-    commands = [(row.id, each.created_s) for row, each in tx.scan(server.commands.rows) if not each.deaths]
+    commands = [(row.id, each.created_s, each.deaths) for row, each in tx.scan(server.commands.rows)]
     due = [
         task.due_s - server.now_s
         for _, task in tx.scan(server.tasks.unfinished)
         if task.state is TaskState.DELAY_EXECUTION
     ]
     return WaitingWork(
-        slot is not None and any(slot.owns(id_, id_step) for id_, _ in commands),
+        slot is not None and any(slot.owns(id_, id_step) and not deaths for id_, _, deaths in commands),
         server.protections.steal
-        and any(created_s < server.now_s - older_than.total_seconds() for _, created_s in commands),
+        and any(created_s < server.now_s - older_than.total_seconds() for _, created_s, _ in commands),
         any(
             (owner := tx.get(server.instances, event.workflow_instance_id)) is not None and owner.master_id == master
             for _, event in tx.scan(server.events.rows)
@@ -128,16 +132,17 @@ def handled_before(tx: Transaction, id_: CommandId) -> str | None:
     return "before" if tx.get(tx.server.history, id_) is not None else None
 
 
-def ask_recover(tx: Transaction, instance: int, workflow_code: int) -> None:
+def ask_recover(tx: Transaction, instance: int, workflow_code: int, priority: str | None = None) -> None:
     """ON CONFLICT DO NOTHING at the unique index on the open RECOVER commands of an instance."""
-    if tx.server.protections.recover:
-        for row in list(tx.server.commands.rows.values()):
-            values = tx.writes.get(row) or row.values
-            if values is None and row.owner not in (None, tx):
-                values = row.owner.writes.get(row)
-            if values is not None and values.type is RECOVER and values.row.workflow_instance_id == str(instance):
-                try:
-                    tx.refuse_if_there(row, "command_one_recover")
-                except BadData:
-                    return
-    ask(tx, RECOVER, workflow_instance_id=str(instance), workflow_code=str(workflow_code))
+    asked = {"workflow_instance_id": str(instance), "workflow_code": str(workflow_code), "priority": priority}
+    with suppress(BadData):
+        ask(tx, RECOVER, created_by="failover", **asked)
+
+
+def _refuse_second_recover(tx: Transaction, instance: str) -> None:
+    for row in list(tx.server.commands.rows.values()):
+        values = tx.see(row)
+        if values is None and row.owner not in (None, tx):
+            values = row.owner.writes.get(row)
+        if values is not None and values.type is RECOVER and values.row.workflow_instance_id == instance:
+            tx.refuse_if_there(row, "command_one_recover")

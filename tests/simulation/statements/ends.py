@@ -23,4 +23,4 @@ def tell(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
     if above:
         note_owners(tx, {each.parent.instance for each in above})
     for code in sorted({each.workflow_code for each in ended if each.execution_type is not ExecutionType.PARALLEL}):
-        commands.ask(tx, CommandType.RECOVER_SERIAL_WAIT, workflow_code=str(code))
+        commands.ask(tx, CommandType.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")

@@ -53,7 +53,7 @@ def end_waiting(tx: Transaction, ends: Mapping[WorkflowInstanceId, tuple[Workflo
     for row, each in rows_of(tx, ends):
         if each.state in _WAITING:
             state, reason = ends[row.id]
-            tx.update(row, state=state, reason=reason)
+            tx.update(row, state=state, reason=reason, ended_s=tx.server.now_s)
 
 
 def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[WorkflowInstanceId, WorkflowInstance]:
@@ -69,6 +69,7 @@ def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[
                 row,
                 state=W.RUNNING_EXECUTION,
                 master_id=master,
+                ended_s=None,
                 reason=None,
                 requested_state=None,
                 takeovers=0,

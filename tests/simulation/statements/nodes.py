@@ -34,31 +34,33 @@ def hold_alive(tx: Transaction, me: Me) -> None:
         return
     if on.share:
         tx.share(tx.server.nodes.rows[me.epoch])
-    _check(tx, me)
+    _check(tx.get(tx.server.nodes, me.epoch), me)
 
 
 def barrier(tx: Transaction, me: Me) -> None:
     """FOR UPDATE."""
     if tx.server.protections.barrier:
         tx.lock(tx.server.nodes.rows[me.epoch])
-    _check(tx, me)
+    _check(tx.get(tx.server.nodes, me.epoch), me)
 
 
-def _check(tx: Transaction, me: Me) -> None:
-    node = tx.get(tx.server.nodes, me.epoch)
+def _check(node: Values | None, me: Me) -> None:
     if node is None or node.incarnation != me.incarnation or node.state not in LIVING:
         raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
 
 
 def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> tuple[int, list[NodeRow]]:
-    """UPDATE node_beat ... WHERE beat_no BETWEEN known AND known + unanswered, its node ALIVE or LEAVING."""
+    """UPDATE node_beat ... WHERE beat_no BETWEEN known AND known + unanswered, its node ALIVE or LEAVING; who lives is
+    read by the same statement, so with the beat before this one. Nothing is looked at again when a fence that held the
+    beat ends, since it changed nothing about that row."""
     row = tx.server.beats.rows[me.epoch]
     before = tx.see(row)
-    _check(tx, me)
+    _check(tx.see_as_before(tx.server.nodes.rows[me.epoch]), me)
     if before is None or not beat_no <= before.beat_no <= beat_no + unanswered:
         raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: its beat is not as it was")
+    seen = living(tx)
     after = tx.update(row, beat_no=before.beat_no + 1, heartbeat=heartbeat, beaten_s=tx.server.now_s)
-    return after.beat_no, living(tx)
+    return after.beat_no, seen
 
 
 def living(tx: Transaction) -> list[NodeRow]:
@@ -122,8 +124,8 @@ def anything_left(tx: Transaction) -> bool:
     recovering = open_recovers(tx)
     return (
         any(
-            is_gone(tx, instance.master_id, NodeKind.MASTER) and str(row.id) not in recovering
-            for row, instance in tx.scan(server.instances.unfinished)
+            is_gone(tx, each.master_id, NodeKind.MASTER) and not each.state.is_final and str(row.id) not in recovering
+            for row, each in tx.scan(server.instances.unfinished)
         )
         or any(
             task.worker_id is not None and is_gone(tx, task.worker_id, NodeKind.WORKER)

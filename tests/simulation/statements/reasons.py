@@ -71,11 +71,14 @@ def _has_child(tx: Transaction, run: Values, task: Values) -> bool:
 
 
 def _idle_s(tx: Transaction, row: Row, run: Values) -> float:
-    changed_s = [run.written_s, *(task.written_s for _, task in tx.of_key(tx.server.tasks, row.id))]
+    """Since its start, or since a task of it was queued, began or ended, or a child ended."""
+    changed_s = [run.started_s]
+    for _, task in tx.of_key(tx.server.tasks, row.id):
+        changed_s += [task.queued_s, task.started_s, task.ended_s]
     for _, child in tx.scan(tx.server.instances.rows):
         if child.parent is not None and child.parent.instance == row.id:
-            changed_s.append(child.written_s)
-    return float(tx.server.now_s - max(changed_s))
+            changed_s.append(child.ended_s)
+    return float(tx.server.now_s - max(moment_s for moment_s in changed_s if moment_s is not None))
 
 
 def unheard(tx: Transaction, believed: Collection[UnderWay], older_than: timedelta) -> list[UnderWay]:

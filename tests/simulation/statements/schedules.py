@@ -14,6 +14,9 @@ from model.schedules import ScheduleRow
 from tests.simulation.statements import commands
 from tests.simulation.tables import Transaction, Values
 
+_NOT_RECKONED = "1970-01-01 00:00:00+00:00"
+"""As what counts the next fire of a schedule that was made or changed."""
+
 
 def _of_slot(tx: Transaction, slot: Slot) -> list[Values]:
     mine = [
@@ -35,8 +38,7 @@ def next_due_in_s(tx: Transaction, slot: Slot | None) -> float | None:
     mine = [] if slot is None else _of_slot(tx, slot)
     if not mine:
         return None
-    first = mine[0].next_fire_at
-    return 0.0 if first is None else (datetime.fromisoformat(first) - tx.server.now()).total_seconds()
+    return (datetime.fromisoformat(mine[0].next_fire_at or _NOT_RECKONED) - tx.server.now()).total_seconds()
 
 
 def fire(tx: Transaction, fires: Sequence[Fire]) -> dict[ScheduleId, int]:
@@ -65,6 +67,7 @@ def fire(tx: Transaction, fires: Sequence[Fire]) -> dict[ScheduleId, int]:
                 workflow_code=str(now.workflow_code),
                 schedule_time=time.isoformat(),
                 schedule_id=str(row.id),
+                time_zone=now.time_zone,
                 created_by="schedule",
             )
         fired[each.row.id] = len(each.times)
@@ -84,7 +87,13 @@ def save(tx: Transaction, workflow_code: int, crontab: str, misfire: str) -> Sch
 
 
 def edit(tx: Transaction, id_: ScheduleId, **columns: str) -> None:
-    """With the trigger that has it reckoned anew."""
-    anew = {"next_fire_at": None, "problem": None, "updated_at": str(tx.server.now())}
-    tx.update(tx.server.schedules.rows[id_], **columns, **anew)
+    """Whatever changes has it reckoned anew; ONLINE once more is a new try for one with a problem only."""
+    row = tx.server.schedules.rows[id_]
+    before = tx.see(row)
+    assert before is not None
+    changes: dict[str, str | None] = {**columns, "updated_at": str(tx.server.now())}
+    is_other = any(getattr(before, name) != value for name, value in columns.items())
+    if is_other or ("state" in columns and before.problem is not None):
+        changes |= {"next_fire_at": None, "problem": None}
+    tx.update(row, **changes)
     tx.notes.append((SCHEDULE, ""))

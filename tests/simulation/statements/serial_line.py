@@ -39,5 +39,5 @@ def call_forgotten(tx: Transaction) -> int:
     }
     calls = [code for code in sorted(waiting) if str(code) not in called]
     for code in calls:
-        commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code))
+        commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")
     return len(calls)

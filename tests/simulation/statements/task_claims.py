@@ -27,7 +27,8 @@ def claim(tx: Transaction, groups: Sequence[str], limit: int, worker: Epoch) -> 
             task = tx.see(row)
             assert task is not None
             state = T.RUNNING_EXECUTION if task.write_ahead else T.DISPATCH
-            claimed.append(_claimed(tx, tx.update(row, state=state, worker_id=worker)))
+            started_s = tx.server.now_s if task.write_ahead else None
+            claimed.append(_claimed(tx, tx.update(row, state=state, worker_id=worker, started_s=started_s)))
     return claimed
 
 
@@ -60,7 +61,8 @@ def mark_running(tx: Transaction, task: ClaimedTask, worker: Epoch) -> bool:
     mine = there.worker_id == worker or not tx.server.protections.attempt
     if not mine or there.state not in RUNNING or there.kill_requested:
         return False
-    tx.update(row, state=T.RUNNING_EXECUTION)
+    started_s = tx.server.now_s if there.started_s is None else there.started_s
+    tx.update(row, state=T.RUNNING_EXECUTION, started_s=started_s)
     return True
 
 
@@ -73,7 +75,8 @@ def report(tx: Transaction, reports: Sequence[Report], worker: Epoch) -> set[Tas
         assert there is not None
         is_mine = there.worker_id == worker and there.attempt == each.attempt and there.ended_s is None
         if is_mine or not tx.server.protections.attempt:
-            tx.update(row, state=each.state, ended_s=tx.server.now_s, reason=each.reason, outputs=each.outputs)
+            reason = each.reason or None
+            tx.update(row, state=each.state, ended_s=tx.server.now_s, reason=reason, outputs=each.outputs)
             tell_event(tx, there.workflow_instance_id, there.task_code, there.attempt, each.state, None, each.outputs)
             kept.add(each.id)
     return kept

@@ -34,10 +34,13 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             "id": id_,
             "task_code": values.pop("code"),
             "state": task.state if task.wait_reason is None else T.DELAY_EXECUTION,
+            "reason": task.reason or None,
             "due_s": server.now_s + 60 * task.wait_minutes,
             "worker_id": None,
             "kill_requested": False,
             "flag": True,
+            "queued_s": server.now_s,
+            "started_s": None if task.state is T.QUEUED else server.now_s,
             "ended_s": server.now_s if task.state.is_final else None,
         }
         tx.insert(server.tasks, id_, Values(**values))
@@ -84,7 +87,7 @@ def end_in_master(tx: Transaction, ends: Sequence[MasterTaskEnd], master: Epoch)
             for row, task in tx.of_key(tx.server.tasks, id_):
                 same = (task.task_code, task.attempt) == (end.code, end.attempt)
                 if same and task.state is T.RUNNING_EXECUTION and task.worker_id is None:
-                    given = {"reason": end.reason, "outputs": end.outputs}
+                    given = {"reason": end.reason or None, "outputs": end.outputs}
                     tx.update(row, state=end.state, ended_s=tx.server.now_s, **given)
                     count += 1
     if count != len(ends):
@@ -130,7 +133,7 @@ def queue_due(tx: Transaction, limit: int) -> list[str]:
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
         is_due = task.state is T.DELAY_EXECUTION and task.due_s <= tx.server.now_s
         if is_due and len(groups) < limit and tx.try_lock(row):
-            tx.update(row, state=T.QUEUED)
+            tx.update(row, state=T.QUEUED, queued_s=tx.server.now_s)
             groups.append(task.worker_group)
     return groups
 

@@ -29,6 +29,7 @@ def insert(
         server.on_deadly(tx.process)
     once = any(each.parent is not None or each.schedule_id is not None for each in new)
     for each in new:
+        id_ = WorkflowInstanceId(server.instances.next_id())
         try:
             for row in list(server.instances.rows.values()):
                 if constraint := _same_key(tx, row, each):
@@ -37,17 +38,19 @@ def insert(
             if once:
                 continue
             raise
-        id_ = WorkflowInstanceId(server.instances.next_id())
         runs = each.state is W.RUNNING_EXECUTION
         values = {name: getattr(each, name) for name in NewInstance.__slots__}
         values |= {
             "id": id_,
+            "reason": each.reason or None,
             "master_id": master if runs else 0,
             "requested_state": None,
             "executing": None,
             "outputs": None,
             "takeovers": 0,
             "run_times": 1,
+            "started_s": server.now_s,
+            "ended_s": server.now_s if each.state.is_final else None,
             "schedule_time": each.schedule_time or server.now(),
         }
         tx.insert(server.instances, id_, Values(**values))
@@ -88,16 +91,17 @@ def enter(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState], m
 
 def finish(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
     """WHERE master_id = :master AND state IN the driven ones."""
-    awaited, ended = [], 0
+    awaited, count = [], 0
     for end in ends:
         for row, each in rows_of(tx, [end.id]):
             if is_owned(tx, each, master) and each.state.is_driven:
-                tx.update(row, state=end.state, reason=end.reason, outputs=end.outputs, requested_state=None)
-                ended += 1
+                ended = {"state": end.state, "reason": end.reason or None, "ended_s": tx.server.now_s}
+                tx.update(row, outputs=end.outputs, requested_state=None, **ended)
+                count += 1
                 if each.parent is not None or each.execution_type is not ExecutionType.PARALLEL or each.backfill:
                     awaited.append(end.id)
-    if ended != len(ends):
-        raise OwnershipLost(f"{len(ends) - ended} of {len(ends)} instances to finish are not master {master}'s")
+    if count != len(ends):
+        raise OwnershipLost(f"{len(ends) - count} of {len(ends)} instances to finish are not master {master}'s")
     return awaited
 
 
@@ -149,11 +153,15 @@ def hand_on(tx: Transaction, limit: int) -> int:
             continue
         if handed < limit and tx.try_lock(row):
             tx.update(row, state=W.FAILOVER)
-            commands.ask_recover(tx, row.id, each.workflow_code)
+            commands.ask_recover(tx, row.id, each.workflow_code, each.priority)
             handed += 1
     return handed
 
 
 def why_not_recovered(tx: Transaction, id_: WorkflowInstanceId) -> str:
     each = tx.get(tx.server.instances, id_)
-    return f"workflow instance {id_} is {each and each.state} and belongs to master {each and each.master_id}"
+    if each is None:
+        return f"there is no workflow instance {id_}"
+    if each.state.is_final:
+        return f"workflow instance {id_} has already ended as {each.state}; there is nothing to take over"
+    return f"workflow instance {id_} belongs to master {each.master_id}, which lives; it is not taken away"

@@ -1,0 +1,173 @@
+"""A master takes commands out of the table and does what they ask for, in the order of `master/command_loop.py`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from dao import (
+    children,
+    commands,
+    deadly_commands,
+    ends,
+    instance_moves,
+    serial_line,
+    task_events,
+    task_instances,
+    workflow_instances,
+)
+from dao.children import SUB_WORKFLOW, Unmade
+from dao.commands import Outcome
+from dao.instance_moves import Revival
+from dao.nodes import Me
+from dao.workflow_instances import NewInstance
+from model.choices import ExecutionType, FailureStrategy, Priority
+from model.command_moves import COMMAND_MOVES, CommandType
+from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
+from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
+from model.instances import Parent
+from model.nodes import NodeKind, Slot
+from model.states import WorkflowState
+from tests.bridge.program import Program
+
+C, W = CommandType, WorkflowState
+SERIAL = {3: ExecutionType.SERIAL_WAIT, 4: ExecutionType.SERIAL_PRIORITY}
+AN_HOUR = timedelta(hours=1)
+
+
+async def take_commands(p: Program) -> None:
+    me = await p.licensed(NodeKind.MASTER)
+    slot = p.random.choice((Slot(0, 1), Slot(0, 1), Slot(0, 1), Slot(0, 2), Slot(1, 2)))
+    limit = p.random.choice((1, 3, 10))
+    match p.random.choice(("claim", "claim", "claim", "steal", "try", "take")):
+        case "claim":
+            rows = await p.call(commands.claim, slot, limit, p.random.choice((1, 1, 1, 2)))
+        case "steal":
+            rows = await p.call(commands.steal, AN_HOUR, limit)
+        case "try":
+            group = await p.call(deadly_commands.try_next, me.epoch)
+            if p.chance(0.5):
+                return
+            rows = await p.call(commands.take, sorted(each.id for each in group)[:limit])
+        case _:
+            ids = [row.id for row, _ in p.rows(p.server.commands)]
+            rows = await p.call(commands.take, p.some(ids) if ids else [])
+    if rows:
+        outcomes = [await _handle(p, me, row) for row in rows]
+        await p.call(commands.record, outcomes, me.epoch, slot)
+
+
+async def _handle(p: Program, me: Me, row: CommandRow) -> Outcome:
+    if p.chance(0.05):
+        return Outcome(row, None, "somebody refuses it")
+    command = read_command(row)
+    match command:
+        case Start():
+            return await _start(p, me, row, command)
+        case RecoverToleranceFault(workflow_instance_id=id_):
+            return await _take_over(p, me, row, id_)
+        case RecoverSerialWait(workflow_code=code):
+            return await _next_in_line(p, me, row, code)
+        case Move():
+            return await _move(p, me, row, command)
+
+
+async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
+    if (parent := start.parent) is not None:
+        above = (await p.call(children.above, {parent.instance})).get(parent.instance)
+        if above is None or above.state in (W.READY_STOP, W.READY_PAUSE) or p.chance(0.1):
+            unmade = Unmade(parent, p.random.choice((W.STOP, W.PAUSE, W.FAILURE)), "nothing came of it")
+            if above is not None:
+                await p.call(children.tell, [unmade])
+            return Outcome(row, None, "nothing came of it")
+        await p.call(children.existing, [parent, parent])
+    execution, state, reason = SERIAL.get(start.workflow_code, ExecutionType.PARALLEL), W.RUNNING_EXECUTION, ""
+    if execution is not ExecutionType.PARALLEL:
+        line = await p.call(serial_line.lock, {start.workflow_code})
+        if line and p.chance(0.8):
+            state = W.SERIAL_WAIT
+        elif line:
+            state, reason = W.STOP, "another one runs"
+    new = NewInstance(
+        row.id,
+        start.workflow_code,
+        1,
+        FailureStrategy.CONTINUE,
+        start.priority or Priority.MEDIUM,
+        start.worker_group or "default",
+        '{"p":"1"}',
+        state=state,
+        reason=reason,
+        command_type=row.type,
+        execution_type=execution,
+        schedule_time=start.schedule_time,
+        schedule_id=start.schedule_id,
+        scope="[1,2]" if p.chance(0.1) else None,
+        depth=0 if parent is None else 1,
+        parent=parent,
+    )
+    made = await p.call(workflow_instances.insert, [new], me.epoch)
+    if p.chance(0.03):
+        await p.call(workflow_instances.insert, [new], me.epoch)  # the command was taken twice: the schema refuses
+    if state.is_final and made:
+        await p.call(ends.tell, [id_ for id_, _ in made.values()])
+    return Outcome(row, made[row.id][0] if row.id in made else None)
+
+
+async def _take_over(p: Program, me: Me, row: CommandRow, id_: WorkflowInstanceId) -> Outcome:
+    taken = await p.call(workflow_instances.take_over, [id_, *p.instances(1)] if p.chance(0.1) else [id_], me.epoch)
+    await p.call(task_events.forget, list(taken))
+    await _adopt(p, list(taken))
+    if id_ not in taken:
+        return Outcome(row, id_, await p.call(workflow_instances.why_not_recovered, id_))
+    return Outcome(row, id_)
+
+
+async def _adopt(p: Program, ids: list[WorkflowInstanceId]) -> None:
+    await p.call(task_instances.latest_attempts, ids)
+    await p.call(children.of, ids)
+
+
+async def _next_in_line(p: Program, me: Me, row: CommandRow, code: WorkflowCode) -> Outcome:
+    line = await p.call(serial_line.lock, {code})
+    waiting = [each.id for each in line if each.state is W.SERIAL_WAIT]
+    if not waiting or len(waiting) < len(line):
+        return Outcome(row, None)
+    await p.call(instance_moves.lock, [waiting[0]])
+    await p.call(instance_moves.revive, [Revival(waiting[0])], me.epoch)
+    await _adopt(p, [waiting[0]])
+    return Outcome(row, waiting[0])
+
+
+async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
+    id_, is_from_above = move.workflow_instance_id, row.created_by == SUB_WORKFLOW
+    if move.type not in (C.PAUSE, C.STOP) and (codes := await p.call(instance_moves.serial_codes, [id_])):
+        await p.call(serial_line.lock, codes)
+    locked = (await p.call(instance_moves.lock, [id_])).get(id_)
+    after = None if locked is None else COMMAND_MOVES[move.type].get(locked.state)
+    if after is None or p.chance(0.3 if is_from_above else 0.05):
+        if is_from_above and locked is not None:
+            await p.call(children.tell_at_rest, {id_: p.random.choice((None, "it was refused"))})
+        return Outcome(row, id_ if locked else None, "it was refused")
+    if after in (W.PAUSE, W.STOP):
+        await p.call(instance_moves.end_waiting, {id_: (after, "before it had begun")})
+        await p.call(ends.tell, [id_])
+    elif move.type in (C.PAUSE, C.STOP):
+        await p.call(instance_moves.ask_halt, {id_: after})
+    else:
+        await _revive(p, me, id_, move.parent)
+    return Outcome(row, id_)
+
+
+async def _revive(p: Program, me: Me, id_: WorkflowInstanceId, parent: Parent | None) -> None:
+    attempts = (await p.call(task_instances.latest_attempts, [id_])).get(id_, [])
+    again = [(id_, attempt.code) for attempt in attempts if p.chance(0.5)]
+    if again:
+        await p.call(task_instances.invalidate, again)
+    await p.call(task_events.forget, [id_])
+    executing = frozenset({TaskCode(1)}) if p.chance(0.2) else None
+    revival = Revival(id_, p.chance(0.3), executing, p.chance(0.2), parent)
+    await p.call(instance_moves.revive, [revival], me.epoch)
+    await _adopt(p, [id_])
+
+
+ACTIONS = ((take_commands, 26),)

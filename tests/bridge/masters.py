@@ -1,0 +1,197 @@
+"""A master drives what it owns, in the order of `master/driver.py` and `master/writes.py`, and looks after the rest."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+from dao import (
+    children,
+    commands,
+    dependencies,
+    ends,
+    nodes,
+    reasons,
+    serial_line,
+    task_events,
+    task_instances,
+    workflow_instances,
+)
+from dao.children import NewChild, Unmade
+from dao.database import database_time
+from dao.nodes import Me
+from dao.reasons import UnderWay
+from dao.task_instances import MasterTaskEnd, NewTask
+from dao.workflow_instances import InstanceEnd
+from model.choices import Priority
+from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
+from model.instances import Parent
+from model.nodes import NodeKind, Slot
+from model.states import TaskState, WaitReason, WorkflowState
+from tests.bridge.program import CODES, Program
+from tests.bridge.workers import GROUPS
+from tests.simulation.tables import Values
+
+T, W = TaskState, WorkflowState
+AN_HOUR = timedelta(hours=1)
+TASKS = (1, 2, 3)
+STANDS = 9
+"""The code of the task of each run that stands for others."""
+
+
+async def advance(p: Program) -> None:
+    me = await p.licensed(NodeKind.MASTER)
+    await p.call(task_events.consume, me.epoch, p.random.choice((1, 3, 100)))
+    owned = p.owned(me)
+    for id_, run in p.some(owned) if owned else []:
+        ends_soon = 6 if run.parent is not None else 1
+        await p.random.choices(_WRITES, (3, 4, 1, 1, 2, ends_soon))[0](p, me, id_, run)
+    if p.chance(0.2):
+        await p.call(workflow_instances.settle, [id_ for id_, _ in owned], me.epoch)
+
+
+async def _queue(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None:
+    new = [_new_task(p, id_, code) for code in p.some(TASKS)]
+    await p.call(task_instances.queue, new, me.epoch)
+
+
+def _new_task(p: Program, id_: WorkflowInstanceId, code: int, **fields: object) -> NewTask:
+    """The attempt after the last one, mostly."""
+    attempts = [each.attempt for each in p.tasks_of(id_) if each.task_code == code]
+    attempt = max(attempts, default=0) + (0 if attempts and p.chance(0.03) else 1)
+    wait = p.random.choice((None, None, None, WaitReason.DELAY, WaitReason.RETRY))
+    given = {
+        "params": '{"a":1}',
+        "parameter_values": '{"b":"2"}',
+        "retries": attempt - 1,
+        "wait_reason": wait,
+        "wait_minutes": 0 if wait is None else p.random.choice((0, 60, 180)),
+        "branch": "[1,2]" if p.chance(0.05) else None,
+    }
+    return NewTask(
+        *(id_, TaskCode(code), attempt, f"task {code}", "SHELL", p.chance(0.6), p.random.choice(GROUPS)),
+        *(p.random.choice(list(Priority)), p.random.choice(list(Priority))),
+        **(given | fields),  # type: ignore[arg-type]
+    )
+
+
+async def _stand(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None:
+    """A task that lives in the master, and its children; or one that is over at once."""
+    if p.chance(0.2):
+        over = {"state": p.random.choice((T.SUCCESS, T.FAILURE)), "reason": "at once", "wait_reason": None}
+        await p.call(task_instances.queue, [_new_task(p, id_, 8, **over)], me.epoch)
+        return
+    former = [each for each in p.tasks_of(id_) if each.task_code == STANDS and each.state is T.RUNNING_EXECUTION]
+    if former:  # of one task one attempt lives
+        await p.call(task_instances.end_in_master, [_end(p, each) for each in former], me.epoch)
+    lives = {"state": T.RUNNING_EXECUTION, "wait_reason": None, "parameter_values": '{"x":"1,2"}'}
+    new = _new_task(p, id_, STANDS, **lives)
+    await p.call(task_instances.queue, [new], me.epoch)
+    before = [
+        (child.parent, new.attempt)
+        for _, child in p.rows(p.server.instances, lambda each: each.parent is not None)
+        if child.parent.instance == id_ and child.state.is_final
+    ]
+    if before and p.chance(0.7):
+        await p.call(children.resume, before)
+        return
+    await p.call(
+        children.start, [_child(p, Parent(id_, new.code, new.attempt, i)) for i in range(p.random.choice((1, 2)))]
+    )
+
+
+def _child(p: Program, parent: Parent) -> NewChild:
+    return NewChild(
+        *(parent, "default", p.random.choice(CODES), None, {"x": "1"}, Priority.MEDIUM),
+        *(p.random.choice((None, "gpu")), None, False, None, "UTC"),
+    )
+
+
+async def _below(p: Program, _me: Me, id_: WorkflowInstanceId, _: Values) -> None:
+    await p.call(children.of, p.instances())
+    if p.chance(0.3):
+        await p.call(children.tell, [Unmade(Parent(id_, TaskCode(STANDS), 1, 0), W.FAILURE, "it was never made")])
+
+
+async def _halt(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> None:
+    """As somebody asked, or since it is given up."""
+    is_pause = p.chance(0.4)
+    entered = {id_: W.READY_PAUSE if is_pause else W.READY_STOP}
+    if run.state is not W.READY_STOP or p.chance(0.1):
+        await p.call(workflow_instances.enter, entered, me.epoch)
+    state = T.PAUSE if is_pause else T.KILL
+    given_up = {id_} if not is_pause and p.chance(0.3) else set()
+    await p.call(task_instances.halt, {id_: (state, "it was halted")}, given_up, me.epoch)
+    await p.call(children.halt, {id_: state})
+    if not is_pause:
+        await p.call(task_instances.ask_kill, [id_], me.epoch)
+
+
+async def _end_in_master(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None:
+    living = [
+        each
+        for each in p.tasks_of(id_)
+        if (each.state is T.RUNNING_EXECUTION and each.worker_id is None) or p.chance(0.03)
+    ]
+    if not living:
+        return
+    await p.call(task_instances.end_in_master, [_end(p, p.one(living))], me.epoch)
+
+
+def _end(p: Program, task: Values) -> MasterTaskEnd:
+    state = p.random.choice((T.SUCCESS, T.FAILURE, T.KILL))
+    reason = "" if state is T.SUCCESS else "it failed"
+    outputs = json.dumps({"y": 1}) if state is T.SUCCESS else None
+    return MasterTaskEnd(task.workflow_instance_id, task.task_code, task.attempt, state, reason, outputs)
+
+
+async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> None:
+    """What is still open of it is given up, as a master does that gives up a run."""
+    await p.call(task_instances.halt, {id_: (T.KILL, "it was given up")}, {id_}, me.epoch)
+    await p.call(task_instances.ask_kill, [id_], me.epoch)
+    fitting = {W.READY_PAUSE: (W.PAUSE, W.SUCCESS), W.READY_STOP: (W.STOP, W.FAILURE)}
+    state = p.random.choice(fitting.get(run.state, (W.SUCCESS, W.SUCCESS, W.FAILURE)))
+    if p.chance(0.03):
+        state = p.random.choice((W.PAUSE, W.STOP))
+    outputs = '{"o":"1"}' if state is W.SUCCESS and p.chance(0.5) else None
+    end = InstanceEnd(id_, state, "" if state is W.SUCCESS else "so it ended", outputs)
+    await p.call(ends.tell, await p.call(workflow_instances.finish, [end], me.epoch))
+
+
+_WRITES = (_queue, _stand, _below, _halt, _end_in_master, _finish)
+
+
+# ------------------------------------------------------------------------------------------------ the rest
+
+
+async def clean_up(p: Program) -> None:
+    """What is due, what the dead left, what was forgotten."""
+    await p.call(nodes.anything_left)
+    if p.chance(0.5):
+        await p.call(serial_line.anyone_waits)
+        await p.call(serial_line.call_forgotten)
+    if p.chance(0.7):
+        await p.call(workflow_instances.hand_on, 100)
+        await p.call(task_instances.mark_lost, 100)
+        await p.call(task_events.drop_stale)
+    await p.call(task_instances.queue_due, 100)
+
+
+async def look(p: Program) -> None:
+    """What reads only."""
+    me = p.node(NodeKind.MASTER)
+    slot = p.random.choice((None, Slot(0, 1), Slot(1, 2)))
+    await p.call(commands.work_waits, slot, AN_HOUR, 1, me.epoch)
+    await p.call(commands.id_increment)
+    owned = await p.call(workflow_instances.owned, me.epoch)
+    await p.call(workflow_instances.read_owned, sorted({*owned, *p.instances()}), me.epoch)
+    await p.call(task_instances.latest_attempts, p.instances())
+    await p.call(dependencies.waiting, me.epoch, 10, TaskInstanceId(0))
+    await p.call(reasons.walk, me.epoch, WorkflowInstanceId(p.random.choice((0, 0, 2))), 50, p.random.choice(_AGES))
+    believed = [UnderWay(each.workflow_instance_id, each.task_code, each.attempt) for _, each in p.rows(p.server.tasks)]
+    await p.call(reasons.unheard, p.some(believed) if believed else [], p.random.choice(_AGES))
+    await p.call(database_time)
+
+
+_AGES = (timedelta(0), AN_HOUR / 2)
+ACTIONS = ((advance, 44), (clean_up, 8), (look, 4))

@@ -1,0 +1,118 @@
+"""Commands, schedules and the runs that are made of them, in one transaction each."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao import (
+    commands,
+    deadly_commands,
+    nodes,
+    schedules,
+    serial_line,
+    workflow_instances,
+)
+from dao.commands import Outcome
+from dao.nodes import Me
+from dao.schedules import Fire
+from model.ids import ScheduleId
+from model.states import WorkflowState
+from tests.bridge.interleaving import Script, call
+from tests.bridge.people import edit
+from tests.bridge.scenes import ALL, CODE, new_run
+from tests.simulation.statements import schedules as model_schedules
+from tests.simulation.tables import Transaction
+
+W = WorkflowState
+LAST_FIRE, NEXT_FIRE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2050, 1, 1, tzinfo=UTC)
+
+
+def takes(me: Me, limit: int) -> Script:
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        rows = await call(commands.claim, ALL, limit, 1)
+        if rows:
+            await call(commands.record, [Outcome(row, None) for row in rows], me.epoch, ALL)
+
+    return script
+
+
+def steals(me: Me, limit: int) -> Script:
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        rows = await call(commands.steal, timedelta(hours=1), limit)
+        if rows:
+            await call(commands.record, [Outcome(row, None) for row in rows], me.epoch, None)
+
+    return script
+
+
+def starts(me: Me) -> Script:
+    """Takes a command and makes its run."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        rows = await call(commands.claim, ALL, 1, 1)
+        if rows:
+            made = await call(workflow_instances.insert, [new_run(rows[0].id)], me.epoch)
+            await call(commands.record, [Outcome(rows[0], made[rows[0].id][0])], me.epoch, ALL)
+
+    return script
+
+
+def joins(me: Me, command: int) -> Script:
+    """Starts a run of a serial workflow, as `master/serial.py`."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        line = await call(serial_line.lock, {CODE})
+        new = new_run(command, W.SERIAL_WAIT if line else W.RUNNING_EXECUTION, is_serial=True)
+        await call(workflow_instances.insert, [new], me.epoch)
+
+    return script
+
+
+def tries(me: Me) -> Script:
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(deadly_commands.try_next, me.epoch)
+
+    return script
+
+
+def sets_apart(dead: Me) -> Script:
+    async def script() -> None:
+        await call(deadly_commands.set_apart, dead.epoch, ALL)
+
+    return script
+
+
+def fires(me: Me) -> Script:
+    """What is due."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        due = await call(schedules.due, ALL, 10)
+        if due is not None:
+            await call(schedules.fire, [Fire(row, [LAST_FIRE], NEXT_FIRE) for row in due.rows])
+
+    return script
+
+
+def edits() -> Script:
+    """A person does."""
+
+    async def script() -> None:
+        await call(edit_crontab, ScheduleId(1), "0 30 * * * ?", model=_edit_in_model)
+
+    return script
+
+
+async def edit_crontab(connection: AsyncConnection, id_: ScheduleId, crontab: str) -> None:
+    await edit(connection, id_, crontab=crontab)
+
+
+def _edit_in_model(tx: Transaction, id_: ScheduleId, crontab: str) -> None:
+    model_schedules.edit(tx, id_, crontab=crontab)

@@ -1,0 +1,87 @@
+"""Beats, fences, and what follows when a node is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao import nodes, task_events, task_instances, workflow_instances
+from dao.nodes import Me, NodeRow
+from model.nodes import Heartbeat, NodeKind, NodeState
+from tests.bridge.interleaving import Script, call, commit
+from tests.bridge.people import fence_in_model, fence_within
+from tests.bridge.scenes import PROCESS, RUN
+from tests.simulation.statements import nodes as model_nodes
+from tests.simulation.tables import Transaction
+
+
+def beats(me: Me) -> Script:
+    async def script() -> None:
+        heartbeat = Heartbeat(epoch=me.epoch, kind=me.kind, address=me.address)
+        await call(_beat, me, heartbeat, model=_beat_in_model)
+
+    return script
+
+
+async def _beat(connection: AsyncConnection, me: Me, heartbeat: Heartbeat) -> int:
+    return (await nodes.beat(connection, me, 0, unanswered=0, heartbeat=heartbeat))[0]
+
+
+def _beat_in_model(tx: Transaction, me: Me, heartbeat: Heartbeat) -> int:
+    return model_nodes.beat(tx, me, 0, unanswered=0, heartbeat=heartbeat)[0]
+
+
+def fence(judge: Me | None, dead: Me) -> Any:
+    slot = {"slot_current": 0, "slot_total": 1} if dead.kind is NodeKind.MASTER else {}
+    heartbeat = Heartbeat(epoch=dead.epoch, kind=dead.kind, address=dead.address, **slot)
+    seen = NodeRow(dead.epoch, dead.kind, dead.address, NodeState.ALIVE, PROCESS, None, 0, 60.0, heartbeat)
+    return call(fence_within, seen, judge, model=fence_in_model)
+
+
+def judges(me: Me, dead: Me) -> Script:
+    """The fence in two calls, between which the other judge may come."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await fence(None, dead)
+
+    return script
+
+
+def fences_and(judge: Me, dead: Me, then: Callable[[Me], Script]) -> Script:
+    """And looks after what is left, in a transaction of its own."""
+
+    async def script() -> None:
+        await fence(judge, dead)
+        await commit()
+        await then(judge)()
+
+    return script
+
+
+def hands_on(me: Me) -> Script:
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(workflow_instances.hand_on, 100)
+
+    return script
+
+
+def takes_over(me: Me) -> Script:
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        taken = await call(workflow_instances.take_over, [RUN], me.epoch)
+        await call(task_events.forget, list(taken))
+        await call(task_instances.latest_attempts, list(taken))
+
+    return script
+
+
+def marks_lost(me: Me) -> Script:
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(task_instances.mark_lost, 100)
+
+    return script

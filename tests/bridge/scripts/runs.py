@@ -1,0 +1,161 @@
+"""What masters and workers do to a run and its tasks, in one transaction each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dao import (
+    children,
+    ends,
+    instance_moves,
+    nodes,
+    task_claims,
+    task_events,
+    task_instances,
+    workflow_instances,
+)
+from dao.instance_moves import Revival
+from dao.nodes import Me
+from dao.workflow_instances import InstanceEnd
+from model.ids import TaskCode, WorkflowInstanceId
+from model.instances import Parent
+from model.states import TaskState, WorkflowState
+from tests.bridge.interleaving import Script, call
+from tests.bridge.scenes import RUN, new_run, report_of, task
+
+T, W = TaskState, WorkflowState
+
+
+def advances(me: Me) -> Script:
+    """Reads what ended, and queues the next task."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(task_events.consume, me.epoch, 100)
+        await call(task_instances.queue, [task(4)], me.epoch)
+
+    return script
+
+
+def consumes(me: Me) -> Script:
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(task_events.consume, me.epoch, 100)
+
+    return script
+
+
+def claims(me: Me, limit: int) -> Script:
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(task_claims.claim, ("default",), limit, me.epoch)
+
+    return script
+
+
+def marks_running(me: Me) -> Script:
+    """The task of which it is not known yet that it begins."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        held = await call(task_claims.held, me.epoch)
+        for each in held:
+            if each.state == T.DISPATCH:
+                await call(task_claims.mark_running, each, me.epoch)
+
+    return script
+
+
+def reports(me: Me, *ids: int) -> Script:
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(task_claims.report, [report_of(id_) for id_ in ids], me.epoch)
+
+    return script
+
+
+def stops(me: Me) -> Script:
+    """Ends what waits, has killed what runs."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(workflow_instances.enter, {RUN: W.READY_STOP}, me.epoch)
+        await call(task_instances.halt, {RUN: (T.KILL, "it was stopped")}, set[WorkflowInstanceId](), me.epoch)
+        await call(task_instances.ask_kill, [RUN], me.epoch)
+
+    return script
+
+
+def finishes(me: Me) -> Script:
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        awaited = await call(workflow_instances.finish, [InstanceEnd(RUN, W.SUCCESS, "")], me.epoch)
+        await call(ends.tell, awaited)
+
+    return script
+
+
+def revives(me: Me) -> Script:
+    """If it has ended."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        locked = await call(instance_moves.lock, [RUN])
+        if locked[RUN].state.is_final:
+            await call(instance_moves.revive, [Revival(RUN, repeats=True)], me.epoch)
+
+    return script
+
+
+def asks_for_a_stop(me: Me) -> Script:
+    """If it runs."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        locked = await call(instance_moves.lock, [RUN])
+        if locked[RUN].state is W.RUNNING_EXECUTION:
+            await call(instance_moves.ask_halt, {RUN: W.READY_STOP})
+
+    return script
+
+
+def queues_due(me: Me) -> Script:
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(task_instances.queue_due, 100)
+
+    return script
+
+
+def starts_a_child(me: Me) -> Script:
+    """Unless the run above is to halt."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        above = await call(children.above, {RUN})
+        if above[RUN].state is W.RUNNING_EXECUTION:
+            parent = Parent(RUN, TaskCode(1), 1, 0)
+            await call(workflow_instances.insert, [replace(new_run(2000), parent=parent, depth=1)], me.epoch)
+
+    return script
+
+
+def stops_below(me: Me) -> Script:
+    """And what stands under it."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(workflow_instances.enter, {RUN: W.READY_STOP}, me.epoch)
+        await call(children.halt, {RUN: T.KILL})
+
+    return script
+
+
+def waits_for_its_writes(me: Me) -> Script:
+    """After a COMMIT of unknown outcome."""
+
+    async def script() -> None:
+        await call(nodes.barrier, me)
+        await call(workflow_instances.owned, me.epoch)
+
+    return script

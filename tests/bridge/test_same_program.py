@@ -1,0 +1,91 @@
+"""One program, two stores: the simulation's model of the statements of `dao/` against those statements themselves.
+
+SHOAL_BRIDGE_PROGRAMS=1000 python -m pytest tests/bridge/test_same_program.py                       # longer
+SHOAL_BRIDGE_FIRST=163 SHOAL_BRIDGE_PROGRAMS=1 python -m pytest tests/bridge/test_same_program.py   # one of them
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+from sqlalchemy import text
+
+from dao.database import Database
+from model.nodes import NodeKind
+from tests.bridge import command_batches, masters, people, workers
+from tests.bridge.program import CODES, Program
+from tests.bridge.rows import SEQUENCES
+from tests.bridge.two_stores import Differs, TwoStores, empty_model
+from tests.simulation.tables import Transaction, Values
+from tests.simulation.wiring import models
+
+PROGRAMS = int(os.environ.get("SHOAL_BRIDGE_PROGRAMS", "12"))
+FIRST = int(os.environ.get("SHOAL_BRIDGE_FIRST", "0"))
+STEPS = 200
+ACTIONS = (*people.ACTIONS, *masters.ACTIONS, *command_batches.ACTIONS, *workers.ACTIONS)
+NOT_COMPARED = {"dao.definitions.heads", "dao.definitions.specs", "dao.definitions.whereabouts"}
+"""They read what never changes, which a simulation draws for itself."""
+_EMPTY = ", ".join((*SEQUENCES, "node_beat", "command_history", "error_command", "workflow_definition"))
+_RERUNS_MAX = 60
+
+
+async def begin(database: Database) -> TwoStores:
+    """Both stores empty but for the definitions, whose rows serial workflows lock."""
+    async with database.writing() as connection:
+        await connection.execute(text(f"TRUNCATE {_EMPTY} RESTART IDENTITY"))
+        named = "INSERT INTO workflow_definition (code, name) SELECT code, 'w' || code FROM unnest(:codes) AS w (code)"
+        await connection.execute(text(named), {"codes": list(CODES)})
+    server = empty_model()
+    made = Transaction(server)
+    for code in CODES:
+        made.insert(server.definitions, code, Values())
+    made.install()
+    return TwoStores(database, server)
+
+
+async def _run(database: Database, seed: int, left_out: frozenset[int] = frozenset()) -> TwoStores:
+    """Raises `Differs`."""
+    stores = await begin(database)
+    program = Program(stores, seed)
+    for kind in (NodeKind.MASTER, NodeKind.MASTER, NodeKind.WORKER):
+        async with stores.transaction():
+            await people.begin_a_life(program, kind)
+    for number in range(STEPS):
+        if number not in left_out:
+            await program.step(number, ACTIONS)
+            if program.chance(0.05):
+                await stores.hours_pass(program.random.choice((1, 3)))
+    return stores
+
+
+async def _shrunk(database: Database, seed: int, found: Differs) -> Differs:
+    """What is left of a program when all steps are left out that need not be there for the same call to differ."""
+    left_out: frozenset[int] = frozenset()
+    reruns, size = 0, STEPS // 4
+    while size and reruns < _RERUNS_MAX:
+        for first in range(0, STEPS, size):
+            without = left_out | set(range(first, first + size))
+            if without == left_out or reruns == _RERUNS_MAX:
+                continue
+            reruns += 1
+            try:
+                await _run(database, seed, without)
+            except Differs as smaller:
+                if smaller.call == found.call:
+                    found, left_out = smaller, without
+        size //= 3
+    return found
+
+
+@pytest.mark.timeout(3600)
+async def test_the_model_does_what_the_database_does(database: Database) -> None:
+    """Goal: a seed of the simulation is worth something. Method: same calls, same order; answers and all rows equal."""
+    called: Counter[str] = Counter()
+    for seed in range(FIRST, FIRST + PROGRAMS):
+        try:
+            called += (await _run(database, seed)).called
+        except Differs as found:
+            raise AssertionError(f"program {seed}: {await _shrunk(database, seed, found)}") from None
+    assert PROGRAMS < 12 or not models().keys() - called.keys() - NOT_COMPARED

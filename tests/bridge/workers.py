@@ -1,0 +1,58 @@
+"""What workers send."""
+
+from __future__ import annotations
+
+from dao import task_claims
+from dao.task_claims import ClaimedTask, Report
+from model.nodes import NodeKind
+from model.states import TaskState
+from tests.bridge.program import Program
+from tests.simulation.tables import Values
+
+T = TaskState
+GROUPS = ("default", "gpu")
+_RUNNING = (T.DISPATCH, T.RUNNING_EXECUTION)
+_ENDS = (T.SUCCESS, T.SUCCESS, T.FAILURE, T.KILL)
+
+
+def _id_of(task: ClaimedTask) -> int:
+    return task.id
+
+
+async def claim_tasks(p: Program) -> None:
+    me = await p.licensed(NodeKind.WORKER)
+    groups = p.random.choice((GROUPS, GROUPS, GROUPS[:1], GROUPS[1:]))
+    await p.call(task_claims.work_waits, groups, me.epoch)
+    claimed = await p.call(task_claims.claim, groups, p.random.choice((1, 2, 5)), me.epoch)
+    for task in sorted(claimed, key=_id_of):
+        if task.state == T.DISPATCH and p.chance(0.3):
+            await p.call(task_claims.mark_running, task, me.epoch)
+
+
+async def mark_running(p: Program) -> None:
+    me = await p.licensed(NodeKind.WORKER)
+    task = p.one(sorted(await p.call(task_claims.held, me.epoch), key=_id_of))
+    await p.call(task_claims.mark_running, task, me.epoch)
+
+
+async def report(p: Program) -> None:
+    """Of what it holds; now and then of what was taken from it."""
+    me = await p.licensed(NodeKind.WORKER)
+    await p.call(task_claims.to_kill, me.epoch)
+    any_ = p.chance(0.15)
+    tasks = [
+        each for _, each in p.rows(p.server.tasks) if any_ or (each.worker_id == me.epoch and each.state in _RUNNING)
+    ]
+    if not tasks:
+        return
+    await p.call(task_claims.report, [_report(p, task) for task in p.some(tasks, 4)], me.epoch)
+
+
+def _report(p: Program, task: Values) -> Report:
+    state = p.random.choice(_ENDS)
+    outputs = '{"x":"1"}' if state is T.SUCCESS and p.chance(0.5) else None
+    attempt = task.attempt + p.chance(0.05)
+    return Report(task.id, attempt, state, "" if state is T.SUCCESS else "it failed", 0, outputs)
+
+
+ACTIONS = ((claim_tasks, 12), (mark_running, 6), (report, 13))
