@@ -310,14 +310,15 @@ class Driver:
             size, began_s = self._batch.size, boottime_s()
             ids, missing = missing[:size], missing[size:]
             writes = Writes()
+            self._failing = ()
             try:
                 async with self._database.writing() as connection:
                     await nodes.hold_alive(connection, self._me)
+                    self._failing = ids
                     with blaming_what_is_held():
                         await self._adopt(connection, ids, writes)
                         await writes.flush(connection, self._me.epoch)
             except BaseException as error:
-                self._failing = ids
                 self.forget(ids)
                 if isinstance(error, BadData | LockTaken) and self._set_aside(error):
                     continue

@@ -35,6 +35,7 @@ async def run_rounds(
         read_again: called after a COMMIT of unknown outcome, once it has certainly ended: memory must be made again
             from the rows.
         suspect: called when a round failed by what is in it: should that have been a single thing, it is to blame.
+            For a loop that does not find the culprit by itself.
 
     When a server is away, the round is tried again, with pauses that grow.
     """
