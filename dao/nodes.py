@@ -22,6 +22,9 @@ from model.errors import Fenced
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
 
+OUT_OF_REACH = 1 << 40
+"""A fence adds it to the beat number: more beats than ever go without an answer, so the next one is refused."""
+
 
 @dataclass(frozen=True, slots=True)
 class Me:
@@ -95,16 +98,18 @@ _BEAT = text(f"""
 """)  # noqa: S608 - both parts are constants of this module
 
 # Both ask for the beat at which the judge saw it stand still: one that slept between its verdict and this finds that
-# the other beats on, and leaves it in peace. The fence holds that beat: while it waits for a write under way no later
-# one is answered, or a worker whose horizon lies ahead again by that would begin tasks, and be fenced all the same.
+# the other beats on, and leaves it in peace. The fence moves that beat out of reach: while it waits for a write under
+# way no later one is answered, nor is one that waited for it once it has committed (to that, the node is as its
+# snapshot has it: alive). A worker whose horizon lies ahead again would begin tasks, and be fenced all the same.
 _TERMINATE = text("""
     SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = :application_name AND pid <> pg_backend_pid()
       AND EXISTS (SELECT FROM node_beat b WHERE b.node_id = :epoch AND b.beat_no = :beat_no)
 """)
 _FENCE = text("""
-    WITH still AS MATERIALIZED (
-        SELECT node_id FROM node_beat WHERE node_id = :epoch AND beat_no = :beat_no FOR UPDATE
+    WITH still AS (
+        UPDATE node_beat SET beat_no = beat_no + :out_of_reach WHERE node_id = :epoch AND beat_no = :beat_no
+        RETURNING node_id
     )
     UPDATE node SET state = 'FENCED', ended_at = clock_timestamp(), ended_why = :why
     FROM still
@@ -228,7 +233,8 @@ async def fence(database: Database, dead: NodeRow, why: str, *, judge: Me | None
     async with database.writing() as connection:
         if judge is not None:
             await hold_alive(connection, judge)
-        fenced = (await connection.execute(_FENCE, {**beat, "why": why})).first() is not None
+        values = {**beat, "out_of_reach": OUT_OF_REACH, "why": why}
+        fenced = (await connection.execute(_FENCE, values)).first() is not None
         if fenced and dead.slot is not None:
             await deadly_commands.set_apart(connection, dead.epoch, dead.slot)
         if fenced:

@@ -118,9 +118,16 @@ _REUSE = text(f"""
     )
     SELECT workflow_instance_id, task_code FROM added
 """)  # noqa: S608 - the parts are constants of this module
-# Two statements, in this order: a row that a worker is just claiming is skipped by the first, which waits for that
-# claim, and then seen as running by the second, whose snapshot is younger. DEPENDENT waits in the master, and ends as
-# soon as somebody asks; what stands for children ends with them, unless nobody drives its instance any more.
+# Whatever is open is held first, so that none of it moves between the two statements after it: queued again after its
+# worker was lost, it would be missed by both. What a worker is just claiming is waited for, and then seen as running.
+_HOLD_OPEN = text("""
+    SELECT FROM task_instance
+    WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))                  -- index: task_instance_attempt
+      AND coalesce(state IN ('QUEUED', 'DELAY_EXECUTION', 'DISPATCH', 'RUNNING_EXECUTION'), false)
+    ORDER BY id FOR NO KEY UPDATE
+""")
+# DEPENDENT waits in the master, and ends as soon as somebody asks; what stands for children ends with them, unless
+# nobody drives its instance any more.
 _HALT = text("""
     UPDATE task_instance t
     SET state = h.state, ended_at = clock_timestamp(), reason = h.reason
@@ -259,8 +266,10 @@ async def halt(
 ) -> list[TaskEnd]:
     """End what waits or is queued of own instances as PAUSE or KILL, with the reason; those ends.
 
-    Of those that are `given_up` also whatever lives in the master: nobody will end that.
+    Of those that are `given_up` also whatever lives in the master: nobody will end that. What is open of them stays
+    as it is until the transaction ends, but for `ask_kill`, which is to follow where what runs is to end.
     """
+    await connection.execute(_HOLD_OPEN, {"instances": list(halts)})
     values = {
         "instances": list(halts),
         "states": [state for state, _ in halts.values()],
@@ -275,7 +284,7 @@ async def halt(
 
 
 async def ask_kill(connection: AsyncConnection, instances: Sequence[WorkflowInstanceId], master: Epoch) -> None:
-    """Ask the workers to kill what runs of own instances. After `halt`, which misses what is just being claimed.
+    """Ask the workers to kill what runs of own instances, after `halt`.
 
     A task that stands for children is marked too: of those on their way none begins any more.
     """

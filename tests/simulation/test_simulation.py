@@ -47,7 +47,7 @@ def test_what_is_left_out_of_a_failing_seed_leaves_the_same_failure() -> None:
 
 
 def test_a_trace_has_one_line_a_step_and_ends_with_what_must_not_be() -> None:
-    off = Protections().without("licence")
+    off = Protections().without("claim")
     failing = next(verdict for seed in range(100) if (verdict := run(seed, off)).violation)
     lines = failing.trace.text().splitlines()
     assert len(lines) == len(failing.trace.lines)
@@ -55,7 +55,7 @@ def test_a_trace_has_one_line_a_step_and_ends_with_what_must_not_be() -> None:
 
 
 def test_a_seed_is_busy_enough_to_mean_something() -> None:
-    verdicts = [run(seed) for seed in range(70, 130)]  # among them one with what is rarest
+    verdicts = [run(seed) for seed in range(110, 190)]  # among them one with what is rarest
     assert sum(verdict.commands for verdict in verdicts) > 600
     assert sum(verdict.attempts for verdict in verdicts) > 600
     told = "\n".join(verdict.trace.text() for verdict in verdicts)
@@ -72,4 +72,4 @@ def test_a_seed_is_busy_enough_to_mean_something() -> None:
     of_masters += ["command_waits", "workflow_waits"]
     of_workers = ["NEED_FAULT_TOLERANCE", "DISPATCH -> QUEUED", "horizon_passed"]
     for what in [*of_servers, *of_masters, *of_workers, "commands_taken_by_age", "its masters died"]:
-        assert what in told, f"nothing of the kind in 60 seeds: {what}"
+        assert what in told, f"nothing of the kind in all these seeds: {what}"

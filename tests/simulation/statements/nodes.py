@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dao.nodes import Me, NodeRow, application_name
+from dao.nodes import OUT_OF_REACH, Me, NodeRow, application_name
 from dao.notify import NODE
 from model.errors import Fenced
 from model.ids import Epoch
@@ -51,8 +51,8 @@ def _check(node: Values | None, me: Me) -> None:
 
 def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> tuple[int, list[NodeRow]]:
     """UPDATE node_beat ... WHERE beat_no BETWEEN known AND known + unanswered, its node ALIVE or LEAVING; who lives is
-    read by the same statement, so with the beat before this one. Nothing is looked at again when a fence that held the
-    beat ends, since it changed nothing about that row."""
+    read by the same statement, so with the beat before this one. When a fence that held the beat ends only the beat is
+    looked at again, whose number is out of reach then."""
     row = tx.server.beats.rows[me.epoch]
     before = tx.see(row)
     _check(tx.see_as_before(tx.server.nodes.rows[me.epoch]), me)
@@ -91,13 +91,15 @@ def terminate(tx: Transaction, kind: NodeKind, epoch: Epoch, beat_no: int) -> No
 
 
 def fence(tx: Transaction, epoch: Epoch, beat_no: int, why: str) -> bool:
-    """The beat that was judged FOR UPDATE, then UPDATE node SET state = 'FENCED' WHERE state IN ('ALIVE', 'LEAVING'):
-    waits for all who hold it FOR SHARE."""
+    """UPDATE node_beat, of the beat that was judged, to a number out of reach, then UPDATE node SET state = 'FENCED'
+    WHERE state IN ('ALIVE', 'LEAVING'): waits for all who hold it FOR SHARE."""
     beat = tx.server.beats.rows[epoch]
     tx.lock(beat)
     seen = tx.see(beat)
     if tx.server.protections.judged and (seen is None or seen.beat_no != beat_no):
         return False
+    if seen is not None:
+        tx.update(beat, beat_no=seen.beat_no + OUT_OF_REACH)
     return _end(tx, epoch, S.FENCED, LIVING, why)
 
 

@@ -61,8 +61,12 @@ def halt(
     given_up: Collection[WorkflowInstanceId],
     master: Epoch,
 ) -> list[TaskEnd]:
-    """What waits or is queued of own instances; of those given up also what lives in the master."""
+    """What waits or is queued of own instances; of those given up also what lives in the master. All that is open is
+    held first, FOR NO KEY UPDATE."""
     ended = []
+    tasks = [each for id_ in halts for each in tx.of_key(tx.server.tasks, id_)]
+    for row in sorted((row for row, task in tasks if not task.state.is_final), key=lambda row: row.id):
+        tx.lock(row)
     for id_ in _own(tx, halts, master):
         state, reason = halts[id_]
         for row, task in tx.of_key(tx.server.tasks, id_):
