@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from dao import (
@@ -164,8 +165,11 @@ async def _revive(p: Program, me: Me, id_: WorkflowInstanceId, parent: Parent | 
     if again:
         await p.call(task_instances.invalidate, again)
     await p.call(task_events.forget, [id_])
-    executing = frozenset({TaskCode(1)}) if p.chance(0.2) else None
-    revival = Revival(id_, p.chance(0.3), executing, p.chance(0.2), parent)
+    executing = frozenset({TaskCode(1)}) if p.chance(0.4) else None
+    run = p.stores.tx.get(p.server.instances, id_)
+    if run is not None and run.parent is not None and p.chance(0.5):
+        parent = replace(run.parent, attempt=run.parent.attempt + 1)
+    revival = Revival(id_, p.chance(0.3), executing, p.chance(0.4), parent)
     await p.call(instance_moves.revive, [revival], me.epoch)
     await _adopt(p, [id_])
 

@@ -44,7 +44,7 @@ async def advance(p: Program) -> None:
     await p.call(task_events.consume, me.epoch, p.random.choice((1, 3, 100)))
     owned = p.owned(me)
     for id_, run in p.some(owned) if owned else []:
-        ends_soon = 6 if run.parent is not None else 1
+        ends_soon = 8 if run.parent is not None else 1
         await p.random.choices(_WRITES, (3, 4, 1, 1, 2, ends_soon))[0](p, me, id_, run)
     if p.chance(0.2):
         await p.call(workflow_instances.settle, [id_ for id_, _ in owned], me.epoch)
@@ -87,13 +87,15 @@ async def _stand(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None
     lives = {"state": T.RUNNING_EXECUTION, "wait_reason": None, "parameter_values": '{"x":"1,2"}'}
     new = _new_task(p, id_, STANDS, **lives)
     await p.call(task_instances.queue, [new], me.epoch)
-    before = [
-        (child.parent, new.attempt)
-        for _, child in p.rows(p.server.instances, lambda each: each.parent is not None)
-        if child.parent.instance == id_ and child.state.is_final
-    ]
-    if before and p.chance(0.7):
+    ended = p.rows(p.server.instances, lambda each: each.parent is not None and each.state.is_final)
+    latest: dict[int, Parent] = {}  # of the children of each index
+    for _, child in sorted(ended, key=lambda one: one[1].parent.attempt):
+        if child.parent.instance == id_:
+            latest[child.parent.index] = child.parent
+    before = [(parent, new.attempt) for parent in latest.values()]
+    if before and p.chance(0.8):
         await p.call(children.resume, before)
+        await p.call(children.of, [id_])
         return
     await p.call(
         children.start, [_child(p, Parent(id_, new.code, new.attempt, i)) for i in range(p.random.choice((1, 2)))]
@@ -109,6 +111,9 @@ def _child(p: Program, parent: Parent) -> NewChild:
 
 async def _below(p: Program, _me: Me, id_: WorkflowInstanceId, _: Values) -> None:
     await p.call(children.of, p.instances())
+    under = [row.id for row, _ in p.rows(p.server.instances, lambda each: each.parent is not None)]
+    if under:
+        await p.call(children.tell_at_rest, {each: p.random.choice((None, "it was refused")) for each in p.some(under)})
     if p.chance(0.3):
         await p.call(children.tell, [Unmade(Parent(id_, TaskCode(STANDS), 1, 0), W.FAILURE, "it was never made")])
 

@@ -126,7 +126,7 @@ def fence_in_model(tx: Transaction, dead: NodeRow, judge: Me | None) -> bool:
 
 
 async def fence(p: Program) -> None:
-    if p.chance(0.6):
+    if p.chance(0.4):
         p.seen = await p.call(nodes.living)
     judge = None if p.chance(0.1) else p.node(p.random.choice(list(NodeKind)))
     dead = p.one(p.seen)
@@ -185,6 +185,9 @@ async def fire(p: Program) -> None:
     await p.licensed(NodeKind.MASTER)
     slot = p.random.choice((None, Slot(0, 1), Slot(0, 1), Slot(0, 2), Slot(1, 2)))
     await p.call(schedules.next_due_in_s, slot)
+    if p.plans and p.chance(0.4):  # as one that read them long ago, and knows of nothing that happened since
+        await p.call(schedules.fire, p.one(p.plans))
+        return
     due = await p.stores.pair(schedules.due, slot, p.random.choice((1, 2, 10)))
     if due.real is None:
         return
@@ -197,8 +200,8 @@ async def fire(p: Program) -> None:
         following = None if is_over else p.random.choice((FAR_OFF, LONG_AGO + timedelta(days=p.random.randrange(300))))
         plans.append({"times": times, "next_fire": following, "problem": "it is over" if is_over else None})
     fires = Each(_fires(due.real, plans), _fires(due.model, plans))
-    await p.call(schedules.fire, fires)
-    if p.chance(0.3):  # as one that read them before: the second time nothing is as it was seen
+    p.plans = [*p.plans[-5:], fires]
+    if p.chance(0.6):
         await p.call(schedules.fire, fires)
 
 
@@ -207,6 +210,6 @@ def _fires(due: DueSchedules, plans: list[dict[str, Any]]) -> list[Fire]:
 
 
 ACTIONS = (
-    *((ask, 14), (begin_a_life, 3), (beat, 6), (fence, 5), (set_apart, 1), (leave, 1), (put_up_a_barrier, 1)),
-    *((save_a_schedule, 1), (change_a_schedule, 1), (fire, 3)),
+    *((ask, 14), (begin_a_life, 3), (beat, 8), (fence, 5), (set_apart, 1), (leave, 1), (put_up_a_barrier, 1)),
+    *((save_a_schedule, 2), (change_a_schedule, 3), (fire, 5)),
 )

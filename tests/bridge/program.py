@@ -15,7 +15,7 @@ from dao import nodes
 from dao.nodes import Me, NodeRow
 from model.ids import WorkflowInstanceId
 from model.nodes import NodeKind, NodeState
-from tests.bridge.two_stores import GivenUp, TwoStores
+from tests.bridge.two_stores import Each, GivenUp, TwoStores
 from tests.simulation.server import Server
 from tests.simulation.tables import Row, Table, Values
 
@@ -33,6 +33,8 @@ class Program:
         self.random = Random(seed)
         self.seen: list[NodeRow] = []
         """Living nodes as somebody saw them, some of them long ago."""
+        self.plans: list[Each] = []
+        """Fires of schedules that somebody reckoned, done or not."""
 
     @property
     def server(self) -> Server:
@@ -47,6 +49,10 @@ class Program:
             await action(self)
             if self.random.random() < 0.08:
                 raise GivenUp("nobody commits")
+
+    async def let_hours_pass(self) -> None:
+        await self.stores.hours_pass(self.random.choice((1, 3)))
+        self.plans = []
 
     async def call(self, function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
         return await self.stores.call(function, *args, **kwargs)

@@ -51,7 +51,7 @@ async def report(p: Program) -> None:
 def _report(p: Program, task: Values) -> Report:
     state = p.random.choice(_ENDS)
     outputs = '{"x":"1"}' if state is T.SUCCESS and p.chance(0.5) else None
-    attempt = task.attempt + p.chance(0.05)
+    attempt = task.attempt + p.chance(0.1)
     return Report(task.id, attempt, state, "" if state is T.SUCCESS else "it failed", 0, outputs)
 
 
