@@ -42,6 +42,19 @@ _CLAIM = text(f"""
     SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 
+_CLAIM_HALTS = text(f"""
+    WITH picked AS MATERIALIZED (
+        SELECT ctid FROM command                   -- index: command_claim
+        WHERE priority_rank = -1 AND type IN ('PAUSE', 'STOP')
+          AND (id / :id_step) % :total = :current AND deaths = 0 AND id <> ALL(CAST(:aside AS bigint[]))
+        ORDER BY id
+        LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    ), gone AS (
+        {_DELETE_PICKED}
+    )
+    SELECT {_COLUMNS} FROM gone ORDER BY id
+""")  # noqa: S608 - the parts are constants of this module
 _TAKE = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE SKIP LOCKED
@@ -211,6 +224,14 @@ async def claim(
         "aside": list(aside),
     }
     return [CommandRow(*row) for row in (await connection.execute(_CLAIM, values)).all()]
+
+
+async def claim_halts(
+    connection: AsyncConnection, slot: Slot, limit: int, id_step: int, aside: Sequence[CommandId] = ()
+) -> list[CommandRow]:
+    """The same of PAUSE and STOP commands alone: for a master that has room for nothing else."""
+    values = {"current": slot.current, "total": slot.total, "limit": limit, "id_step": id_step, "aside": list(aside)}
+    return [CommandRow(*row) for row in (await connection.execute(_CLAIM_HALTS, values)).all()]
 
 
 async def steal(

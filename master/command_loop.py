@@ -87,8 +87,9 @@ class CommandLoop:
     async def _catch_up(self) -> None:
         goes_on = True
         while goes_on:
-            while await self._one_batch(self._take) and not self._membership.is_overloaded:
-                pass
+            while await self._one_batch(self._take if self._room > 0 else self._take_halts):
+                if self._membership.is_overloaded:
+                    break
             while (self._trying or self.deadly) and await self._try_deadly():
                 pass
             goes_on = await self._aside.try_due()
@@ -166,8 +167,7 @@ class CommandLoop:
     async def _handle_batch(self, take: Take) -> bool:
         """One transaction. Whether it is worth to look again at once."""
         self._failing = []
-        room = self._settings.max_running_workflows - self._driver.running
-        limit = min(self._batch.size, room)
+        limit = self._batch.size if take == self._take_halts else min(self._batch.size, self._room)
         if limit <= 0:
             self._full = True
             return False
@@ -198,6 +198,18 @@ class CommandLoop:
         self._tell(work.outcomes, slot, boottime_s() - began_s)
         self._batch.took(len(rows), boottime_s() - began_s)
         return len(rows) == limit
+
+    @property
+    def _room(self) -> int:
+        """How many more runs it may drive."""
+        return self._settings.max_running_workflows - self._driver.running
+
+    async def _take_halts(self, connection: AsyncConnection, slot: Slot | None, limit: int) -> list[CommandRow]:
+        """What needs no room, and may make some."""
+        self._full = True
+        if slot is None:
+            return []
+        return await commands.claim_halts(connection, slot, limit, self._settings.id_step, self._aside.ids)
 
     async def _take(self, connection: AsyncConnection, slot: Slot | None, limit: int) -> list[CommandRow]:
         rows: list[CommandRow] = []

@@ -41,7 +41,8 @@ async def take_commands(p: Program) -> None:
     limit = p.random.choice((1, 3, 10))
     match p.random.choice(("claim", "claim", "claim", "steal", "try", "take")):
         case "claim":
-            rows = await p.call(commands.claim, slot, limit, p.random.choice((1, 1, 1, 2)))
+            how = commands.claim_halts if p.chance(0.1) else commands.claim
+            rows = await p.call(how, slot, limit, p.random.choice((1, 1, 1, 2)))
         case "steal":
             rows = await p.call(commands.steal, AN_HOUR, limit)
         case "try":

@@ -46,6 +46,8 @@ async def advance(p: Program) -> None:
     for id_, run in p.some(owned) if owned else []:
         ends_soon = 8 if run.parent is not None else 1
         await p.random.choices(_WRITES, (3, 4, 1, 1, 2, ends_soon))[0](p, me, id_, run)
+    if p.chance(0.4):
+        await p.call(reasons.walk, me.epoch, WorkflowInstanceId(0), 50, timedelta(0))
     if p.chance(0.2):
         await p.call(workflow_instances.settle, [id_ for id_, _ in owned], me.epoch)
 
@@ -154,8 +156,11 @@ async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> N
     """What is still open of it is given up, as a master does that gives up a run."""
     await p.call(task_instances.halt, {id_: (T.KILL, "it was given up")}, {id_}, me.epoch)
     await p.call(task_instances.ask_kill, [id_], me.epoch)
-    fitting = {W.READY_PAUSE: (W.PAUSE, W.SUCCESS), W.READY_STOP: (W.STOP, W.FAILURE)}
+    fitting = {W.READY_PAUSE: (W.PAUSE, W.PAUSE, W.SUCCESS), W.READY_STOP: (W.STOP, W.FAILURE)}
     state = p.random.choice(fitting.get(run.state, (W.SUCCESS, W.SUCCESS, W.FAILURE)))
+    if run.state is W.RUNNING_EXECUTION and p.chance(0.3):
+        await p.call(workflow_instances.enter, {id_: W.READY_PAUSE}, me.epoch)
+        state = W.PAUSE
     if p.chance(0.03):
         state = p.random.choice((W.PAUSE, W.STOP))
     outputs = '{"o":"1"}' if state is W.SUCCESS and p.chance(0.5) else None

@@ -175,10 +175,14 @@ async def edit(connection: AsyncConnection, id_: ScheduleId, **columns: str) -> 
 
 async def change_a_schedule(p: Program) -> None:
     row, _ = p.one(p.rows(p.server.schedules))
+    await _change(p, row.id)
+
+
+async def _change(p: Program, id_: ScheduleId) -> None:
     columns = {"crontab": p.random.choice(_CRONTABS)}
     if p.chance(0.5):
         columns = {"state": p.random.choice(("ONLINE", "ONLINE", "OFFLINE"))}
-    await p.stores.both("dao.schedules.change", edit, model_schedules.edit, row.id, **columns)
+    await p.stores.both("dao.schedules.change", edit, model_schedules.edit, id_, **columns)
 
 
 async def fire(p: Program) -> None:
@@ -201,6 +205,8 @@ async def fire(p: Program) -> None:
         plans.append({"times": times, "next_fire": following, "problem": "it is over" if is_over else None})
     fires = Each(_fires(due.real, plans), _fires(due.model, plans))
     p.plans = [*p.plans[-5:], fires]
+    if p.chance(0.2):
+        await _change(p, due.real.rows[0].id)
     if p.chance(0.6):
         await p.call(schedules.fire, fires)
 

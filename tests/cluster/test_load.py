@@ -212,6 +212,19 @@ async def test_a_master_that_drives_as_much_as_it_may_gives_its_slot_away_and_ge
     assert status_of(cluster, small) == ("NORMAL", "")
 
 
+async def test_a_full_master_that_is_alone_can_still_be_told_to_stop_a_run(cluster: Cluster) -> None:
+    """It has room for no other run, and what is to be stopped makes some."""
+    cluster.define(1, "long", tasks=[{"name": "a", "type": "FAKE", "params": {"sleep_s": 300}}])
+    await cluster.master(SHOAL_MASTER__MAX_RUNNING_WORKFLOWS="2")
+    await cluster.worker()
+    cluster.start(1, 3)
+    states = "SELECT state, count(*) FROM workflow_instance GROUP BY 1 ORDER BY 1"
+    await eventually_within(lambda: cluster.rows(states), until=[("RUNNING_EXECUTION", 2)], within_s=WITHIN_S)
+    assert cluster.one("SELECT count(*) FROM command") == 1
+    cluster.rows("INSERT INTO command (type, workflow_instance_id) SELECT 'STOP', min(id) FROM workflow_instance")
+    await eventually_within(lambda: cluster.rows(states), until=[("RUNNING_EXECUTION", 2), ("STOP", 1)], within_s=WITHIN_S)
+
+
 async def test_a_busy_master_that_sleeps_and_wakes_is_busy_again_in_its_next_life(cluster: Cluster) -> None:
     busy = await cluster.master(**load("MASTER", **NO_MEMORY))
     await cluster.master()

@@ -19,7 +19,8 @@ from tests.simulation.statements import deadly_commands
 from tests.simulation.tables import Row, Transaction, Values
 
 RECOVER = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
-_RANKS = {RECOVER: -1, CommandType.PAUSE: -1, CommandType.STOP: -1}
+HALTS = (CommandType.PAUSE, CommandType.STOP)
+_RANKS = dict.fromkeys((RECOVER, *HALTS), -1)
 _PRIORITIES = {"HIGHEST": 0, "HIGH": 1, "LOW": 3, "LOWEST": 4}
 
 
@@ -56,6 +57,18 @@ def claim(tx: Transaction, slot: Slot, limit: int, id_step: int, aside: Sequence
         if slot.owns(row.id, id_step) and not each.deaths and row.id not in aside
     ]
     return _take(tx, [row for _, _, row in sorted(mine, key=lambda one: one[:2])], limit)
+
+
+def claim_halts(
+    tx: Transaction, slot: Slot, limit: int, id_step: int, aside: Sequence[CommandId] = ()
+) -> list[CommandRow]:
+    """The same WHERE type IN ('PAUSE', 'STOP')."""
+    mine = [
+        row
+        for row, each in tx.scan(tx.server.commands.rows)
+        if slot.owns(row.id, id_step) and not each.deaths and row.id not in aside and each.type in HALTS
+    ]
+    return _take(tx, sorted(mine, key=lambda row: row.id), limit)
 
 
 def steal(tx: Transaction, older_than: timedelta, limit: int, aside: Sequence[CommandId] = ()) -> list[CommandRow]:
