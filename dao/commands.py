@@ -50,9 +50,7 @@ _CLAIM_HALTS = text(f"""
         ORDER BY id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
-    ), gone AS (
-        {_DELETE_PICKED}
-    )
+    ), gone AS ({_DELETE_PICKED})
     SELECT {_COLUMNS} FROM gone ORDER BY id
 """)  # noqa: S608 - the parts are constants of this module
 _TAKE = text(f"""

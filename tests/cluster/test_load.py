@@ -222,7 +222,9 @@ async def test_a_full_master_that_is_alone_can_still_be_told_to_stop_a_run(clust
     await eventually_within(lambda: cluster.rows(states), until=[("RUNNING_EXECUTION", 2)], within_s=WITHIN_S)
     assert cluster.one("SELECT count(*) FROM command") == 1
     cluster.rows("INSERT INTO command (type, workflow_instance_id) SELECT 'STOP', min(id) FROM workflow_instance")
-    await eventually_within(lambda: cluster.rows(states), until=[("RUNNING_EXECUTION", 2), ("STOP", 1)], within_s=WITHIN_S)
+    await eventually_within(
+        lambda: cluster.rows(states), until=[("RUNNING_EXECUTION", 2), ("STOP", 1)], within_s=WITHIN_S
+    )
 
 
 async def test_a_busy_master_that_sleeps_and_wakes_is_busy_again_in_its_next_life(cluster: Cluster) -> None:
