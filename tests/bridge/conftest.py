@@ -10,12 +10,14 @@ import pytest_asyncio
 from dao import database as dao_database
 from dao.database import Database
 
+_PATIENT = {"synchronous_commit": "off", "lock_timeout": "20s", "idle_in_transaction_session_timeout": "60s"}
+"""Nobody cuts its power, so no commit waits for the disk; and who holds a lock is never slow, the machine may be."""
+
 
 @pytest_asyncio.fixture
 async def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
-    """With nothing in it. Nobody cuts its power, so no commit waits for the disk; nothing else about it is changed."""
-    settings = {**dao_database.SESSION_SETTINGS, "synchronous_commit": "off"}
-    monkeypatch.setattr(dao_database, "SESSION_SETTINGS", settings)
+    """With nothing in it, as a node sees it but for the time-outs."""
+    monkeypatch.setattr(dao_database, "SESSION_SETTINGS", {**dao_database.SESSION_SETTINGS, **_PATIENT})
     opened = Database(database_url, application_name="shoal-test")
     yield opened
     await opened.close()

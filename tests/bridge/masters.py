@@ -91,7 +91,7 @@ async def _stand(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None
     await p.call(task_instances.queue, [new], me.epoch)
     ended = p.rows(p.server.instances, lambda each: each.parent is not None and each.state.is_final)
     latest: dict[int, Parent] = {}  # of the children of each index
-    for _row, child in sorted(ended, key=lambda one: one[1].parent.attempt):
+    for child in sorted((each for _, each in ended), key=lambda each: each.parent.attempt):
         if child.parent.instance == id_:
             latest[child.parent.index] = child.parent
     before = [(parent, new.attempt) for parent in latest.values()]

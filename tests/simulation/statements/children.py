@@ -11,7 +11,7 @@ from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import Parent
 from model.states import TaskState, WorkflowState
 from tests.simulation.statements import commands
-from tests.simulation.statements.rows import note_owners, rows_of, tell_event
+from tests.simulation.statements.rows import move_child, note_owners, rows_of, tell_event
 from tests.simulation.tables import Row, Transaction, Values
 
 C, T, W = CommandType, TaskState, WorkflowState
@@ -97,7 +97,7 @@ def resume(tx: Transaction, links: Sequence[tuple[Parent, int]]) -> None:
     for parent, attempt in links:
         for row, each in _children(tx, {parent.instance}):
             if each.parent == parent:
-                after = tx.update(row, parent=Parent(parent.instance, parent.code, attempt, parent.index))
+                after = move_child(tx, row, attempt)
                 if after.state in _RESUMES:
                     asked = {"workflow_instance_id": str(row.id), "created_by": SUB_WORKFLOW}
                     commands.ask(tx, _RESUMES[after.state], **asked)

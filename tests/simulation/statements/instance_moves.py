@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dao.instance_moves import Locked, Revival
 from model.choices import ExecutionType
 from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent, WorkflowInstance
+from model.instances import WorkflowInstance
 from model.states import WorkflowState
-from tests.simulation.statements.rows import note_owners, read_instance, rows_of, tell_event
+from tests.simulation.statements.rows import move_child, note_owners, read_instance, rows_of, tell_event
 from tests.simulation.tables import Transaction, Values
 
 W = WorkflowState
@@ -61,9 +61,8 @@ def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[
     revived = {}
     for each in revivals:
         for row, before in rows_of(tx, [each.id]):
-            parent = before.parent
-            if parent is not None and each.parent is not None:
-                parent = Parent(parent.instance, parent.code, each.parent.attempt, parent.index)
+            if before.parent is not None and each.parent is not None:
+                move_child(tx, row, each.parent.attempt)
             executing = None if each.executing is None else json.dumps(sorted(each.executing))
             after = tx.update(
                 row,
@@ -76,7 +75,6 @@ def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[
                 outputs=None,
                 run_times=before.run_times + each.repeats,
                 executing=before.executing if each.keeps_executing else executing,
-                parent=parent,
             )
             revived[each.id] = read_instance(after)
     return revived

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
 
 from dao.notify import EVENT
 from model.command_moves import CommandType
@@ -38,6 +40,18 @@ def rows_of(tx: Transaction, ids: Collection[int]) -> list[tuple[Row, Values]]:
     """Those that exist, in the order of the ids."""
     rows = [tx.server.instances.rows.get(id_) for id_ in sorted(ids)]
     return [(row, values) for row in rows if row is not None and (values := tx.see(row)) is not None]
+
+
+def move_child(tx: Transaction, row: Row, attempt: int, **changes: Any) -> Values:
+    """Put it under another attempt, with whatever else changes; a unique index lets one child stand in a place."""
+    before = tx.see(row)
+    assert before is not None
+    place = replace(before.parent, attempt=attempt)
+    for other in list(tx.server.instances.rows.values()):
+        there = tx.see(other) or (other.owner.writes.get(other) if other.owner else None)
+        if other is not row and there is not None and there.parent == place:
+            tx.refuse_if_there(other, "workflow_instance_child")
+    return tx.update(row, parent=place, **changes)
 
 
 def tell_event(
