@@ -57,8 +57,9 @@ class Invariants:
         recorded = {row.id for row, _, after in changes if row.table.name == "command_history" and after is not None}
         for row, before, after in changes:
             match row.table.name:
-                case "node_beat" if before is not None:
-                    self.on_beat(row.id)
+                case "node_beat" if before is not None and after is not None:
+                    if after.beat_no == before.beat_no + 1:  # a fence moves it out of reach
+                        self.on_beat(row.id)
                 case "node" if before is not None and after is not None:
                     self._node(row, before, after)
                 case "command":
