@@ -12,6 +12,8 @@ from contextlib import suppress
 import psutil
 
 _OURS = ("master", "worker", "postgres")
+_TICK_S = 0.01
+"""The kernel counts in such steps."""
 
 
 class CpuWatch:
@@ -30,7 +32,7 @@ class CpuWatch:
     def used(self) -> dict[str, float]:
         """Cores by part, the mean over `elapsed_s`; `others` is what the machine did beside us."""
         busy, clock = _machine_seconds()
-        self.elapsed_s = elapsed_s = clock - self._clock_before
+        self.elapsed_s = elapsed_s = max(_TICK_S, clock - self._clock_before)
         after = self._seconds()
         cores = {part: max(0.0, after[part] - self._before[part]) / elapsed_s for part in self._parts}
         cores["others"] = max(0.0, (busy - self._busy_before) / elapsed_s - sum(cores.values()))

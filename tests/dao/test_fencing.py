@@ -46,6 +46,7 @@ FENCES = {
     "children._TELL": NEW,
     "children._TELL_AT_REST": NEW,
     "commands._CLAIM": TAKEN,
+    "commands._CLAIM_HALTS": TAKEN,
     "commands._TAKE": TAKEN,
     "commands._STEAL": TAKEN,
     "commands._RECORD": TAKEN,
