@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from model.ids import Epoch
 from model.nodes import NodeKind
-from model.timing import Timing
+from model.timing import TASKS_END_S, Timing
 
 WORKER_CUT_MARGIN_S = 30.0
 """A worker that lost the database ends its own tasks at `worker_cut_limit`; the judge waits so much longer."""
@@ -41,12 +41,13 @@ class Verdict:
 @dataclass(slots=True)
 class _Seen:
     """`died_unseen`: it was gone when we saw it first, or first again. `gone_at` is the beat at which it was first
-    seen gone."""
+    seen gone, `gone_since_s` when that was."""
 
     beat_no: int
     since_s: float
     died_unseen: bool
-    gone_at: int | None
+    gone_at: int | None = None
+    gone_since_s: float = 0.0
 
 
 class Judge:
@@ -70,11 +71,11 @@ class Judge:
         others = [sight for sight in sights if sight.epoch != self._me]
         before, self._seen = self._seen, {}
         for sight in others:
-            seen = before.get(sight.epoch) or _Seen(sight.beat_no, now_s, died_unseen=sight.is_gone, gone_at=None)
+            seen = before.get(sight.epoch) or _Seen(sight.beat_no, now_s, died_unseen=sight.is_gone)
             if seen.beat_no != sight.beat_no:
                 seen = replace(seen, beat_no=sight.beat_no, since_s=now_s)
             if sight.is_gone and seen.gone_at is None:
-                seen.gone_at = sight.beat_no
+                seen.gone_at, seen.gone_since_s = sight.beat_no, now_s
             self._seen[sight.epoch] = seen
         believed = [replace(sight, is_gone=sight.is_gone and not self._belies(sight, now_s)) for sight in others]
         return [sight for sight in believed if sight.is_gone or self._is_still(sight, now_s)]
@@ -91,7 +92,7 @@ class Judge:
 
     def _why(self, suspect: Sight, present: Collection[Epoch] | None, now_s: float) -> str | None:
         still_s = self._still_s(suspect, now_s)
-        if suspect.is_gone and not self._may_be_told_for(suspect, still_s):
+        if suspect.is_gone and not self._may_be_told_for(suspect, still_s) and not self._may_run_on(suspect, now_s):
             return "its process is gone"
         absent = present is not None and suspect.epoch not in present
         if suspect.kind is NodeKind.MASTER:
@@ -109,6 +110,10 @@ class Judge:
         its successor gets as long to tell them as the registry would take to miss it."""
         died_unseen = suspect.kind is NodeKind.WORKER and self._seen[suspect.epoch].died_unseen
         return died_unseen and still_s < self._timing.session_timeout.total_seconds()
+
+    def _may_run_on(self, suspect: Sight, now_s: float) -> bool:
+        """Its tasks, for a moment. From the fence on they may run elsewhere."""
+        return suspect.kind is NodeKind.WORKER and now_s - self._seen[suspect.epoch].gone_since_s < TASKS_END_S
 
     def _belies(self, sight: Sight, now_s: float) -> bool:
         """Whether it beats on though it was seen gone. A single beat may have been under way when it died."""

@@ -7,6 +7,10 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+TASKS_END_S = 1.0
+"""When a worker's process dies the keepers of its tasks end these at once; on a busy machine that takes a moment. So
+much later it may be fenced, upon which its tasks run elsewhere."""
+
 
 def _from_number(value: object) -> object:
     """Numbers are seconds, also as text: an environment variable has no other form."""

@@ -17,6 +17,7 @@ from dao.database import Database
 from dao.nodes import Me, NodeRow
 from model.errors import Fenced, Refused, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind
+from model.timing import TASKS_END_S
 from registry.contact import boottime_s
 from registry.process import is_gone, this_process
 
@@ -97,10 +98,12 @@ class Life:
 async def _free_address(database: Database, kind: NodeKind, address: str, fence_after: timedelta) -> None:
     """Make sure that no living node has this address; a former life of it that is dead is fenced.
 
-    One on this machine is dead when its process is gone, any other when its beat stands still for `fence_after`.
+    One on this machine is dead when its process is gone, any other when its beat stands still for `fence_after`. A
+    worker counts as dead `TASKS_END_S` later: from the fence on its tasks may run elsewhere.
     """
     deadline_s = boottime_s() + fence_after.total_seconds()
     first_seen: dict[int, int] = {}
+    gone_since_s: dict[int, float] = {}
     while True:
         async with database.reading() as connection:
             same = [node for node in await nodes.living(connection) if (node.kind, node.address) == (kind, address)]
@@ -108,12 +111,17 @@ async def _free_address(database: Database, kind: NodeKind, address: str, fence_
             return
         for node in same:
             beat_no = first_seen.setdefault(node.epoch, node.beat_no)
+            if is_gone(node.process):
+                for_s = boottime_s() - gone_since_s.setdefault(node.epoch, boottime_s())
+                if kind is NodeKind.MASTER or for_s >= TASKS_END_S:
+                    await nodes.fence(database, node, "a new process has its address", judge=None)
+                continue
             if node.beat_no != beat_no:
                 raise Refused(
                     f"another {kind.lower()} is alive at {address} (epoch {node.epoch}); "
                     f"stop it, or give this one another --port"
                 )
-            if is_gone(node.process) or boottime_s() > deadline_s:
+            if boottime_s() > deadline_s:
                 await nodes.fence(database, node, "a new process has its address", judge=None)
         await asyncio.sleep(0.2)
 
