@@ -14,7 +14,13 @@ from tests.servers.zookeeper import ZooKeeperServer
 
 SCHEMA = Path(__file__).parent.parent / "sql" / "schema.sql"
 TEMPLATE = "shoal_template"
+LONGEST = {"test_seeds_1.py", "test_seeds_2.py", "test_same_program.py", "test_interleavings.py", "test_spark_task.py"}
 _number = itertools.count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first: of several processes the one that begins such a file last keeps the others waiting."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture(scope="session")
