@@ -79,6 +79,8 @@ class Server:
         """Whoever makes a run of this workflow dies before it is committed; 0 = nobody does."""
         self.on_deadly: Callable[[Process], None] = lambda _: None
         self.on_statement: Callable[[Process], None] = lambda _: None
+        self.on_goodbye: Callable[[int], None] = lambda _epoch: None
+        """Told of a life that its process gives up, whatever becomes of the transaction that says so."""
         self.nodes = Table("node")
         self.beats = Table("node_beat")
         self.commands = Table("command")

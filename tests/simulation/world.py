@@ -96,6 +96,7 @@ class World:
         self._began_s = 0.0
         self._plans: dict[Process, list[tuple[int, Callable[[Process], None]]]] = {}
         self.server.on_statement = self._count_statement
+        self.server.on_goodbye = self._gives_up
         self.server.on_deadly = self.kill
         for code in range(1, COUNT + 1):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
@@ -229,6 +230,9 @@ class World:
 
     def _beats(self, epoch: int) -> None:
         self._beating[self.process_of(epoch)] = epoch
+
+    def _gives_up(self, epoch: int) -> None:
+        self._beating.pop(self.process_of(epoch), None)
 
     def _dies_of(self, code: int, epoch: int) -> None:
         """A poisoned run ends the process of whoever drives it."""

@@ -108,6 +108,7 @@ def set_leaving(tx: Transaction, me: Me) -> None:
 
 
 def set_left(tx: Transaction, me: Me, *, broke: bool = False) -> None:
+    tx.server.on_goodbye(me.epoch)
     _end(tx, me.epoch, S.FENCED if broke else S.LEFT, LIVING, None)
     tx.notes.append((NODE, ""))
 
