@@ -138,8 +138,11 @@ class Invariants:
             owner = self.server.nodes.rows[before.master_id].values if before.master_id else None
             if not before.state.is_final and owner is not None and owner.state in _LIVING:
                 self._broken("I3", f"workflow instance {row.id} was taken from living master {before.master_id}")
-        if before.master_id != after.master_id and after.state.is_driven:
+        if before.state.is_final and after.state.is_driven:
+            self._died_of[row.id] = 0  # somebody wants it to go on, and counts anew
+        elif before.master_id != after.master_id and after.state.is_driven:
             self._taken_over(row, before)
+        if before.master_id != after.master_id and after.state.is_driven:
             self.on_driven(after.workflow_code, after.master_id)
         if before.state is not after.state or before.master_id != after.master_id:
             told = f" {after.reason}" if after.reason else ""
@@ -148,7 +151,7 @@ class Invariants:
     def _taken_over(self, row: Row, before: Values) -> None:
         """I16: what kills its masters is driven by no more of them than are allowed."""
         owner = self.server.nodes.rows[before.master_id].values if before.master_id else None
-        if before.state.is_final or owner is None or owner.state is not NodeState.FENCED:
+        if owner is None or owner.state is not NodeState.FENCED:
             self._died_of[row.id] = 0
             return
         self._died_of[row.id] = self._died_of.get(row.id, 0) + 1
