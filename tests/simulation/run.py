@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from tests.simulation import faults, workload
@@ -35,13 +35,20 @@ class Verdict:
         return None if self.violation is None else self.violation.partition(":")[0]
 
 
-def run(seed: int, protections: Protections | None = None, left_out: Collection[str] = ()) -> Verdict:
-    """The same seed gives the same run, whatever else the machine does. `left_out` are things not to arrange."""
+def run(
+    seed: int,
+    protections: Protections | None = None,
+    left_out: Collection[str] = (),
+    also: Callable[[World], None] = lambda _: None,
+) -> Verdict:
+    """The same seed gives the same run, whatever else the machine does. `left_out` are things not to arrange, `also`
+    arranges some more, too rare to be drawn."""
     world = World(seed, protections or Protections(), left_out)
     loop = world.loop
     with wired(world), loop.running():
         faults.arrange(world)
         workload.arrange(world)
+        also(world)
         for name in world.names:
             loop.in_world(world.draw("begins", name).random(), world.start, name)
         loop.in_world(FAULTS_S, world.heal)

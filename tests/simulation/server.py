@@ -78,7 +78,7 @@ class Server:
         self.deadly_code = 0
         """Whoever makes a run of this workflow dies before it is committed; 0 = nobody does."""
         self.on_deadly: Callable[[Process], None] = lambda _: None
-        self.on_statement: Callable[[Process], None] = lambda _: None
+        self.on_statement: Callable[[Process, str], None] = lambda _process, _statement: None
         self.on_goodbye: Callable[[int], None] = lambda _epoch: None
         """Told of a life that its process gives up, whatever becomes of the transaction that says so."""
         self.nodes = Table("node")
@@ -162,7 +162,7 @@ class Session(Transaction):
     async def run(self, statement: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Send a statement, wait for its answer. Raises `Unavailable`, `BadData`, `Fenced`, `OwnershipLost`."""
         server = self.server
-        server.on_statement(self.process)
+        server.on_statement(self.process, statement.__name__)
         self._statement += 1
         delay_s = server.latency_s()
         if server.random.random() < server.faults.statement_lost:
@@ -192,7 +192,7 @@ class Session(Transaction):
         if self.state is not State.OPEN or not server.reaches(self.process):
             self.terminate()
             raise Unknown("the connection went while a transaction was committing")
-        server.on_statement(self.process)
+        server.on_statement(self.process, "commit")
         self.state = State.COMMITTING
         answer = self._answer = server.loop.create_future()
         delay_s = server.latency_s()

@@ -95,6 +95,7 @@ class World:
         self._left_out = left_out
         self._began_s = 0.0
         self._plans: dict[Process, list[tuple[int, Callable[[Process], None]]]] = {}
+        self._moments: dict[str, Callable[[Process], None]] = {}
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
         self.server.on_deadly = self.kill
@@ -245,8 +246,14 @@ class World:
         if process is not None:
             self._plans.setdefault(process, []).append((process.statements + number, what))
 
-    def _count_statement(self, process: Process) -> None:
+    def at_each(self, statement: str, what: Callable[[Process], None]) -> None:
+        """Let it happen whenever a process sends that statement, until all is healed."""
+        self._moments[statement] = what
+
+    def _count_statement(self, process: Process, statement: str) -> None:
         process.statements += 1
+        if statement in self._moments and not self.is_healed:
+            self._moments[statement](process)
         plans = self._plans.get(process)
         if plans and not self.is_healed:
             due = [what for number, what in plans if number <= process.statements]
