@@ -19,7 +19,7 @@ COMMENT ON TABLE schema_version IS 'Which scripts made this schema: this file, t
 COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run by hand.';
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (4, 'schema');
+INSERT INTO schema_version (version, name) VALUES (5, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 

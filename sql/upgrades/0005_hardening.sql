@@ -1,0 +1,1 @@
+-- What testing from outside found: nothing that one row, one node or one person does stops the others.
