@@ -167,7 +167,10 @@ _LATEST = text("""
         SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state, retries, flag, outputs, branch,
                ended_at,
                CASE WHEN state = 'RUNNING_EXECUTION' AND worker_id IS NULL THEN parameter_values ELSE '{}' END
-                   AS parameter_values
+                   AS parameter_values,
+               CASE WHEN state = 'DELAY_EXECUTION' AND isfinite(due_at)
+                    THEN least(greatest(extract(epoch FROM due_at - clock_timestamp()) / 60, 0), 1e6)::integer
+                    ELSE 0 END AS due_in_minutes
         FROM task_instance
         WHERE workflow_instance_id = wanted.id                                  -- index: task_instance_attempt
         ORDER BY task_code DESC, attempt DESC                                   -- both, so that it is read backwards
@@ -331,6 +334,7 @@ async def latest_attempts(
                 row.outputs,
                 None if row.branch is None else frozenset(map(TaskCode, json.loads(row.branch))),
                 row.parameter_values,
+                row.due_in_minutes,
             )
         )
     return found

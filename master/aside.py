@@ -75,10 +75,10 @@ class SetAside(Generic[Id]):
     async def try_due(self) -> bool:
         """Try what is due one by one, until one waited for a lock in vain: meanwhile others came. Whether any was."""
         tried = False
-        while (id_ := next(iter(self._due), None)) is not None:
+        for id_ in list(self._due):
             try:
                 if not await self._try(id_):
-                    return tried
+                    continue  # there is no room for this one; others may need none
             except (BadData, LockTaken) as error:
                 self._wait(id_, error)
                 if isinstance(error, LockTaken):

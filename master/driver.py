@@ -24,6 +24,7 @@ from master.batch import AdaptiveBatch
 from master.events import Adopted, Child, ChildFinished, Event, HaltAsked, TaskFinished
 from master.plan import Plan
 from master.plans import PlanKey, Plans
+from master.room import Delay, Room
 from master.runnable import WorkflowRunnable
 from master.writes import Writes
 from model.errors import Refused, ShoalError
@@ -54,8 +55,9 @@ class Driver:
         self._taken_over: set[WorkflowInstanceId] = set()
         self._runnables: dict[WorkflowInstanceId, WorkflowRunnable] = {}
         self._timers: dict[WorkflowInstanceId, asyncio.TimerHandle] = {}
-        self.ended: Callable[[], None] = lambda: None
-        """Called when instances have ended, so that there is room for others."""
+        self._room = Room()
+        self.room_made: Callable[[], None] = lambda: None
+        """Called when instances have ended, or wait, so that there is room for others."""
         self.dependents_wait = False
         """Whether anybody is to be told of ends, since DEPENDENT tasks wait for some."""
         self.dependent_began: Callable[[], None] = lambda: None
@@ -69,6 +71,12 @@ class Driver:
         """How many instances are driven now."""
         return len(self._runnables)
 
+    @property
+    def active(self) -> int:
+        """How many of them take up room."""
+        self._room.come_due(boottime_s(), self._runnables)
+        return len(self._runnables) - len(self._room.waiting)
+
     def held(self) -> dict[WorkflowInstanceId, WorkflowRunnable]:
         """All that is driven now, as it is at this moment."""
         return dict(self._runnables)
@@ -79,6 +87,7 @@ class Driver:
         for runnable in runnables:
             id_ = runnable.instance.id
             self._runnables[id_] = runnable
+            self._room.look(runnable)
             self._stop_timer(id_)
             if minutes := runnable.plan.spec.timeout_minutes:
                 loop = asyncio.get_running_loop()
@@ -99,19 +108,24 @@ class Driver:
         before = len(self._runnables)
         for id_ in ids:
             self._runnables.pop(id_, None)
+            self._room.forget(id_)
             self._stop_timer(id_)
         if len(self._runnables) < before:
-            self.ended()
+            self.room_made()
 
     def mind_takeovers(self, ids: Iterable[WorkflowInstanceId]) -> None:
         """These were taken over; what is held against them is forgotten when they get on."""
         self._taken_over.update(ids)
 
     def written(self, writes: Writes) -> None:
-        """What follows from writes that are committed: forget what has ended, mind what waits for a time."""
+        """What follows from writes that are committed: forget what has ended, mind what waits."""
         self.forget(end.id for end in writes.ends)
+        self._room.mind(writes.delays, boottime_s())
+        touched = [self._runnables[id_] for id_ in writes.touched if id_ in self._runnables]
+        if [runnable for runnable in touched if self._room.look(runnable)]:
+            self.room_made()
         self._taken_over.difference_update(end.id for end in writes.ends)
-        if writes.has_waits:
+        if writes.delays:
             self._look.set()
         if writes.known:
             self.wake.set()
@@ -284,6 +298,11 @@ class Driver:
             if instance.requested_state is not None:
                 self.tell(runnable, HaltAsked(instance.requested_state), writes)
             adopted.append(runnable)
+            writes.delays += [
+                Delay(instance.id, each.code, each.attempt, each.due_in_minutes)
+                for each in attempts[instance.id]
+                if each.due_in_minutes
+            ]
         self.hold(adopted)
         return adopted
 

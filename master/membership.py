@@ -42,8 +42,8 @@ DOUBTFUL_BEATS = 2
 class Membership:
     """Beats, counts slots, judges and fences.
 
-    `slot` is this master's share now, None = none; `look` is set when it changed. `running` tells how many
-    workflow instances are driven now.
+    `slot` is this master's share now, None = none; `look` is set when it changed. `active` tells how many workflow
+    instances take up room now.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Membership:
         registry: Registry,
         timing: Timing,
         settings: MasterSettings,
-        running: Callable[[], int],
+        active: Callable[[], int],
         look: asyncio.Event,
     ) -> None:
         self.slot: Slot | None = None
@@ -66,7 +66,7 @@ class Membership:
         self._registry = registry
         self._timing = timing
         self._settings = settings
-        self._running = running
+        self._active = active
         self._look = look
         self._judge = Judge(life.me.epoch, timing)
         self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
@@ -77,14 +77,13 @@ class Membership:
 
     def heartbeat(self) -> Heartbeat:
         """What this master says of itself now."""
-        running = self._running()
         return Heartbeat(
             epoch=self._life.me.epoch,
             kind=NodeKind.MASTER,
             address=self._life.me.address,
             status=self._overload.status,
             because=self._overload.because,
-            running=running,
+            running=self._active(),
             capacity=self._settings.max_running_workflows,
             load=round(os.getloadavg()[0] / (os.cpu_count() or 1), 2),
             slot_current=self.slot.current if self.slot else None,
@@ -172,7 +171,7 @@ class Membership:
 
     def _judge_load(self) -> bool:
         """Whether it turned BUSY or NORMAL."""
-        runs = self._running() / self._settings.max_running_workflows
+        runs = self._active() / self._settings.max_running_workflows
         return self._overload.judge(boottime_s(), {Measure.RUNS: runs})
 
     def _others_changed(self) -> bool:

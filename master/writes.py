@@ -31,6 +31,7 @@ from master.events import (
     TaskFinished,
 )
 from master.plan import PlannedTask
+from master.room import Delay
 from master.runnable import WorkflowRunnable
 from model.choices import OnWorkerLoss
 from model.ids import Epoch, WorkflowInstanceId
@@ -49,8 +50,10 @@ class Writes:
 
     def __init__(self) -> None:
         self.ends: list[InstanceEnd] = []
-        self.has_waits = False
-        """Whether an attempt among them is queued later, when its time has come. Known after `flush`."""
+        self.touched: set[WorkflowInstanceId] = set()
+        """The runs that were told something, whether there was anything to write or not."""
+        self.delays: list[Delay] = []
+        """The attempts that are queued later, when their time has come."""
         self.has_dependents = False
         """Whether a DEPENDENT task among them begins to wait."""
         self.known = 0
@@ -63,7 +66,6 @@ class Writes:
         self._halts: dict[WorkflowInstanceId, tuple[TaskState, str]] = {}
         self._halting: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
         self._size = 0
-        self._of: set[WorkflowInstanceId] = set()
 
     def add(self, runnable: WorkflowRunnable, effects: Iterable[Effect]) -> None:
         """Take in the effects of one runnable.
@@ -72,12 +74,14 @@ class Writes:
         run alone never is; it has at most `TASKS_MAX` tasks.
         """
         id_ = runnable.instance.id
-        self._of.add(id_)
+        self.touched.add(id_)
         for effect in effects:
             match effect:
                 case Enter(state):
                     self._entered[id_] = state
                 case QueueTask() | RecordTask():
+                    if isinstance(effect, QueueTask) and effect.wait is not None:
+                        self.delays.append(Delay(id_, effect.code, effect.attempt, effect.wait.minutes))
                     self._tasks.append(_new_task(runnable, effect))
                     self._grow(len(self._tasks[-1].params) + len(self._tasks[-1].parameter_values))
                     self.has_dependents = self.has_dependents or self._tasks[-1].type == "DEPENDENT"
@@ -99,8 +103,8 @@ class Writes:
 
     def _grow(self, characters: int) -> None:
         self._size += ROW_SIZE + characters
-        if self._size > SIZE_MAX and len(self._of) > 1:
-            raise BadData(f"{len(self._of)} runs at once would have more to write than {SIZE_MAX} characters")
+        if self._size > SIZE_MAX and len(self.touched) > 1:
+            raise BadData(f"{len(self.touched)} runs at once would have more to write than {SIZE_MAX} characters")
 
     def give_up(self, id_: WorkflowInstanceId, reason: str) -> None:
         """End an instance that cannot be driven as FAILURE, and with it whatever of it is queued or runs."""
@@ -123,7 +127,6 @@ class Writes:
                 await workflow_instances.enter(connection, entered, master)
             if self._tasks:
                 tasks, self._tasks = self._tasks, []
-                self.has_waits = self.has_waits or any(task.wait_reason is not None for task in tasks)
                 self.known += await task_instances.queue(connection, tasks, master)
                 groups |= {task.worker_group for task in tasks if task.state is TaskState.QUEUED}
             if self._task_ends:

@@ -41,6 +41,10 @@ STARTING = frozenset({C.START_PROCESS, C.START_CURRENT_TASK_PROCESS, C.SCHEDULER
 REVIVING = frozenset({C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK})
 """Those by which an instance leaves a final state."""
 
+URGENT = frozenset({C.RECOVER_TOLERANCE_FAULT_PROCESS, C.PAUSE, C.STOP})
+"""Those that go before all others, and that a master takes which has no room: what is to be halted may make some, and
+what was running before its master died had some."""
+
 _WAITING = (W.SUBMITTED_SUCCESS, W.SERIAL_WAIT, W.WAIT_TO_RUN)
 
 COMMAND_MOVES: Mapping[CommandType, Mapping[WorkflowState, WorkflowState]] = {

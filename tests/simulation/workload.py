@@ -9,7 +9,7 @@ from typing import Any
 
 from model.command_moves import CommandType
 from model.states import WorkflowState
-from tests.simulation.definitions import COUNT, PLAIN
+from tests.simulation.definitions import COUNT, NESTED, PLAIN
 from tests.simulation.statements import commands, schedules
 from tests.simulation.tables import Blocked
 from tests.simulation.world import FAULTS_S, World
@@ -36,6 +36,12 @@ def arrange(world: World) -> None:
                 "priority": own.choice((None, None, "HIGHEST", "LOWEST")),
             }
             loop.in_world(when_s, partial(_ask, world, C.START_PROCESS, **asked))
+    nesting = world.draw("nesting")
+    for number in range(nesting.choice((0, 0, 1, 3))):
+        own = world.draw("nested", number)
+        if world.has(f"nested {number}"):
+            code = str(own.choice(NESTED))
+            loop.in_world(own.uniform(0, FAULTS_S), partial(_ask, world, C.START_PROCESS, workflow_code=code))
     if world.poison:
         loop.in_world(random.uniform(1, 9), partial(_ask, world, C.START_PROCESS, workflow_code=str(world.poison)))
     for number in range(random.choice((0, 0, 2, 6, 10))):
