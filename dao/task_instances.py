@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.workflow_instances import OwnershipLost
+from dao.workflow_instances import OwnershipLost, named
 from model.choices import Priority, TimeoutStrategy
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
@@ -100,6 +100,11 @@ _QUEUE = text(f"""
            n.outputs, n.branch, n.cache_key, n.dry_run, n.environment, n.tenant, n.parameter_types
     {_NEW}
 """)
+_DRIVEN_BY = text("""
+    SELECT id FROM workflow_instance
+    WHERE id = ANY(CAST(:instances AS bigint[]))
+      AND coalesce(master_id = :master AND state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
+""")
 # A task with a known result is over before it was queued; its owner hears of it as of any other. The others of the
 # same set are queued by the statement above.
 _REUSE = text(f"""
@@ -155,6 +160,7 @@ _END_IN_MASTER = text("""
     JOIN workflow_instance i ON i.id = e.instance_id AND coalesce(i.master_id = :master, false)
     WHERE t.workflow_instance_id = e.instance_id AND t.task_code = e.code AND t.attempt = e.attempt
       AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL, false)
+    RETURNING t.workflow_instance_id, t.task_code
 """)
 _INVALIDATE = text("""
     UPDATE task_instance t SET flag = 'NO'
@@ -223,8 +229,17 @@ async def queue(connection: AsyncConnection, tasks: Sequence[NewTask], master: E
     if tasks:
         done = await connection.execute(_QUEUE, _values(tasks, master))
         if done.rowcount != len(tasks):
-            raise OwnershipLost(f"{len(tasks) - done.rowcount} of {len(tasks)} tasks belong to instances of others")
+            raise await _not_queued(connection, tasks, master)
     return known
+
+
+async def _not_queued(connection: AsyncConnection, tasks: Sequence[NewTask], master: Epoch) -> OwnershipLost:
+    """Which runs the statement missed. All of them if they are as they should be by now: each is then tried alone."""
+    wanted = {task.workflow_instance_id for task in tasks}
+    values = {"instances": list(wanted), "master": master}
+    driven = {id_ for (id_,) in (await connection.execute(_DRIVEN_BY, values)).all()}
+    missed = wanted - driven or wanted
+    return OwnershipLost(missed, f"tasks of runs {named(missed)} cannot begin: master {master} does not drive them")
 
 
 def _values(tasks: Sequence[NewTask], master: Epoch) -> dict[str, object]:
@@ -293,7 +308,7 @@ async def ask_kill(connection: AsyncConnection, instances: Sequence[WorkflowInst
 
 async def end_in_master(connection: AsyncConnection, ends: Sequence[MasterTaskEnd], master: Epoch) -> None:
     """Write the ends of attempts that live in their master. Raises `OwnershipLost`."""
-    done = await connection.execute(
+    rows = await connection.execute(
         _END_IN_MASTER,
         {
             "master": master,
@@ -305,8 +320,9 @@ async def end_in_master(connection: AsyncConnection, ends: Sequence[MasterTaskEn
             "outputs": [end.outputs for end in ends],
         },
     )
-    if done.rowcount != len(ends):
-        raise OwnershipLost(f"{len(ends) - done.rowcount} of {len(ends)} tasks are not as their master believes")
+    ended = {tuple(row) for row in rows.all()}
+    if missed := {end.workflow_instance_id for end in ends if (end.workflow_instance_id, end.code) not in ended}:
+        raise OwnershipLost(missed, f"tasks of runs {named(missed)} do not run in master {master} as it believes")
 
 
 async def invalidate(connection: AsyncConnection, tasks: Sequence[tuple[WorkflowInstanceId, TaskCode]]) -> None:

@@ -1,13 +1,13 @@
 """`workflow_instance`: the runs, each written by its owner alone.
 
-Every write names the owner and counts its rows. Fewer than expected means that memory and rows have parted:
-`OwnershipLost`, upon which the master reads again what is its own.
+Every write names the owner and counts its rows. Fewer than expected means that memory and rows have parted, or that
+somebody changed a row: `OwnershipLost` names the runs that were missed, and only those are read again from their rows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,8 +15,8 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.errors import BadData
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
-from model.errors import Unknown
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
 from model.states import WorkflowState
@@ -25,8 +25,15 @@ TAKEOVERS_MAX = 3
 """An instance whose owners were fenced so often ends as FAILURE: it may be what kills them."""
 
 
-class OwnershipLost(Unknown):
-    """A write hit fewer rows than it should: what this master believes to own must be read anew."""
+class OwnershipLost(BadData):
+    """A write missed rows of the runs `ids`: what their master believes of them is not what their rows say.
+
+    Whoever meets it writes nothing of its transaction, and handles those runs apart; the others are as they should be.
+    """
+
+    def __init__(self, ids: Collection[WorkflowInstanceId], sentence: str) -> None:
+        super().__init__(sentence)
+        self.ids = frozenset(ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,7 @@ _ENTER = text("""
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS e (id, state)
     WHERE i.id = e.id
       AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE'), false)
+    RETURNING i.id
 """)
 # The state, not `ended_at`: see `dao.task_instances`, queue.
 _FINISH = text("""
@@ -121,7 +129,7 @@ _FINISH = text("""
         RETURNING i.id, i.parent_instance_id IS NOT NULL OR i.execution_type <> 'PARALLEL' OR i.backfill IS NOT NULL
                   AS is_awaited
     )
-    SELECT count(*) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited FROM ended
+    SELECT array_agg(id) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited FROM ended
 """)
 INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params,
               state, requested_state, startup_names, schedule_time, time_zone, dry_run, environment,
@@ -144,11 +152,22 @@ _SETTLE = text("""
     UPDATE workflow_instance SET takeovers = 0
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND takeovers > 0
 """)
-_OWNED = text("SELECT id FROM workflow_instance WHERE master_id = :master AND ended_at IS NULL")
+# A run in line has no owner, whatever its row says: it is called by a command when its turn has come.
+_OWNED = text("""
+    SELECT id FROM workflow_instance
+    WHERE master_id = :master AND ended_at IS NULL AND coalesce(state <> 'SERIAL_WAIT', false)
+""")
+_OWN = "id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL"
 _READ_OWNED = text(f"""
     SELECT {INSTANCE_COLUMNS} FROM workflow_instance
-    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
-""")  # noqa: S608 - the columns are a constant of this module
+    WHERE {_OWN} AND coalesce(state <> 'SERIAL_WAIT', false)
+""")  # noqa: S608 - the parts are constants of this module
+_STILL_OWNED = text(f"SELECT id FROM workflow_instance WHERE {_OWN} AND coalesce(state <> 'SERIAL_WAIT', false)")  # noqa: S608
+# FAILOVER is written for a master that is gone. Of one that lives it was written by hand.
+_TAKE_BACK = text(f"""
+    UPDATE workflow_instance SET state = coalesce(requested_state, 'RUNNING_EXECUTION')
+    WHERE {_OWN} AND coalesce(state = 'FAILOVER', false)
+""")  # noqa: S608 - the condition is a constant of this module
 # Level-triggered: whatever was left by whoever is gone, whoever asks. What has an open RECOVER command is left out, so
 # running it again finds only what is left; the unique index behind it holds if two run at once.
 _HAND_ON = text("""
@@ -221,9 +240,9 @@ async def insert(
 async def enter(connection: AsyncConnection, states: Mapping[WorkflowInstanceId, WorkflowState], master: Epoch) -> None:
     """Move own instances into a halted state. Raises `OwnershipLost`."""
     values = {"ids": list(states), "states": list(states.values()), "master": master}
-    done = await connection.execute(_ENTER, values)
-    if done.rowcount != len(states):
-        raise OwnershipLost(f"{len(states) - done.rowcount} of {len(states)} instances to halt are not its own")
+    entered = {id_ for (id_,) in (await connection.execute(_ENTER, values)).all()}
+    if missed := states.keys() - entered:
+        raise OwnershipLost(missed, f"{named(missed)} of {len(states)} runs to halt are not driven by master {master}")
 
 
 async def finish(connection: AsyncConnection, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
@@ -240,8 +259,8 @@ async def finish(connection: AsyncConnection, ends: Sequence[InstanceEnd], maste
             },
         )
     ).one()
-    if ended != len(ends):
-        raise OwnershipLost(f"{len(ends) - ended} of {len(ends)} instances to finish are not master {master}'s")
+    if missed := {end.id for end in ends} - set(ended or ()):
+        raise OwnershipLost(missed, f"{named(missed)} of {len(ends)} runs to finish are not driven by master {master}")
     return [WorkflowInstanceId(id_) for id_ in awaited or ()]
 
 
@@ -261,6 +280,19 @@ async def settle(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId],
 async def owned(connection: AsyncConnection, master: Epoch) -> set[WorkflowInstanceId]:
     """All unfinished instances of a master."""
     return {WorkflowInstanceId(id_) for (id_,) in (await connection.execute(_OWNED, {"master": master})).all()}
+
+
+async def still_owned(
+    connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch
+) -> list[WorkflowInstanceId]:
+    """Those of `ids` that are unfinished and this master's, whether or not their rows can be read."""
+    rows = await connection.execute(_STILL_OWNED, {"ids": list(ids), "master": master})
+    return [WorkflowInstanceId(id_) for (id_,) in rows.all()]
+
+
+async def take_back(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+    """Let own runs be driven on that somebody set to FAILOVER by hand; in the state that was asked for, if any was."""
+    await connection.execute(_TAKE_BACK, {"ids": list(ids), "master": master})
 
 
 async def read_owned(
@@ -284,6 +316,11 @@ async def why_not_recovered(connection: AsyncConnection, id_: WorkflowInstanceId
     if row.ended:
         return f"workflow instance {id_} has already ended as {row.state}; there is nothing to take over"
     return f"workflow instance {id_} belongs to master {row.master_id}, which lives; it is not taken away"
+
+
+def named(ids: Collection[int]) -> str:
+    """Up to five ids, for a sentence."""
+    return ", ".join(map(str, sorted(ids)[:5])) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
 
 
 def read_instance(row: Row[Any]) -> WorkflowInstance:

@@ -48,6 +48,8 @@ async def advance(p: Program) -> None:
         await p.random.choices(_WRITES, (3, 4, 1, 1, 2, ends_soon))[0](p, me, id_, run)
     if p.chance(0.4):
         await p.call(reasons.walk, me.epoch, WorkflowInstanceId(0), 50, timedelta(0))
+    if p.chance(0.1):
+        await p.call(workflow_instances.take_back, p.instances(), me.epoch)
     if p.chance(0.2):
         await p.call(workflow_instances.settle, [id_ for id_, _ in owned], me.epoch)
 
@@ -195,6 +197,7 @@ async def look(p: Program) -> None:
     await p.call(commands.id_increment)
     owned = await p.call(workflow_instances.owned, me.epoch)
     await p.call(workflow_instances.read_owned, sorted({*owned, *p.instances()}), me.epoch)
+    await p.call(workflow_instances.still_owned, sorted({*owned, *p.instances()}), me.epoch)
     await p.call(task_instances.latest_attempts, p.instances())
     await p.call(dependencies.waiting, me.epoch, 10, TaskInstanceId(0))
     await p.call(reasons.walk, me.epoch, WorkflowInstanceId(p.random.choice((0, 0, 2))), 50, p.random.choice(_AGES))

@@ -69,7 +69,7 @@ async def test_a_command_makes_one_run_and_no_second(scene: Scene) -> None:
 async def test_only_the_owner_ends_a_run_and_only_once(scene: Scene) -> None:
     master, other = await scene.master(), await scene.master()
     id_ = await scene.instance(master)
-    with pytest.raises(OwnershipLost, match="1 of 1"):
+    with pytest.raises(OwnershipLost, match=f"{id_} of 1 runs to finish"):
         await finish(scene, id_, other)
     await finish(scene, id_, master)
     with pytest.raises(OwnershipLost):
@@ -85,11 +85,34 @@ async def test_only_the_owner_ends_a_run_and_only_once(scene: Scene) -> None:
 async def test_ends_that_are_not_all_ours_are_not_written_at_all(scene: Scene) -> None:
     master, other = await scene.master(), await scene.master()
     mine, theirs = await scene.instance(master), await scene.instance(other)
-    with pytest.raises(OwnershipLost, match="1 of 2"):
+    with pytest.raises(OwnershipLost, match="of 2 runs") as lost:
         async with scene.writing() as connection:
             ends = [InstanceEnd(id_, WorkflowState.FAILURE, "x") for id_ in (mine, theirs)]
             await workflow_instances.finish(connection, ends, master.epoch)
+    assert lost.value.ids == {theirs}
     assert await owner_of(scene, mine) == ("RUNNING_EXECUTION", master.epoch)
+
+
+async def test_a_run_that_somebody_set_to_failover_is_taken_back_by_its_living_owner(scene: Scene) -> None:
+    master, other = await scene.master(), await scene.master()
+    odd, asked, theirs = [await scene.instance(each) for each in (master, master, other)]
+    await scene.sql("UPDATE workflow_instance SET state = 'FAILOVER'")
+    await scene.sql("UPDATE workflow_instance SET requested_state = 'READY_STOP' WHERE id = :id", id=asked)
+    async with scene.writing() as connection:
+        await workflow_instances.take_back(connection, [odd, asked, theirs], master.epoch)
+    assert [(await owner_of(scene, id_))[0] for id_ in (odd, asked, theirs)] == [
+        "RUNNING_EXECUTION", "READY_STOP", "FAILOVER"
+    ]  # fmt: skip
+
+
+async def test_a_run_in_line_belongs_to_nobody_whatever_its_row_says(scene: Scene) -> None:
+    master = await scene.master()
+    waits, runs = await scene.instance(master, state=WorkflowState.SERIAL_WAIT), await scene.instance(master)
+    await scene.sql("UPDATE workflow_instance SET master_id = :id", id=master.epoch)
+    async with scene.writing() as connection:
+        assert await workflow_instances.owned(connection, master.epoch) == {runs}
+        assert await workflow_instances.still_owned(connection, [waits, runs], master.epoch) == [runs]
+        assert len(await workflow_instances.read_owned(connection, [waits, runs], master.epoch)) == 1
 
 
 async def test_what_a_dead_master_left_is_handed_on_once(scene: Scene) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 
 from dao.task_instances import MasterTaskEnd, NewTask
-from dao.workflow_instances import OwnershipLost
+from dao.workflow_instances import OwnershipLost, named
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.nodes import NodeKind
@@ -19,10 +19,12 @@ T = TaskState
 
 def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
     """JOIN workflow_instance ON master_id = :master AND state IN the driven ones; unique (instance, code, attempt)."""
-    server, count = tx.server, 0
+    server = tx.server
+    missed: set[WorkflowInstanceId] = set()
     for task in tasks:
         instance = tx.get(server.instances, task.workflow_instance_id)
         if instance is None or not is_owned(tx, instance, master) or not instance.state.is_driven:
+            missed.add(task.workflow_instance_id)
             continue
         for row in list(server.tasks.by_key.get(task.workflow_instance_id, ())):
             there = tx.see(row) or (row.owner.writes.get(row) if row.owner else None)
@@ -44,9 +46,8 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             "ended_s": server.now_s if task.state.is_final else None,
         }
         tx.insert(server.tasks, id_, Values(**values))
-        count += 1
-    if count != len(tasks):
-        raise OwnershipLost(f"{len(tasks) - count} of {len(tasks)} tasks belong to instances of others")
+    if missed:
+        raise OwnershipLost(missed, f"tasks of runs {named(missed)} cannot begin: master {master} does not drive them")
     return 0
 
 
@@ -85,7 +86,7 @@ def ask_kill(tx: Transaction, instances: Sequence[WorkflowInstanceId], master: E
 
 
 def end_in_master(tx: Transaction, ends: Sequence[MasterTaskEnd], master: Epoch) -> None:
-    count = 0
+    ended: set[tuple[WorkflowInstanceId, TaskCode]] = set()
     for end in ends:
         for id_ in _own(tx, [end.workflow_instance_id], master):
             for row, task in tx.of_key(tx.server.tasks, id_):
@@ -93,9 +94,9 @@ def end_in_master(tx: Transaction, ends: Sequence[MasterTaskEnd], master: Epoch)
                 if same and task.state is T.RUNNING_EXECUTION and task.worker_id is None:
                     given = {"reason": end.reason or None, "outputs": end.outputs}
                     tx.update(row, state=end.state, ended_s=tx.server.now_s, **given)
-                    count += 1
-    if count != len(ends):
-        raise OwnershipLost(f"{len(ends) - count} of {len(ends)} tasks are not as their master believes")
+                    ended.add((end.workflow_instance_id, end.code))
+    if missed := {end.workflow_instance_id for end in ends if (end.workflow_instance_id, end.code) not in ended}:
+        raise OwnershipLost(missed, f"tasks of runs {named(missed)} do not run in master {master} as it believes")
 
 
 def invalidate(tx: Transaction, tasks: Sequence[tuple[WorkflowInstanceId, TaskCode]]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from dao.errors import BadData
-from dao.workflow_instances import InstanceEnd, NewInstance, OwnershipLost
+from dao.workflow_instances import InstanceEnd, NewInstance, OwnershipLost, named
 from model.choices import ExecutionType
 from model.ids import CommandId, Epoch, WorkflowInstanceId
 from model.instances import WorkflowInstance
@@ -85,23 +85,24 @@ def enter(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState], m
     ]
     for row in own:
         tx.update(row, state=states[row.id])
-    if len(own) != len(states):
-        raise OwnershipLost(f"{len(states) - len(own)} of {len(states)} instances to halt are not its own")
+    if missed := states.keys() - {row.id for row in own}:
+        raise OwnershipLost(missed, f"{named(missed)} of {len(states)} runs to halt are not driven by master {master}")
 
 
 def finish(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
     """WHERE master_id = :master AND state IN the driven ones."""
-    awaited, count = [], 0
+    awaited: list[WorkflowInstanceId] = []
+    ended: set[WorkflowInstanceId] = set()
     for end in ends:
         for row, each in rows_of(tx, [end.id]):
             if is_owned(tx, each, master) and each.state.is_driven:
-                ended = {"state": end.state, "reason": end.reason or None, "ended_s": tx.server.now_s}
-                tx.update(row, outputs=end.outputs, requested_state=None, **ended)
-                count += 1
+                told = {"state": end.state, "reason": end.reason or None, "ended_s": tx.server.now_s}
+                tx.update(row, outputs=end.outputs, requested_state=None, **told)
+                ended.add(end.id)
                 if each.parent is not None or each.execution_type is not ExecutionType.PARALLEL or each.backfill:
                     awaited.append(end.id)
-    if count != len(ends):
-        raise OwnershipLost(f"{len(ends) - count} of {len(ends)} instances to finish are not master {master}'s")
+    if missed := {end.id for end in ends} - ended:
+        raise OwnershipLost(missed, f"{named(missed)} of {len(ends)} runs to finish are not driven by master {master}")
     return awaited
 
 
@@ -134,14 +135,31 @@ def owned(tx: Transaction, master: Epoch) -> set[WorkflowInstanceId]:
     return {
         row.id
         for row, each in tx.scan(tx.server.instances.unfinished)
-        if each.master_id == master and not each.state.is_final
+        if each.master_id == master and _may_be_driven(each.state)
     }
 
 
 def read_owned(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> list[WorkflowInstance]:
     return [
-        read_instance(each) for _, each in rows_of(tx, ids) if is_owned(tx, each, master) and not each.state.is_final
+        read_instance(each) for _, each in rows_of(tx, ids) if is_owned(tx, each, master) and _may_be_driven(each.state)
     ]
+
+
+def still_owned(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> list[WorkflowInstanceId]:
+    """The same by their ids alone."""
+    return [row.id for row, each in rows_of(tx, ids) if is_owned(tx, each, master) and _may_be_driven(each.state)]
+
+
+def take_back(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+    """WHERE master_id = :master AND state = 'FAILOVER'."""
+    for row, each in rows_of(tx, ids):
+        if is_owned(tx, each, master) and each.state is W.FAILOVER:
+            tx.update(row, state=each.requested_state or W.RUNNING_EXECUTION)
+
+
+def _may_be_driven(state: WorkflowState) -> bool:
+    """Unfinished, and not in line."""
+    return not state.is_final and state is not W.SERIAL_WAIT
 
 
 def hand_on(tx: Transaction, limit: int) -> int:
