@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.owners import GONE_WORKERS
 from dao.workflow_instances import OwnershipLost, named
 from model.choices import Priority, TimeoutStrategy
-from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.states import TaskState, WaitReason
 
@@ -191,12 +192,16 @@ _QUEUE_DUE = text("""
     RETURNING t.worker_group
 """)
 # Level-triggered, by any master: tasks of a worker that is gone. The event reaches whoever owns the workflow.
-_LOSE = text("""
-    WITH lost AS (
-        SELECT t.id, t.state = 'DISPATCH' AND NOT t.kill_requested AS unstarted FROM node n
-        JOIN task_instance t ON t.worker_id = n.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-        WHERE n.kind = 'WORKER' AND n.state IN ('FENCED', 'LEFT')               -- index: task_instance_running
+_LOST = """
+        SELECT t.id, t.state = 'DISPATCH' AND NOT t.kill_requested AS unstarted FROM gone_worker g
+        JOIN task_instance t ON t.worker_id = g.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+        WHERE t.id <> ALL(CAST(:aside AS bigint[]))                             -- index: task_instance_running
+          AND (CAST(:only AS bigint) IS NULL OR t.id = CAST(:only AS bigint))
         LIMIT :limit FOR UPDATE OF t SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
+"""
+_FIND_LOST = text(f"WITH RECURSIVE {GONE_WORKERS}, lost AS ({_LOST}) SELECT id FROM lost")  # noqa: S608 - constants
+_LOSE = text(f"""
+    WITH RECURSIVE {GONE_WORKERS}, lost AS ({_LOST}
     ), marked AS (
         -- DISPATCH was surely not started: it goes back into the queue as if nobody had claimed it.
         UPDATE task_instance t
@@ -211,7 +216,7 @@ _LOSE = text("""
         SELECT workflow_instance_id, task_code, attempt, state FROM marked WHERE state = 'NEED_FAULT_TOLERANCE'
     )
     SELECT count(*) FROM marked
-""")
+""")  # noqa: S608 - the parts are constants
 
 
 async def queue(connection: AsyncConnection, tasks: Sequence[NewTask], master: Epoch) -> int:
@@ -357,6 +362,16 @@ async def queue_due(connection: AsyncConnection, limit: int) -> list[str]:
     return [group for (group,) in (await connection.execute(_QUEUE_DUE, {"limit": limit})).all()]
 
 
-async def mark_lost(connection: AsyncConnection, limit: int) -> int:
-    """Mark up to `limit` tasks whose workers are gone, and tell their owners. How many there were."""
-    return int((await connection.execute(_LOSE, {"limit": limit})).scalar_one())
+async def mark_lost(
+    connection: AsyncConnection, limit: int, *, aside: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
+) -> int:
+    """Mark up to `limit` tasks whose workers are gone, none of those `aside`, or the one `only`, and tell their owners.
+    How many there were."""
+    values = {"limit": limit, "aside": list(aside), "only": only}
+    return int((await connection.execute(_LOSE, values)).scalar_one())
+
+
+async def lost(connection: AsyncConnection, limit: int, aside: Sequence[TaskInstanceId] = ()) -> list[TaskInstanceId]:
+    """What `mark_lost` would mark."""
+    values = {"limit": limit, "aside": list(aside), "only": None}
+    return [TaskInstanceId(id_) for (id_,) in (await connection.execute(_FIND_LOST, values)).all()]

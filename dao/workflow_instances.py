@@ -16,6 +16,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.errors import BadData
+from dao.owners import DRIVEN_OR_HANDED_ON, GONE_MASTERS
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
@@ -139,13 +140,17 @@ INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, pri
 _TAKE_OVER = text(f"""
     UPDATE workflow_instance i
     SET master_id = :master,
-        state = coalesce(i.requested_state, CASE WHEN i.state = 'FAILOVER' THEN 'RUNNING_EXECUTION' ELSE i.state END),
+        state = CASE WHEN i.state = 'READY_STOP' THEN i.state  -- a stop is not overruled by a pause
+                     WHEN i.requested_state IS NOT NULL THEN i.requested_state
+                     WHEN i.state = 'FAILOVER' THEN 'RUNNING_EXECUTION' ELSE i.state END,
         takeovers = i.takeovers + CASE WHEN node_state = 'FENCED' THEN 1 ELSE 0 END
     FROM (SELECT id AS locked_id FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE)
          AS locked,
-         (SELECT id AS node_id, state AS node_state FROM node) AS n
-    WHERE i.id = locked_id AND node_id = i.master_id AND node_state IN ('FENCED', 'LEFT')
-      AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
+         (SELECT DISTINCT w.master_id AS owner_id, n.state AS node_state
+          FROM workflow_instance w LEFT JOIN node n ON n.id = w.master_id AND n.kind = 'MASTER'
+          WHERE w.id = ANY(CAST(:ids AS bigint[]))) AS owners
+    WHERE i.id = locked_id AND owner_id = i.master_id AND coalesce(node_state, 'LEFT') IN ('FENCED', 'LEFT')
+      AND i.state IN {DRIVEN_OR_HANDED_ON}
     RETURNING {INSTANCE_COLUMNS}, takeovers
 """)  # noqa: S608 - the columns are a constant of this module
 _SETTLE = text("""
@@ -168,19 +173,27 @@ _TAKE_BACK = text(f"""
     UPDATE workflow_instance SET state = coalesce(requested_state, 'RUNNING_EXECUTION')
     WHERE {_OWN} AND coalesce(state = 'FAILOVER', false)
 """)  # noqa: S608 - the condition is a constant of this module
-# Level-triggered: whatever was left by whoever is gone, whoever asks. What has an open RECOVER command is left out, so
-# running it again finds only what is left; the unique index behind it holds if two run at once.
-_HAND_ON = text("""
-    WITH left_behind AS (
+# Level-triggered: whatever was left by whoever is gone or never was, whoever asks. What has an open RECOVER command is
+# left out, so running it again finds only what is left; the unique index behind it holds if two run at once.
+_LEFT_BEHIND = f"""
         SELECT i.id, i.workflow_code, i.priority
-        FROM node n
-        JOIN workflow_instance i ON i.master_id = n.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
-        WHERE n.kind = 'MASTER' AND n.state IN ('FENCED', 'LEFT')
+        FROM gone_master g
+        JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
+        WHERE i.state IN {DRIVEN_OR_HANDED_ON} AND i.id <> ALL(CAST(:aside AS bigint[]))
+          AND (CAST(:only AS bigint) IS NULL OR i.id = CAST(:only AS bigint))
           AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
                           WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
         LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
+"""  # noqa: S608 - the states are a constant
+_FIND_LEFT_BEHIND = text(f"WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}) SELECT id FROM left_behind")  # noqa: S608
+_HAND_ON = text(f"""
+    WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}
     ), handed AS (
-        UPDATE workflow_instance i SET state = 'FAILOVER' FROM left_behind l WHERE i.id = l.id RETURNING i.id
+        UPDATE workflow_instance i   -- a halt is kept, even one that somebody wrote into the state alone
+        SET state = 'FAILOVER', requested_state = CASE WHEN i.state IN ('READY_PAUSE', 'READY_STOP')
+                                                            AND i.requested_state IS DISTINCT FROM 'READY_STOP'
+                                                       THEN i.state ELSE i.requested_state END
+        FROM left_behind l WHERE i.id = l.id RETURNING i.id
     ), asked AS (
         INSERT INTO command (type, workflow_code, workflow_instance_id, priority, created_by)
         SELECT 'RECOVER_TOLERANCE_FAULT_PROCESS', l.workflow_code, l.id, l.priority::text, 'failover'
@@ -188,7 +201,7 @@ _HAND_ON = text("""
         ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
     )
     SELECT count(*) FROM handed
-""")
+""")  # noqa: S608 - the parts are constants
 _FIND_ONE = text("SELECT state, ended_at IS NOT NULL AS ended, master_id FROM workflow_instance WHERE id = :id")
 
 
@@ -303,9 +316,25 @@ async def read_owned(
     return [read_instance(row) for row in rows]
 
 
-async def hand_on(connection: AsyncConnection, limit: int) -> int:
-    """Ask, by RECOVER commands, for up to `limit` instances whose masters are gone. How many there were."""
-    return int((await connection.execute(_HAND_ON, {"limit": limit})).scalar_one())
+async def hand_on(
+    connection: AsyncConnection,
+    limit: int,
+    *,
+    aside: Sequence[WorkflowInstanceId] = (),
+    only: WorkflowInstanceId | None = None,
+) -> int:
+    """Ask, by RECOVER commands, for up to `limit` runs whose masters are gone: none of those `aside`, or the one
+    `only`. How many there were."""
+    values = {"limit": limit, "aside": list(aside), "only": only}
+    return int((await connection.execute(_HAND_ON, values)).scalar_one())
+
+
+async def left_behind(
+    connection: AsyncConnection, limit: int, aside: Sequence[WorkflowInstanceId] = ()
+) -> list[WorkflowInstanceId]:
+    """What `hand_on` would ask for."""
+    values = {"limit": limit, "aside": list(aside), "only": None}
+    return [WorkflowInstanceId(id_) for (id_,) in (await connection.execute(_FIND_LEFT_BEHIND, values)).all()]
 
 
 async def why_not_recovered(connection: AsyncConnection, id_: WorkflowInstanceId) -> str:
@@ -315,6 +344,8 @@ async def why_not_recovered(connection: AsyncConnection, id_: WorkflowInstanceId
         return f"there is no workflow instance {id_}"
     if row.ended:
         return f"workflow instance {id_} has already ended as {row.state}; there is nothing to take over"
+    if row.state == WorkflowState.SERIAL_WAIT:
+        return f"workflow instance {id_} waits for its turn, and no master drives it; there is nothing to take over"
     return f"workflow instance {id_} belongs to master {row.master_id}, which lives; it is not taken away"
 
 

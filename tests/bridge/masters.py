@@ -182,6 +182,11 @@ async def clean_up(p: Program) -> None:
     if p.chance(0.5):
         await p.call(serial_line.anyone_waits)
         await p.call(serial_line.call_forgotten)
+    if p.chance(0.2):  # as one does that met an error
+        await p.call(workflow_instances.left_behind, 100, p.instances())
+        await p.call(task_instances.lost, 100)
+        await p.call(workflow_instances.hand_on, 100, only=p.one(p.instances()))
+        await p.call(task_instances.mark_lost, 1, aside=[TaskInstanceId(1)])
     if p.chance(0.7):
         await p.call(workflow_instances.hand_on, 100)
         await p.call(task_instances.mark_lost, 100)

@@ -11,8 +11,8 @@ from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.nodes import NodeKind
 from model.states import TaskState
-from tests.simulation.statements.rows import RUNNING, is_gone, is_owned, tell_event
-from tests.simulation.tables import Transaction, Values
+from tests.simulation.statements.rows import RUNNING, is_owned, owns_no_more, tell_event
+from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
 
@@ -143,13 +143,13 @@ def queue_due(tx: Transaction, limit: int) -> list[str]:
     return groups
 
 
-def mark_lost(tx: Transaction, limit: int) -> int:
-    """DISPATCH and RUNNING of a FENCED or LEFT worker, FOR UPDATE SKIP LOCKED; surely unstarted = queued again."""
+def mark_lost(
+    tx: Transaction, limit: int, *, aside: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
+) -> int:
+    """DISPATCH and RUNNING without a living worker, FOR UPDATE SKIP LOCKED; surely unstarted = queued again."""
     count = 0
-    for row, task in list(tx.scan(tx.server.tasks.unfinished)):
-        if task.state not in RUNNING or task.worker_id is None or count == limit:
-            continue
-        if not is_gone(tx, task.worker_id, NodeKind.WORKER) or not tx.try_lock(row):
+    for row, task in _lost(tx, aside):
+        if count == limit or only not in (None, row.id) or not tx.try_lock(row):
             continue
         count += 1
         if task.state is T.DISPATCH and not task.kill_requested:
@@ -159,3 +159,19 @@ def mark_lost(tx: Transaction, limit: int) -> int:
             tx.update(row, state=T.NEED_FAULT_TOLERANCE, ended_s=tx.server.now_s, reason=reason)
             tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.NEED_FAULT_TOLERANCE)
     return count
+
+
+def lost(tx: Transaction, limit: int, aside: Sequence[TaskInstanceId] = ()) -> list[TaskInstanceId]:
+    """The same, only held."""
+    return [row.id for row, _ in _lost(tx, aside) if tx.try_lock(row)][:limit]
+
+
+def _lost(tx: Transaction, aside: Sequence[TaskInstanceId]) -> list[tuple[Row, Values]]:
+    return [
+        (row, task)
+        for row, task in tx.scan(tx.server.tasks.unfinished)
+        if task.state in RUNNING
+        and task.worker_id is not None
+        and owns_no_more(tx, task.worker_id, NodeKind.WORKER)
+        and row.id not in aside
+    ]
