@@ -11,6 +11,7 @@ from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.nodes import NodeKind
 from model.states import TaskState
+from tests.simulation.statements import requeue
 from tests.simulation.statements.rows import RUNNING, is_gone, is_owned, tell_event
 from tests.simulation.tables import Transaction, Values
 
@@ -133,28 +134,29 @@ def latest_attempts(
 
 def queue_due(tx: Transaction, limit: int) -> list[str]:
     """DELAY_EXECUTION that is due, FOR UPDATE SKIP LOCKED."""
-    groups: list[str] = []
+    due: list[TaskInstanceId] = []
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
         is_due = task.state is T.DELAY_EXECUTION and task.due_s <= tx.server.now_s
-        if is_due and len(groups) < limit and tx.try_lock(row):
-            tx.update(row, state=T.QUEUED, queued_s=tx.server.now_s)
-            groups.append(task.worker_group)
-    return groups
+        if is_due and len(due) < limit and tx.try_lock(row):
+            due.append(TaskInstanceId(row.id))
+    return requeue.put_back(tx, due)
 
 
 def mark_lost(tx: Transaction, limit: int) -> int:
-    """DISPATCH and RUNNING of a FENCED or LEFT worker, FOR UPDATE SKIP LOCKED; surely unstarted = queued again."""
+    """DISPATCH and RUNNING of a FENCED or LEFT worker, FOR UPDATE SKIP LOCKED; surely unstarted = put back."""
     count = 0
+    unstarted = []
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
         if task.state not in RUNNING or task.worker_id is None or count == limit:
             continue
         if not is_gone(tx, task.worker_id, NodeKind.WORKER) or not tx.try_lock(row):
             continue
         count += 1
-        if task.state is T.DISPATCH and not task.kill_requested:
-            tx.update(row, state=T.QUEUED, worker_id=None)
+        if task.state is T.DISPATCH:
+            unstarted.append(TaskInstanceId(row.id))
         else:
             reason = "its worker was lost"
             tx.update(row, state=T.NEED_FAULT_TOLERANCE, ended_s=tx.server.now_s, reason=reason)
             tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.NEED_FAULT_TOLERANCE)
+    requeue.put_back(tx, unstarted)
     return count
