@@ -1,4 +1,7 @@
-"""`task_instance` as its master writes it: queued, stopped, read again after a failover."""
+"""`task_instance` as its master writes it: queued, stopped, read again after a failover.
+
+What comes back to the queue is put there by `dao/requeue.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.owners import GONE_WORKERS
+from dao.requeue import put_back
 from dao.workflow_instances import OwnershipLost, named
 from model.choices import Priority, TimeoutStrategy
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
@@ -182,41 +186,30 @@ _LATEST = text("""
     ORDER BY latest.ended_at, latest.task_code
 """)
 # Level-triggered, by any master: timers are rows, whosever workflow they belong to.
-_QUEUE_DUE = text("""
-    WITH due AS (
-        SELECT id FROM task_instance
-        WHERE state = 'DELAY_EXECUTION' AND due_at <= now()                     -- index: task_instance_due
-        ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED
-    )
-    UPDATE task_instance t SET state = 'QUEUED', queued_at = clock_timestamp() FROM due WHERE t.id = due.id
-    RETURNING t.worker_group
+_HOLD_DUE = text("""
+    SELECT id FROM task_instance
+    WHERE state = 'DELAY_EXECUTION' AND due_at <= now()                             -- index: task_instance_due
+    ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED
 """)
-# Level-triggered, by any master: tasks of a worker that is gone. The event reaches whoever owns the workflow.
-_LOST = """
-        SELECT t.id, t.state = 'DISPATCH' AND NOT t.kill_requested AS unstarted FROM gone_worker g
-        JOIN task_instance t ON t.worker_id = g.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-        WHERE t.id <> ALL(CAST(:aside AS bigint[]))                             -- index: task_instance_running
-          AND (CAST(:only AS bigint) IS NULL OR t.id = CAST(:only AS bigint))
-        LIMIT :limit FOR UPDATE OF t SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
-"""
-_FIND_LOST = text(f"WITH RECURSIVE {GONE_WORKERS}, lost AS ({_LOST}) SELECT id FROM lost")  # noqa: S608 - constants
-_LOSE = text(f"""
-    WITH RECURSIVE {GONE_WORKERS}, lost AS ({_LOST}
-    ), marked AS (
-        -- DISPATCH was surely not started: it goes back into the queue as if nobody had claimed it.
-        UPDATE task_instance t
-        SET state = CASE WHEN lost.unstarted THEN 'QUEUED' ELSE 'NEED_FAULT_TOLERANCE' END,
-            worker_id = CASE WHEN NOT lost.unstarted THEN t.worker_id END,
-            ended_at = CASE WHEN NOT lost.unstarted THEN clock_timestamp() END,
-            reason = CASE WHEN NOT lost.unstarted THEN 'its worker was lost' END
-        FROM lost WHERE t.id = lost.id
-        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
-    ), told AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
-        SELECT workflow_instance_id, task_code, attempt, state FROM marked WHERE state = 'NEED_FAULT_TOLERANCE'
-    )
-    SELECT count(*) FROM marked
+# Level-triggered, by any master: tasks of a worker that is gone, or never was. DISPATCH was surely not started.
+_HOLD_LOST = text(f"""
+    WITH RECURSIVE {GONE_WORKERS}
+    SELECT t.id, t.state = 'DISPATCH' AS unstarted FROM gone_worker g
+    JOIN task_instance t ON t.worker_id = g.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+    WHERE t.id <> ALL(CAST(:aside AS bigint[]))                                 -- index: task_instance_running
+      AND (CAST(:only AS bigint) IS NULL OR t.id = CAST(:only AS bigint))
+    LIMIT :limit FOR UPDATE OF t SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
 """)  # noqa: S608 - the parts are constants
+# The event reaches whoever owns the workflow.
+_LOSE = text("""
+    WITH marked AS (
+        UPDATE task_instance
+        SET state = 'NEED_FAULT_TOLERANCE', ended_at = clock_timestamp(), reason = 'its worker was lost'
+        WHERE id = ANY(CAST(:ids AS bigint[]))
+        RETURNING workflow_instance_id, task_code, attempt, state
+    )
+    INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) SELECT * FROM marked
+""")
 
 
 async def queue(connection: AsyncConnection, tasks: Sequence[NewTask], master: Epoch) -> int:
@@ -358,20 +351,29 @@ async def latest_attempts(
 
 
 async def queue_due(connection: AsyncConnection, limit: int) -> list[str]:
-    """Queue up to `limit` attempts whose wait is over; the worker group of each."""
-    return [group for (group,) in (await connection.execute(_QUEUE_DUE, {"limit": limit})).all()]
+    """Queue up to `limit` attempts whose wait is over, or end them if their run is halted; the worker group of each
+    that is queued."""
+    rows = await connection.execute(_HOLD_DUE, {"limit": limit})
+    return await put_back(connection, [TaskInstanceId(id_) for (id_,) in rows.all()])
 
 
 async def mark_lost(
     connection: AsyncConnection, limit: int, *, aside: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
 ) -> int:
     """Mark up to `limit` tasks whose workers are gone, none of those `aside`, or the one `only`, and tell their owners.
-    How many there were."""
-    values = {"limit": limit, "aside": list(aside), "only": only}
-    return int((await connection.execute(_LOSE, values)).scalar_one())
+    How many there were.
+
+    What was surely not started goes back into the queue, if its run goes on.
+    """
+    rows = (await connection.execute(_HOLD_LOST, {"limit": limit, "aside": list(aside), "only": only})).all()
+    started = [row.id for row in rows if not row.unstarted]
+    if started:
+        await connection.execute(_LOSE, {"ids": started})
+    await put_back(connection, [TaskInstanceId(row.id) for row in rows if row.unstarted])
+    return len(rows)
 
 
 async def lost(connection: AsyncConnection, limit: int, aside: Sequence[TaskInstanceId] = ()) -> list[TaskInstanceId]:
     """What `mark_lost` would mark."""
-    values = {"limit": limit, "aside": list(aside), "only": None}
-    return [TaskInstanceId(id_) for (id_,) in (await connection.execute(_FIND_LOST, values)).all()]
+    rows = await connection.execute(_HOLD_LOST, {"limit": limit, "aside": list(aside), "only": None})
+    return [TaskInstanceId(row.id) for row in rows.all()]

@@ -492,6 +492,7 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('DISPATCH', 'FAILURE'),
         ('DISPATCH', 'KILL'),
         ('DISPATCH', 'NEED_FAULT_TOLERANCE'),
+        ('DISPATCH', 'PAUSE'),
         ('DISPATCH', 'QUEUED'),
         ('DISPATCH', 'RUNNING_EXECUTION'),
         ('RUNNING_EXECUTION', 'FAILURE'),

@@ -11,6 +11,7 @@ from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.nodes import NodeKind
 from model.states import TaskState
+from tests.simulation.statements import requeue
 from tests.simulation.statements.rows import RUNNING, is_owned, owns_no_more, tell_event
 from tests.simulation.tables import Row, Transaction, Values
 
@@ -134,30 +135,31 @@ def latest_attempts(
 
 def queue_due(tx: Transaction, limit: int) -> list[str]:
     """DELAY_EXECUTION that is due, FOR UPDATE SKIP LOCKED."""
-    groups: list[str] = []
+    due: list[TaskInstanceId] = []
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
         is_due = task.state is T.DELAY_EXECUTION and task.due_s <= tx.server.now_s
-        if is_due and len(groups) < limit and tx.try_lock(row):
-            tx.update(row, state=T.QUEUED, queued_s=tx.server.now_s)
-            groups.append(task.worker_group)
-    return groups
+        if is_due and len(due) < limit and tx.try_lock(row):
+            due.append(TaskInstanceId(row.id))
+    return requeue.put_back(tx, due)
 
 
 def mark_lost(
     tx: Transaction, limit: int, *, aside: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
 ) -> int:
-    """DISPATCH and RUNNING without a living worker, FOR UPDATE SKIP LOCKED; surely unstarted = queued again."""
+    """DISPATCH and RUNNING without a living worker, FOR UPDATE SKIP LOCKED; surely unstarted = put back."""
     count = 0
+    unstarted = []
     for row, task in _lost(tx, aside):
         if count == limit or only not in (None, row.id) or not tx.try_lock(row):
             continue
         count += 1
-        if task.state is T.DISPATCH and not task.kill_requested:
-            tx.update(row, state=T.QUEUED, worker_id=None)
+        if task.state is T.DISPATCH:
+            unstarted.append(TaskInstanceId(row.id))
         else:
             reason = "its worker was lost"
             tx.update(row, state=T.NEED_FAULT_TOLERANCE, ended_s=tx.server.now_s, reason=reason)
             tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.NEED_FAULT_TOLERANCE)
+    requeue.put_back(tx, unstarted)
     return count
 
 
