@@ -19,6 +19,8 @@ PAUSE_FIRST_S = 1.0
 PAUSE_MAX_S = 30.0
 ASIDE_MAX = 1_000
 """More than that means something else is wrong; the loop then waits as it does for a server."""
+TRIED_AT_ONCE = 20
+"""So many are tried before the loop looks after all others again."""
 
 Id = TypeVar("Id", bound=int)
 
@@ -65,6 +67,10 @@ class SetAside(Generic[Id]):
         is_small = len(ids) <= AdaptiveBatch.SMALLEST or isinstance(error, LockTaken)
         return bool(ids) and is_small and self._add(ids)
 
+    def add_named(self, ids: Collection[Id]) -> bool:
+        """Have these tried alone, which an error named. False if they are aside already, or too many are."""
+        return any(id_ not in self for id_ in ids) and self._add(ids)
+
     def add_hopeless(self, id_: Id, reason: str) -> bool:
         """Have this one refused, and not handled any more. False if too many are aside."""
         if not self._add([id_]):
@@ -73,9 +79,12 @@ class SetAside(Generic[Id]):
         return True
 
     async def try_due(self) -> bool:
-        """Try what is due one by one, until one waited for a lock in vain: meanwhile others came. Whether any was."""
-        tried = False
+        """Try some of what is due one by one, until one waited for a lock in vain: meanwhile others came. Whether any
+        was."""
+        tried = 0
         for id_ in list(self._due):
+            if tried == TRIED_AT_ONCE:
+                break
             try:
                 if not await self._try(id_):
                     continue  # there is no room for this one; others may need none
@@ -87,8 +96,8 @@ class SetAside(Generic[Id]):
                 self._pauses_s.pop(id_)
                 self._due.pop(id_)
                 self._reasons.pop(id_, None)
-            tried = True
-        return tried
+            tried += 1
+        return tried > 0
 
     async def _try(self, id_: Id) -> bool:
         reason = self._reasons.get(id_)

@@ -141,7 +141,7 @@ async def test_a_command_without_room_and_the_run_that_waits_for_it_say_so(clust
     full = f"the only master, {address}, is full, with 1 of 1 run"
     await eventually(lambda: full in shoal(cluster, "why", "command", str(command)), within_s=WITHIN_S)
     told = shoal(cluster, "why", str(parent))
-    assert f"below stands for 1 run, and no master has begun it yet. Command {command} has waited for 1 min" in told
+    assert f"below stands for 1 run, and no master has begun it yet. Command {command} has waited for " in told
     assert full in told
     (room,) = [each for each in json.loads(shoal(cluster, "doctor", "--json"))["checks"] if each["name"] == "room"]
     assert (room["verdict"], room["count"]) == ("NOTE", 1)
