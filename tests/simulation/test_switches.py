@@ -29,7 +29,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "observed": (34, "I5"),
     "stated": (291, "I5"),
     "unbroken": (289, "I3"),
-    "room": (0, "I10"),
+    "room": (7, "I10"),
     "steal": (6, "I2: command"),
     "periodic": (0, "I2: the masters"),
     "obeyed": (35, "I17"),
