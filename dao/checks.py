@@ -84,7 +84,7 @@ _IDS_COME_AGAIN = finding("""
 _RUNS_WITHOUT_OWNER = finding("""
     WITH unfinished AS MATERIALIZED (   -- apart, so that the order does not make it walk all that ever ran
         SELECT id, state, master_id FROM workflow_instance
-        WHERE ended_at IS NULL AND state NOT IN ('SERIAL_WAIT', 'WAIT_TO_RUN')  -- index: workflow_instance_unfinished
+        WHERE ended_at IS NULL AND state <> 'SERIAL_WAIT'  -- index: workflow_instance_unfinished
     )
     SELECT format('run %s is %s, and its master %s is %s', i.id, i.state, i.master_id,
                   coalesce(n.state || ' since ' || date_trunc('second', n.ended_at), 'not known')) AS what
@@ -104,11 +104,6 @@ _RUNS_FORGOTTEN_IN_LINE = finding("""
       AND (SELECT 1 FROM command c                                              -- index: command_calls
            WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code LIMIT 1) IS NULL
     GROUP BY w.workflow_code
-    UNION ALL
-    SELECT format('run %s is WAIT_TO_RUN, and nobody has called it', w.id) FROM workflow_instance w
-    WHERE w.state = 'WAIT_TO_RUN' AND w.started_at < now() - interval '30 s'
-      AND (SELECT 1 FROM command c
-           WHERE c.type = 'RECOVER_WAITING_THREAD' AND c.workflow_instance_id = w.id LIMIT 1) IS NULL
 """)
 _ATTEMPTS_OVERLAP = finding("""
     SELECT format('task "%s" of run %s: attempt %s is %s while attempt %s is %s', t.task_name, t.workflow_instance_id,

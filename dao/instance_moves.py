@@ -70,7 +70,7 @@ _ASK_HALT = text("""
 _END_WAITING = text("""
     UPDATE workflow_instance i SET state = e.state, ended_at = clock_timestamp(), reason = e.reason
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
-    WHERE i.id = e.id AND coalesce(i.state IN ('SUBMITTED_SUCCESS', 'SERIAL_WAIT', 'WAIT_TO_RUN'), false)
+    WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
 """)
 _REVIVE = text(f"""
     UPDATE workflow_instance i

@@ -172,7 +172,7 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
     match task.state:
         case None:
             return _not_begun(task, run_state)
-        case TaskState.DELAY_EXECUTION | TaskState.SUBMITTED_SUCCESS:
+        case TaskState.DELAY_EXECUTION:
             return why_delayed(task)
         case TaskState.QUEUED:
             return why_queued(task)

@@ -232,9 +232,9 @@ CREATE INDEX command_child ON command (left(split_part(parent, '/', 1), 20)) WHE
 CREATE INDEX command_deadly ON command (deaths, id) WHERE deaths > 0;
 -- At most one open hand-over of an instance, whoever notices the death.
 CREATE UNIQUE INDEX command_one_recover ON command (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS';
--- Statement: who is called already, of those that wait for their turn or for room.
+-- Statement: which lines are called already.
 CREATE INDEX command_calls ON command (workflow_code, workflow_instance_id)
-    WHERE type IN ('RECOVER_SERIAL_WAIT', 'RECOVER_WAITING_THREAD');
+    WHERE type = 'RECOVER_SERIAL_WAIT';
 
 CREATE TABLE command_history (
     command_id           bigint PRIMARY KEY,
@@ -285,7 +285,7 @@ CREATE TABLE workflow_instance (
     command_id       bigint NOT NULL CONSTRAINT workflow_instance_command UNIQUE,
     workflow_code    bigint NOT NULL,
     workflow_version integer NOT NULL,
-    state            text NOT NULL CHECK (state IN ('SUBMITTED_SUCCESS', 'SERIAL_WAIT', 'WAIT_TO_RUN', 'RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER', 'SUCCESS', 'FAILURE', 'PAUSE', 'STOP')),
+    state            text NOT NULL CHECK (state IN ('SERIAL_WAIT', 'RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER', 'SUCCESS', 'FAILURE', 'PAUSE', 'STOP')),
     master_id        bigint NOT NULL,
     failure_strategy text NOT NULL CHECK (failure_strategy IN ('CONTINUE', 'END')),
     priority         priority_level NOT NULL,
@@ -357,7 +357,7 @@ CREATE TABLE task_instance (
     attempt              smallint NOT NULL DEFAULT 1 CHECK (attempt > 0),
     task_name            text NOT NULL,
     task_type            text NOT NULL,
-    state                text NOT NULL CHECK (state IN ('SUBMITTED_SUCCESS', 'DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION', 'SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')),
+    state                text NOT NULL CHECK (state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION', 'SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')),
     retries              smallint NOT NULL DEFAULT 0,
     wait_reason          text CHECK (wait_reason IN ('DELAY', 'RETRY')),
     due_at               timestamptz,
@@ -450,17 +450,9 @@ END $$;
 -- The pairs are the table in model/states.py; a test compares them. In WHEN, so that a legal change calls no function.
 CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflow_instance FOR EACH ROW
     WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (
-        ('SUBMITTED_SUCCESS', 'PAUSE'),
-        ('SUBMITTED_SUCCESS', 'RUNNING_EXECUTION'),
-        ('SUBMITTED_SUCCESS', 'SERIAL_WAIT'),
-        ('SUBMITTED_SUCCESS', 'STOP'),
-        ('SUBMITTED_SUCCESS', 'WAIT_TO_RUN'),
         ('SERIAL_WAIT', 'PAUSE'),
         ('SERIAL_WAIT', 'RUNNING_EXECUTION'),
         ('SERIAL_WAIT', 'STOP'),
-        ('WAIT_TO_RUN', 'PAUSE'),
-        ('WAIT_TO_RUN', 'RUNNING_EXECUTION'),
-        ('WAIT_TO_RUN', 'STOP'),
         ('RUNNING_EXECUTION', 'FAILOVER'),
         ('RUNNING_EXECUTION', 'FAILURE'),
         ('RUNNING_EXECUTION', 'READY_PAUSE'),
@@ -486,10 +478,6 @@ CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflo
     EXECUTE FUNCTION refuse_transition();
 CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instance FOR EACH ROW
     WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (
-        ('SUBMITTED_SUCCESS', 'DELAY_EXECUTION'),
-        ('SUBMITTED_SUCCESS', 'KILL'),
-        ('SUBMITTED_SUCCESS', 'PAUSE'),
-        ('SUBMITTED_SUCCESS', 'QUEUED'),
         ('DELAY_EXECUTION', 'KILL'),
         ('DELAY_EXECUTION', 'PAUSE'),
         ('DELAY_EXECUTION', 'QUEUED'),

@@ -136,9 +136,7 @@ async def test_a_line_is_told_oldest_first_with_what_was_asked_and_without_what_
     assert {each.id for each in await line(scene, CODE, OTHER)} == {running, waiting, elsewhere}
 
 
-@pytest.mark.parametrize(
-    "state", ["SUBMITTED_SUCCESS", "WAIT_TO_RUN", "READY_PAUSE", "READY_STOP", "FAILOVER", "RUNNING_EXECUTION"]
-)
+@pytest.mark.parametrize("state", ["READY_PAUSE", "READY_STOP", "FAILOVER", "RUNNING_EXECUTION"])
 async def test_whatever_has_not_ended_stands_in_the_line(scene: Scene, state: str) -> None:
     id_ = await put(scene, state)
     assert [each.id for each in await line(scene, CODE)] == [id_]
@@ -173,12 +171,6 @@ async def test_a_line_in_which_somebody_runs_is_left_alone(scene: Scene) -> None
     await scene.instance(master, execution_type=SERIAL)
     await scene.instance(master, execution_type=SERIAL, state=W.SERIAL_WAIT)
     assert await called(scene) == 0
-
-
-async def test_a_run_that_was_set_aside_is_called_itself(scene: Scene) -> None:
-    id_ = await put(scene, "WAIT_TO_RUN")
-    assert [await called(scene), await called(scene)] == [1, 0]
-    assert await scene.sql("SELECT type, workflow_instance_id FROM command") == [("RECOVER_WAITING_THREAD", id_)]
 
 
 async def test_where_nobody_waits_nobody_is_called(scene: Scene) -> None:
