@@ -161,8 +161,8 @@ async def test_runs_and_tasks_in_states_that_are_no_more_go_on_after_the_upgrade
     ):
         await old.sql(
             "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
-            "failure_strategy, priority, worker_group, execution_type) VALUES (:id, 1, 1, :state, 7, 'END', 'LOW', 'g', "
-            ":kind)",
+            "failure_strategy, priority, worker_group, execution_type) "
+            "VALUES (:id, 1, 1, :state, 7, 'END', 'LOW', 'g', :kind)",
             id=id_,
             state=state,
             kind=kind,
