@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 import structlog
 
-from dao import nodes, serial_line, task_events, task_instances, workflow_instances
+from dao import nodes, serial_line
 from dao.errors import BadData
 from dao.nodes import NodeRow
-from dao.notify import EVENT, TASK, notify
 from master.judge import Judge, Sight
+from master.leftovers import Leftovers
 from master.settings import MasterSettings
 from master.slots import SlotView, slot_view
 from model.errors import ShoalError, Unavailable, Unknown
@@ -32,7 +32,6 @@ from registry.waiting import set_within
 
 log = structlog.get_logger()
 
-HAND_ON_BATCH = 500
 READ_MEMBERS_EVERY_S = 5.0
 ANNOUNCE_EVERY_S = 10.0
 DOUBTFUL_BEATS = 2
@@ -69,6 +68,7 @@ class Membership:
         self._running = running
         self._look = look
         self._judge = Judge(life.me.epoch, timing)
+        self._leftovers = Leftovers(life)
         self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
         self._statuses: dict[Epoch, NodeStatus] = {}
         self._view = SlotView(())
@@ -245,23 +245,8 @@ class Membership:
                 await nodes.hold_alive(connection, self._life.me)
                 if called := await serial_line.call_forgotten(connection):
                     log.warning("waiting_runs_called", commands=called, so="they go on, though nobody had told them to")
-        if not left:
-            return
-        handed = lost = 0
-        while True:
-            async with self._life.database.writing() as connection:
-                await nodes.hold_alive(connection, self._life.me)
-                instances = await workflow_instances.hand_on(connection, HAND_ON_BATCH)
-                tasks = await task_instances.mark_lost(connection, HAND_ON_BATCH)
-                if tasks:
-                    await notify(connection, EVENT)
-                    await notify(connection, TASK)
-                await task_events.drop_stale(connection)
-            handed, lost = handed + instances, lost + tasks
-            if instances < HAND_ON_BATCH and tasks < HAND_ON_BATCH:
-                break
-        if handed or lost:
-            log.info("handed_on", workflow_instances=handed, lost_tasks=lost)
+        if left:
+            await self._leftovers.hand_on()
 
     async def _count_slots(self) -> None:
         """The view stays as it was while the registry cannot be read: nobody can join or leave it then."""

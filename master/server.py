@@ -10,6 +10,7 @@ import structlog
 
 from dao import commands, nodes, workflow_instances
 from dao.database import Database
+from dao.errors import BadData
 from dao.listen import Listener
 from dao.notify import COMMAND, DEPENDENCY, EVENT, NODE, SCHEDULE, concerns
 from dao.readiness import wait_until_ready
@@ -169,9 +170,13 @@ class Master:
         """
         handed = 0
         try:
-            async with life.database.writing() as connection:
-                await nodes.set_left(connection, life.me, broke=broke)
-                handed = await workflow_instances.hand_on(connection, self._settings.max_running_workflows)
+            try:
+                async with life.database.writing() as connection:
+                    await nodes.set_left(connection, life.me, broke=broke)
+                    handed = await workflow_instances.hand_on(connection, self._settings.max_running_workflows)
+            except BadData:  # of one run, say: who goes must go all the same
+                async with life.database.writing() as connection:
+                    await nodes.set_left(connection, life.me, broke=broke)
         except ShoalError as error:
             log.warning("left_without_a_word", error=str(error), so="the others take over when they miss its beat")
         log.info("left", handed_on=handed)

@@ -58,6 +58,9 @@ class Protections:
     periodic: bool = True
     """The registry is read now and then without being told (`master/membership.py`)."""
 
+    obeyed: bool = True
+    """What comes back to the queue obeys what was asked of its run (`requeue.put_back`)."""
+
     def without(self, name: str) -> Protections:
         """One of them off."""
         off = {name: False}
