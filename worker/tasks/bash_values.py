@@ -1,6 +1,6 @@
 """Parameters in a SHELL script: each `${name}` becomes a reference to a variable of the environment, never its text.
 
-How the reference is written follows from where it stands (`worker/tasks/bash_places.py`). Where bash, or a program
+How the reference is written follows from where it stands (`worker/tasks/bash_reader.py`). Where bash, or a program
 that it starts, would read code into the value, only values that cannot be code are let through.
 """
 
@@ -14,7 +14,8 @@ from model.errors import Refused
 from model.local_params import typed
 from model.parameters import is_plain
 from worker.tasks.bash_commands import judge_commands
-from worker.tasks.bash_places import FIRST, REFERENCE, Form, Need, Reference, Script, read_script
+from worker.tasks.bash_places import FIRST, REFERENCE, Form, Need, Reference, Script
+from worker.tasks.bash_reader import read_script
 from worker.tasks.inserted import pieces
 
 PARAMETER_PREFIX = "SHOAL_PARAM_"
