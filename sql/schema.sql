@@ -316,6 +316,7 @@ CREATE TABLE workflow_instance (
     parent_task_code   integer,
     parent_attempt     smallint,
     child_index        integer,
+    owned_since        timestamptz,
     -- A row whose end and state contradict each other could be neither driven nor handed on.
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
 ) WITH (fillfactor = 80);
@@ -330,7 +331,8 @@ COMMENT ON COLUMN workflow_instance.executing IS 'JSON list of task codes to whi
 COMMENT ON COLUMN workflow_instance.backfill IS 'JSON object: the dates that follow when this one succeeds, and how.';
 COMMENT ON COLUMN workflow_instance.outputs IS 'JSON object: what it gives to the task of the workflow above it.';
 COMMENT ON COLUMN workflow_instance.depth IS 'How many workflows stand above this one.';
-COMMENT ON COLUMN workflow_instance.takeovers IS 'How often its owner was fenced; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
+COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
+COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
 -- Statements: what a master owns; what a dead master left.
 CREATE INDEX workflow_instance_unfinished ON workflow_instance (master_id, id) WHERE ended_at IS NULL;
 -- Statement: what is to be driven and has no owner, since somebody wrote so. What waits in line has none either.

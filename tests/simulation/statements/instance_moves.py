@@ -71,6 +71,7 @@ def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[
                 reason=None,
                 requested_state=None,
                 takeovers=0,
+                owned_s=tx.server.now_s,
                 outputs=None,
                 run_times=before.run_times + each.repeats,
                 executing=before.executing if each.keeps_executing else executing,
