@@ -22,6 +22,7 @@ from dao.owners import DRIVEN_OR_HANDED_ON, GONE_MASTERS, GONE_WORKERS
 from model.errors import Fenced
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
+from model.timing import Silence
 
 OUT_OF_REACH = 1 << 40
 """A fence adds it to the beat number: more beats than ever go without an answer, so the next one is refused."""
@@ -58,6 +59,11 @@ class NodeRow:
         if told is None or told.slot_current is None or told.slot_total is None:
             return None
         return Slot(told.slot_current, told.slot_total)
+
+    @property
+    def silence(self) -> Silence | None:
+        """How long it may be silent, as its last beat told it."""
+        return None if self.heartbeat is None else self.heartbeat.silence
 
 
 _ENLIST = text("""

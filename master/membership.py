@@ -23,7 +23,6 @@ from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
 from model.load import RUNS_LIMIT, Measure
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
-from model.timing import Timing
 from registry.life import Life, boottime_s
 from registry.overload import Overload
 from registry.process import is_gone
@@ -49,7 +48,6 @@ class Membership:
         self,
         life: Life,
         registry: Registry,
-        timing: Timing,
         settings: MasterSettings,
         running: Callable[[], int],
         look: asyncio.Event,
@@ -63,11 +61,11 @@ class Membership:
         """Set when the life of a node has ended: what it left is to be handed on."""
         self._life = life
         self._registry = registry
-        self._timing = timing
+        self._timing = life.timing
         self._settings = settings
         self._running = running
         self._look = look
-        self._judge = Judge(life.me.epoch, timing)
+        self._judge = Judge(life.me.epoch, life.timing)
         self._leftovers = Leftovers(life)
         self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
         self._statuses: dict[Epoch, NodeStatus] = {}
@@ -90,6 +88,7 @@ class Membership:
             slot_current=self.slot.current if self.slot else None,
             slot_total=self.slot.total if self.slot else None,
             view=self._view.hash,
+            silence=self._life.silence,
         )
 
     @property
@@ -109,11 +108,10 @@ class Membership:
         self._judge_load()
         heartbeat = self.heartbeat()
         await self._life.beat(heartbeat)
-        silence_s = DOUBTFUL_BEATS * self._timing.heartbeat_every.total_seconds()
         self._doubtful = {
             node.epoch: node.beat_no
             for node in self._life.living
-            if node.kind is NodeKind.MASTER and (node.beat_age_s > silence_s or is_gone(node.process))
+            if node.kind is NodeKind.MASTER and (self._looks_dead(node) or is_gone(node.process))
         }
         self._settle()
         await self._registry.register(heartbeat)
@@ -162,6 +160,10 @@ class Membership:
                 continue
             await set_within(self.left, self._settings.sweep_every.total_seconds())
 
+    def _looks_dead(self, node: NodeRow) -> bool:
+        silence = node.silence or node.kind.silence(self._timing)
+        return node.beat_age_s > DOUBTFUL_BEATS * silence.beat_s
+
     def _settle(self) -> None:
         """See who of the doubtful lives after all. What is wrong here costs a wait at the start, no more."""
         if not self.certain.is_set():
@@ -199,7 +201,9 @@ class Membership:
     async def _judge_others(self, now_s: float) -> None:
         # As they are now: `living` is read anew by others while this awaits.
         judged = {node.epoch: node for node in self._life.living}
-        sights = [Sight(node.epoch, node.kind, node.beat_no, is_gone(node.process)) for node in judged.values()]
+        sights = [
+            Sight(node.epoch, node.kind, node.beat_no, is_gone(node.process), node.silence) for node in judged.values()
+        ]
         suspects = self._judge.look(sights, now_s)
         if not suspects:
             return
@@ -211,9 +215,11 @@ class Membership:
         """Epochs in a fresh read of a connected registry; None when it cannot be trusted now.
 
         Not before we have been connected for as long as sessions last: it may have come back empty, and a worker that
-        has lost the database goes on for as long as it believes in its session.
+        has lost the database goes on for as long as it believes in its session. The longest that any of them may have.
         """
-        if boottime_s() - self._registry.unbroken_since < self._timing.session_timeout.total_seconds():
+        told = [node.silence.session_s for node in self._life.living if node.silence is not None]
+        longest_s = max(self._timing.session_timeout.total_seconds(), *told)
+        if boottime_s() - self._registry.unbroken_since < longest_s:
             return None
         try:
             members = [*await self._registry.members(NodeKind.MASTER), *await self._registry.members(NodeKind.WORKER)]

@@ -80,8 +80,7 @@ class Master:
                 self._address,
                 self._database_url,
                 self._registry_url,
-                session_timeout=self._timing.session_timeout,
-                fence_after=self._timing.master_fence_after,
+                timing=self._timing,
                 connect_timeout_s=self._connect_timeout_s,
             ) as (life, registry),
             ending_well(lambda: self._hand_over(life, broke=True), self._settings.when_fenced),
@@ -91,7 +90,7 @@ class Master:
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
         look = asyncio.Event()
         driver = Driver(life, self._settings.batch_max, look)
-        membership = Membership(life, registry, self._timing, self._settings, lambda: driver.running, look)
+        membership = Membership(life, registry, self._settings, lambda: driver.running, look)
         await membership.join()
         log.info("joined", slot=str(membership.slot), registry=registry.url)
         self._joined(str(membership.slot))

@@ -128,6 +128,14 @@ CREATE TRIGGER schedule_is_reckoned_anew BEFORE UPDATE OF crontab, time_zone, st
 
 -- ------------------------------------------------------------------------------------------------- nodes
 
+CREATE TABLE cluster (
+    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    timing   jsonb CHECK (jsonb_typeof(timing) = 'object')
+);
+COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
+COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
+INSERT INTO cluster DEFAULT VALUES;
+
 CREATE TABLE node (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
     incarnation     uuid NOT NULL,

@@ -34,3 +34,11 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('KILL', 'FORCED_SUCCESS'),
         ('NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')))
     EXECUTE FUNCTION refuse_transition();
+-- The times of a cluster are one truth: a node whose settings name others does not start.
+CREATE TABLE cluster (
+    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    timing   jsonb CHECK (jsonb_typeof(timing) = 'object')
+);
+COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
+COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
+INSERT INTO cluster DEFAULT VALUES;

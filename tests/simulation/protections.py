@@ -48,6 +48,9 @@ class Protections:
     observed: bool = True
     """Death is observed: a beat that stands still in one's own reads; without, timestamps are compared
     (`master/judge.py`)."""
+    stated: bool = True
+    """A node is judged by how long it says itself that it may be silent, not by the judge's times
+    (`master/judge.py`)."""
     unbroken: bool = True
     """What a registry does not show counts only once one has been connected for as long as a session lasts
     (`master/membership.py`)."""
