@@ -26,6 +26,7 @@ class Sizes:
     large_layers: int
     large_width: int
     sub_workflows: int
+    hold_tasks: int
     is_quick: bool
 
 
@@ -47,6 +48,7 @@ FULL = Sizes(
     large_layers=100,
     large_width=100,
     sub_workflows=1_000,
+    hold_tasks=10_000,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -67,5 +69,6 @@ QUICK = Sizes(
     large_layers=10,
     large_width=20,
     sub_workflows=50,
+    hold_tasks=100,
     is_quick=True,
 )

@@ -5,11 +5,13 @@ What comes back to the queue is put there by `dao/requeue.py`.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.owners import GONE_WORKERS
@@ -19,6 +21,9 @@ from model.choices import Priority, TimeoutStrategy
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.states import TaskState, WaitReason
+
+ROWS_AT_ONCE = 1_000
+"""So many rows are read without a pause for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,21 +342,26 @@ async def latest_attempts(
 ) -> dict[WorkflowInstanceId, list[TaskAttempt]]:
     """The last attempt of each task that has begun, by instance, in the order in which they ended."""
     found: dict[WorkflowInstanceId, list[TaskAttempt]] = {instance: [] for instance in instances}
-    for row in (await connection.execute(_LATEST, {"instances": list(instances)})).all():
-        found[row.workflow_instance_id].append(
-            TaskAttempt(
-                TaskCode(row.task_code),
-                row.attempt,
-                TaskState(row.state),
-                row.retries,
-                row.flag == "YES",
-                row.outputs,
-                None if row.branch is None else frozenset(map(TaskCode, json.loads(row.branch))),
-                row.parameter_values,
-                row.due_in_minutes,
-            )
-        )
+    result = await connection.execute(_LATEST, {"instances": list(instances)})
+    for rows in result.partitions(ROWS_AT_ONCE):
+        await asyncio.sleep(0)  # a run may have ten thousand tasks, and others want the loop
+        for row in rows:
+            found[row.workflow_instance_id].append(_attempt(row))
     return found
+
+
+def _attempt(row: Row[Any]) -> TaskAttempt:
+    return TaskAttempt(
+        TaskCode(row.task_code),
+        row.attempt,
+        TaskState(row.state),
+        row.retries,
+        row.flag == "YES",
+        row.outputs,
+        None if row.branch is None else frozenset(map(TaskCode, json.loads(row.branch))),
+        row.parameter_values,
+        row.due_in_minutes,
+    )
 
 
 async def queue_due(connection: AsyncConnection, limit: int) -> list[str]:

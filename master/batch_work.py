@@ -18,7 +18,7 @@ class BatchWork:
     """One batch. `held` are the runnables that it made: they are forgotten if its transaction fails."""
 
     connection: AsyncConnection
-    writes: Writes = field(default_factory=Writes)
+    writes: Writes
     held: list[WorkflowRunnable] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
 

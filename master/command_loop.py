@@ -25,10 +25,12 @@ from master.batch_work import BatchWork
 from master.driver import Driver
 from master.membership import Membership
 from master.moves import Mover
+from master.plans import Fetched
 from master.refusals import refuse_alone
 from master.settings import MasterSettings
 from master.starts import Starter, tell_parent
 from master.takeovers import take_over
+from master.writes import Writes
 from model.command_moves import URGENT
 from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
 from model.errors import Refused
@@ -159,7 +161,7 @@ class CommandLoop:
         tried: list[CommandId] = []
 
         async def take(connection: AsyncConnection, _slot: Slot | None, limit: int) -> list[CommandRow]:
-            tried.extend(self._trying[:limit])
+            tried[:] = self._trying[:limit]  # it is taken again when a plan was missing
             return await commands.take(connection, tried)
 
         await self._one_batch(take)
@@ -188,6 +190,11 @@ class CommandLoop:
             return False
 
     async def _handle_batch(self, take: Take, *, needs_room: bool) -> bool:
+        """One transaction, see below."""
+        database = self._life.database
+        return await self._driver.plans.with_plans(database, lambda plans: self._handle_with(plans, take, needs_room))
+
+    async def _handle_with(self, plans: Fetched, take: Take, needs_room: bool) -> bool:
         """One transaction. Whether it is worth to look again at once."""
         self._failing = []
         limit = min(self._batch.size, self._room) if needs_room else self._batch.size
@@ -208,7 +215,7 @@ class CommandLoop:
                 if not rows:
                     return False
                 self._failing = rows
-                work = BatchWork(connection)
+                work = BatchWork(connection, Writes(plans))
                 with blaming_what_is_held():
                     await self._handle(rows, work)
                     await commands.record(connection, work.outcomes, self._life.me.epoch, slot)

@@ -124,7 +124,7 @@ class WorkflowRunnable:
 
     def under_way(self) -> list[tuple[TaskCode, int]]:
         """The attempts of whose ends it has not heard."""
-        return [(code, self._attempts[code]) for code in self._in_flight]
+        return [(code, self._attempts[code]) for code in list(self._in_flight)]  # a thread may be at it
 
     @property
     def only_waits(self) -> bool:

@@ -64,7 +64,7 @@ class Starter:
             for _, command in starts
             if (head := heads.get(command.workflow_code))
         }
-        plans = await self._driver.plans.load(connection, versions)
+        plans = self._driver.plans.at_hand(versions, work.writes.plans)
         parents = {command.parent for _, command in starts if command.parent}
         above = await children.above(connection, {parent.instance for parent in parents}) if parents else {}
         # Asked for twice, by a master that took over while the first command was on its way. Looked up while those
@@ -116,7 +116,7 @@ class Starter:
             work.done(each.row, id_)
         await ends.tell(connection, over)
         for runnable in running:
-            self._driver.tell(runnable, Started(), work.writes)
+            await self._driver.tell(runnable, Started(), work.writes)
         work.held += running
         self._driver.hold(running)
 

@@ -31,6 +31,7 @@ from master.events import (
     TaskFinished,
 )
 from master.plan import PlannedTask
+from master.plans import Fetched
 from master.room import Delay
 from master.runnable import WorkflowRunnable
 from model.choices import OnWorkerLoss
@@ -41,6 +42,8 @@ from model.states import TaskState, WorkflowState
 SIZE_MAX = 128_000_000
 """About the characters of what one transaction writes for several runs. A batch grows while runs are small, and may
 then meet large ones: 500 runs of 10,000 tasks would not fit into memory, nor into a statement."""
+ROWS_AT_ONCE = 1_000
+"""So many tasks make a statement: to put more into its form would hold up the event loop for too long."""
 ROW_SIZE = 500
 """What a row counts beside its texts."""
 
@@ -48,7 +51,9 @@ ROW_SIZE = 500
 class Writes:
     """What one transaction has to write. Collect with `add`, then `flush` once, last in the transaction."""
 
-    def __init__(self) -> None:
+    def __init__(self, plans: Fetched | None = None) -> None:
+        self.plans: Fetched = plans or {}
+        """What was fetched for this transaction."""
         self.ends: list[InstanceEnd] = []
         self.touched: set[WorkflowInstanceId] = set()
         """The runs that were told something, whether there was anything to write or not."""
@@ -127,7 +132,8 @@ class Writes:
                 await workflow_instances.enter(connection, entered, master)
             if self._tasks:
                 tasks, self._tasks = self._tasks, []
-                self.known += await task_instances.queue(connection, tasks, master)
+                for part in range(0, len(tasks), ROWS_AT_ONCE):
+                    self.known += await task_instances.queue(connection, tasks[part : part + ROWS_AT_ONCE], master)
                 groups |= {task.worker_group for task in tasks if task.state is TaskState.QUEUED}
             if self._task_ends:
                 task_ends, self._task_ends = self._task_ends, []

@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 from dao.definitions import Definition, Whereabouts
-from master.plan import Plan
 from model.choices import ReleaseState
 from model.ids import WorkflowCode
 from model.workflow import WorkflowSpec
@@ -29,17 +28,18 @@ def specs() -> dict[int, WorkflowSpec]:
 
 
 @cache
+def content(code: WorkflowCode) -> str:
+    """As it is stored."""
+    return specs()[code].model_dump_json(exclude_defaults=True)
+
+
+@cache
 def definition(code: WorkflowCode) -> Definition:
     return Definition(code, "default", f"w{code}", 1, ReleaseState.ONLINE)
 
 
 def whereabouts(code: WorkflowCode) -> Whereabouts:
     return Whereabouts(f"w{code}", "default", 0)
-
-
-@cache
-def plan(code: WorkflowCode) -> Plan:
-    return Plan.of(code, 1, specs()[code], name=f"w{code}")
 
 
 def _drawn(random: Random, code: int) -> dict[str, Any]:

@@ -214,6 +214,11 @@ async def _idle(*_: Any) -> None:
     await asyncio.Event().wait()
 
 
+async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
+    """There are no threads here."""
+    return function(*args)
+
+
 async def _measure_nothing(_: Overload) -> None:
     """Every machine has room."""
 
@@ -344,6 +349,8 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     made += [(module, "log", log) for module in _logs()]
     made += [
         (sys.modules["master.membership"], "os", _NO_LOAD),
+        (sys.modules["master.plans"], "to_thread", _at_once),
+        (sys.modules["master.handling"], "to_thread", _at_once),
         (sys.modules["worker.pulse"], "os", _NO_LOAD),
         (sys.modules["worker.pulse"], "GUARD_EVERY_S", 0.5),
         (sys.modules["worker.server"], "COMPARE_EVERY_S", 4.0),
