@@ -13,7 +13,7 @@ from uuid import UUID
 import structlog
 
 from dao import nodes
-from dao.database import Database
+from dao.database import ANSWER_WITHIN_S, Database
 from dao.nodes import Me, NodeRow
 from model.errors import Fenced, Refused, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 class Life:
     """A node's own row and beats. Make one with `begin`."""
 
-    def __init__(self, database: Database, me: Me) -> None:
+    def __init__(self, database: Database, me: Me, beat_within_s: float = ANSWER_WITHIN_S) -> None:
         self.database = database
         self.me = me
         self.living: list[NodeRow] = []
@@ -35,14 +35,30 @@ class Life:
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self._beat_no = 0
         self._unanswered = 0
-        # Of its own: a beat must not queue behind one's own work.
-        self._beats = Database(database.url, application_name=database.application_name, connections_max=1)
+        # A pool for them alone: a beat must not queue behind one's own work, nor wait long for a dead link.
+        self._beats = Database(
+            database.url,
+            application_name=database.application_name,
+            connections_max=1,
+            answer_within_s=beat_within_s,
+        )
 
     @classmethod
     async def begin(
-        cls, url: str, kind: NodeKind, address: str, incarnation: UUID, *, fence_after: timedelta, log_url: str = ""
+        cls,
+        url: str,
+        kind: NodeKind,
+        address: str,
+        incarnation: UUID,
+        *,
+        fence_after: timedelta,
+        beat_within_s: float = ANSWER_WITHIN_S,
+        log_url: str = "",
     ) -> Life:
-        """Enlist under a new epoch. Raises `Refused` when a living node has our address, `Unavailable`."""
+        """Enlist under a new epoch; a beat that has no answer within `beat_within_s` is given up.
+
+        Raises `Refused` when a living node has our address, `Unavailable`.
+        """
         starting = Database(url, application_name=f"shoal-{kind.lower()}-starting", connections_max=1)
         try:
             await _free_address(starting, kind, address, fence_after)
@@ -50,7 +66,7 @@ class Life:
                 me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url)
         finally:
             await starting.close()
-        return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me)
+        return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me, beat_within_s)
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         """Beat, and refresh `living`. Raises `Fenced`, or `Unavailable` when the database did not answer."""
@@ -62,8 +78,10 @@ class Life:
                 )
         except Fenced:
             raise
-        except BaseException:
+        except BaseException as error:
             self._unanswered += 1
+            if isinstance(error, Unavailable):
+                await self.database.doubt()  # what took the beat may have taken what other connections carry, too
             raise
         self._unanswered = 0
         self.last_beat_s = sent_s

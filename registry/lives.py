@@ -21,6 +21,9 @@ from registry.protocol import Registry
 
 log = structlog.get_logger()
 
+BEAT_SHARE = 1 / 3
+"""How much of the session time-out one beat may take: two can fail before anybody takes the node for dead."""
+
 
 @asynccontextmanager
 async def new_life(
@@ -43,7 +46,15 @@ async def new_life(
     registry = make_registry(registry_url, session_timeout=session_timeout, application_name=f"shoal-{role}-registry")
     await registry.open(connect_timeout_s)
     try:
-        life = await Life.begin(database_url, kind, address, uuid4(), fence_after=fence_after, log_url=log_url)
+        life = await Life.begin(
+            database_url,
+            kind,
+            address,
+            uuid4(),
+            fence_after=fence_after,
+            beat_within_s=session_timeout.total_seconds() * BEAT_SHARE,
+            log_url=log_url,
+        )
         with structlog.contextvars.bound_contextvars(**{role: address, "epoch": life.me.epoch}):
             try:
                 yield life, registry

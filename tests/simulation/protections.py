@@ -57,6 +57,8 @@ class Protections:
     """Commands that have waited too long are taken by any master, whosever slot they are in (`commands.steal`)."""
     periodic: bool = True
     """The registry is read now and then without being told (`master/membership.py`)."""
+    answer_deadline: bool = True
+    """A client gives up a connection that does not answer in time (`dao/connection.py`)."""
 
     def without(self, name: str) -> Protections:
         """One of them off."""

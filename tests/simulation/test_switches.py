@@ -29,6 +29,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "observed": (34, "I5"),
     "unbroken": (289, "I3"),
     "steal": (6, "I2: command"),
+    "answer_deadline": (8, "I10"),
     "periodic": (0, "I2: the masters"),
 }
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws
