@@ -7,29 +7,36 @@ does the node's work, not by a thread of its own: a hung loop must look dead.
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from uuid import UUID
 
 import structlog
 
 from dao import nodes
-from dao.database import ANSWER_WITHIN_S, Database
+from dao.database import Database
 from dao.nodes import Me, NodeRow
 from model.errors import Fenced, Refused, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind
-from model.timing import TASKS_END_S
+from model.timing import TASKS_END_S, Timing
 from registry.contact import boottime_s
 from registry.process import is_gone, this_process
 
 log = structlog.get_logger()
 
 
+BEAT_SHARE = 1 / 3
+"""How much of the session time-out one beat may take: two can fail before anybody takes the node for dead."""
+
+
 class Life:
     """A node's own row and beats. Make one with `begin`."""
 
-    def __init__(self, database: Database, me: Me, beat_within_s: float = ANSWER_WITHIN_S) -> None:
+    def __init__(self, database: Database, me: Me, timing: Timing) -> None:
         self.database = database
         self.me = me
+        self.timing = timing
+        """The cluster's times when this life began. It keeps to them to its end."""
+        self.silence = me.kind.silence(timing)
+        """What it says of them with each beat."""
         self.living: list[NodeRow] = []
         self.last_beat_s = 0.0
         """Send time, by `boottime_s`, of the last beat that was answered."""
@@ -40,33 +47,22 @@ class Life:
             database.url,
             application_name=database.application_name,
             connections_max=1,
-            answer_within_s=beat_within_s,
+            answer_within_s=timing.session_timeout.total_seconds() * BEAT_SHARE,
         )
 
     @classmethod
     async def begin(
-        cls,
-        url: str,
-        kind: NodeKind,
-        address: str,
-        incarnation: UUID,
-        *,
-        fence_after: timedelta,
-        beat_within_s: float = ANSWER_WITHIN_S,
-        log_url: str = "",
+        cls, url: str, kind: NodeKind, address: str, incarnation: UUID, *, timing: Timing, log_url: str = ""
     ) -> Life:
-        """Enlist under a new epoch; a beat that has no answer within `beat_within_s` is given up.
-
-        Raises `Refused` when a living node has our address, `Unavailable`.
-        """
+        """Enlist under a new epoch. Raises `Refused` when a living node has our address, `Unavailable`."""
         starting = Database(url, application_name=f"shoal-{kind.lower()}-starting", connections_max=1)
         try:
-            await _free_address(starting, kind, address, fence_after)
+            await _free_address(starting, kind, address, timing)
             async with starting.writing() as connection:
                 me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url)
         finally:
             await starting.close()
-        return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me, beat_within_s)
+        return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me, timing)
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         """Beat, and refresh `living`. Raises `Fenced`, or `Unavailable` when the database did not answer."""
@@ -113,13 +109,13 @@ class Life:
         await self.database.close()
 
 
-async def _free_address(database: Database, kind: NodeKind, address: str, fence_after: timedelta) -> None:
+async def _free_address(database: Database, kind: NodeKind, address: str, timing: Timing) -> None:
     """Make sure that no living node has this address; a former life of it that is dead is fenced.
 
-    One on this machine is dead when its process is gone, any other when its beat stands still for `fence_after`. A
-    worker counts as dead `TASKS_END_S` later: from the fence on its tasks may run elsewhere.
+    One on this machine is dead when its process is gone, any other when its beat stands still for as long as it says
+    itself that it may. A worker counts as dead `TASKS_END_S` later: from the fence on its tasks may run elsewhere.
     """
-    deadline_s = boottime_s() + fence_after.total_seconds()
+    began_s = boottime_s()
     first_seen: dict[int, int] = {}
     gone_since_s: dict[int, float] = {}
     while True:
@@ -139,7 +135,7 @@ async def _free_address(database: Database, kind: NodeKind, address: str, fence_
                     f"another {kind.lower()} is alive at {address} (epoch {node.epoch}); "
                     f"stop it, or give this one another --port"
                 )
-            if boottime_s() > deadline_s:
+            if boottime_s() - began_s > (node.silence or kind.silence(timing)).fence_s:
                 await nodes.fence(database, node, "a new process has its address", judge=None)
         await asyncio.sleep(0.2)
 
