@@ -67,7 +67,7 @@ async def _watched(
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """The longest holds of a master that takes over what is left, and then starts something: (held, busy) in ms."""
     stop, ticker = asyncio.Event(), _Ticker()
-    master = Master(url, url, "bench:1", Timing(), MasterSettings(), connect_timeout_s=10)
+    master = Master(url, url, "bench", "bench:1", Timing(), MasterSettings(), connect_timeout_s=10)
     running = [asyncio.create_task(master.run(stop)), asyncio.create_task(ticker.run())]
     try:
         await _until(is_taken_over)

@@ -101,3 +101,6 @@ INSERT INTO cluster DEFAULT VALUES;
 ALTER TABLE workflow_instance ADD COLUMN owned_since timestamptz;
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
+-- Who a node is, is not where it is reached: two workers with one loopback address fenced each other.
+ALTER TABLE node ADD COLUMN name text NOT NULL DEFAULT '';
+COMMENT ON COLUMN node.name IS 'Who it is: two that live have not the same. The address only says where it is reached.';

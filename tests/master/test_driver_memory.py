@@ -23,8 +23,7 @@ RUNS = 50
 
 
 async def test_the_timer_of_a_long_timeout_keeps_nothing_of_a_run_that_ended_long_before() -> None:
-    me = Me(Epoch(1), uuid4(), NodeKind.MASTER, "here:1")
-    life = Life(Database(URL, application_name="test"), me, Timing())
+    life = Life(Database(URL, application_name="test"), Me(Epoch(1), uuid4(), NodeKind.MASTER, "here:1"), Timing())
     driver = Driver(life, 100, asyncio.Event())
     plan = plan_of([{"name": "a", "type": "FAKE"}], timeout_minutes=1440)
     runnables = [

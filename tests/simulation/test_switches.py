@@ -31,6 +31,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "unbroken": (289, "I3"),
     "room": (7, "I10"),
     "steal": (6, "I2: command"),
+    "answer_deadline": (8, "I10"),
     "periodic": (0, "I2: the masters"),
     "obeyed": (35, "I17"),
 }
