@@ -111,6 +111,8 @@ class World:
         limits = self.draw("limits")
         runs, self._capacity = limits.choice((ROOM_FOR_ALL, ROOM_FOR_ALL, 1, 2, 4)), limits.choice((2, 2, 1, 4))
         self._settings = MASTER.model_copy(update={"max_running_workflows": runs})
+        self.may_be_full = runs < ROOM_FOR_ALL
+        """Whether commands may wait for room, and masters turn BUSY and leave their slots for a while."""
         masters, workers = drawn.choice((1, 2, 2, 2, 3, 3, 4, 5)), drawn.choice((1, 1, 2, 2, 3, 4))
         names = [f"master{n}" for n in range(masters)] + [f"worker{n}" for n in range(workers)]
         self._names_clash = self.draw("names").random() < 0.1 and self.has("names")
@@ -336,8 +338,7 @@ class World:
             if row.values and row.values.kind is NodeKind.MASTER and row.values.state is NodeState.ALIVE
         ]
         if any(not process.is_dead and process.disturbed_s < FAULTS_S - 2 for process in living):
-            may_be_full = self._settings.max_running_workflows < ROOM_FOR_ALL
-            self.invariants.no_command_waits(self.server.now_s - CALM_S + 2, may_be_full=may_be_full)
+            self.invariants.no_command_waits(self.server.now_s - CALM_S + 2, may_be_full=self.may_be_full)
 
     def is_over(self) -> bool:
         if self.trace.violations:
