@@ -80,8 +80,7 @@ _IDS_COME_AGAIN = finding("""
          ) AS ids
     WHERE given < there
 """)
-# One whose master is gone is asked for by a RECOVER command, which any master may write; whose master never was, nobody
-# asks for.
+# One whose master is gone, or never was, is asked for by a RECOVER command, which any master may write.
 _RUNS_WITHOUT_OWNER = finding("""
     WITH unfinished AS MATERIALIZED (   -- apart, so that the order does not make it walk all that ever ran
         SELECT id, state, master_id FROM workflow_instance
@@ -104,11 +103,6 @@ _RUNS_FORGOTTEN_IN_LINE = finding("""
              AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE LIMIT 1) IS NULL
       AND (SELECT 1 FROM command c                                                 -- index: command_calls
            WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code LIMIT 1) IS NULL
-    UNION ALL
-    SELECT format('run %s is WAIT_TO_RUN, and nobody has called it', w.id) FROM workflow_instance w
-    WHERE w.state = 'WAIT_TO_RUN' AND w.started_at < now() - interval '30 s'
-      AND (SELECT 1 FROM command c
-           WHERE c.type = 'RECOVER_WAITING_THREAD' AND c.workflow_instance_id = w.id LIMIT 1) IS NULL
 """)
 _ATTEMPTS_OVERLAP = finding("""
     SELECT format('task "%s" of run %s: attempt %s is %s while attempt %s is %s', t.task_name, t.workflow_instance_id,
@@ -192,15 +186,15 @@ BEFORE_REASONS = (
         "ids_are_new",
         "the ids of commands go on, none comes again",
         "A backup was restored over a younger state, or the sequence was set back: "
-        "SELECT setval(pg_get_serial_sequence('command', 'id'), (SELECT max(command_id) FROM command_history)).",
+        "SELECT setval(pg_get_serial_sequence('command', 'id'), greatest((SELECT max(id) FROM command), "
+        "(SELECT max(command_id) FROM command_history))).",
         _IDS_COME_AGAIN,
     ),
     Check(
         "runs_have_an_owner",
         "each unfinished run has a living master, or is handed on",
-        "Any living master hands it on within seconds; one whose master is not known: "
-        "UPDATE workflow_instance SET master_id = "
-        "(SELECT max(id) FROM node WHERE kind = 'MASTER' AND state IN ('LEFT', 'FENCED')) WHERE id = ID.",
+        "Any living master hands it on within seconds; is one alive? shoal slots. If it stays, the masters' logs say "
+        "what is in its way: left_as_it_is.",
         _RUNS_WITHOUT_OWNER,
         "I3",
     ),
@@ -249,7 +243,7 @@ AFTER_REASONS = (
     Check(
         "events_are_read",
         "each end of a task reaches the master of its run",
-        "Read the log of that master; of a run that is not there or has ended it may be deleted from task_event.",
+        "Read the log of that master; if its run is not there or has ended: DELETE FROM task_event WHERE id = ID.",
         _EVENTS_UNREAD,
         "I11",
     ),

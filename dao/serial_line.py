@@ -62,38 +62,35 @@ _OVERTAKEN = text("""
                 ORDER BY id DESC LIMIT 1)                                       -- index: workflow_instance_urgent
     ORDER BY id LIMIT :limit
 """)
-# Level-triggered, by any master: a line in which nobody runs and whom nobody has called.
+# Level-triggered, by any master: a line in which nobody is live and whom nobody has called. From line to line, however
+# many wait in each.
 _CALL_FORGOTTEN = text("""
     WITH RECURSIVE waiting AS (
         (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT'    -- index: workflow_instance_waiting
          ORDER BY workflow_code LIMIT 1)
         UNION ALL
-        SELECT (SELECT i.workflow_code FROM workflow_instance i                     -- from line to line
+        SELECT (SELECT i.workflow_code FROM workflow_instance i
                 WHERE i.state = 'SERIAL_WAIT' AND i.workflow_code > w.workflow_code
                 ORDER BY i.workflow_code LIMIT 1)
         FROM waiting w WHERE w.workflow_code IS NOT NULL
-    ), set_aside AS (
-        SELECT id, workflow_code FROM workflow_instance w WHERE state = 'WAIT_TO_RUN'
-          AND NOT EXISTS (SELECT FROM command c
-                          WHERE c.type = 'RECOVER_WAITING_THREAD'                   -- index: command_calls
-                            AND c.workflow_instance_id = w.id)
     ), called AS (
-        INSERT INTO command (type, workflow_code, workflow_instance_id, created_by)
-        SELECT 'RECOVER_SERIAL_WAIT', w.workflow_code, NULL::bigint, 'serial' FROM waiting w
+        INSERT INTO command (type, workflow_code, created_by)
+        SELECT 'RECOVER_SERIAL_WAIT', w.workflow_code, 'serial' FROM waiting w
         WHERE w.workflow_code IS NOT NULL
           AND (SELECT i.id FROM workflow_instance i                                 -- index: workflow_instance_live
                WHERE i.workflow_code = w.workflow_code
                  AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
                ORDER BY i.id LIMIT 1) IS NULL
-          AND NOT EXISTS (SELECT FROM command c
+          AND NOT EXISTS (SELECT FROM command c                                     -- index: command_calls
                           WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code)
-        UNION ALL
-        SELECT 'RECOVER_WAITING_THREAD', workflow_code, id, 'capacity' FROM set_aside
         RETURNING 1
     )
     SELECT count(*) FROM called
 """)
-_ANY_WAITS = text("SELECT EXISTS (SELECT FROM workflow_instance WHERE state IN ('SERIAL_WAIT', 'WAIT_TO_RUN'))")
+_ANY_WAITS = text("""
+    SELECT (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT' -- index: workflow_instance_waiting
+            ORDER BY workflow_code LIMIT 1) IS NOT NULL
+""")
 
 
 async def lock(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> list[InLine]:
@@ -127,7 +124,7 @@ async def overtaken(connection: AsyncConnection, code: WorkflowCode, limit: int)
 
 
 async def anyone_waits(connection: AsyncConnection) -> bool:
-    """Whether any run waits for its turn or for room."""
+    """Whether any run waits for its turn."""
     return bool((await connection.execute(_ANY_WAITS)).scalar_one())
 
 

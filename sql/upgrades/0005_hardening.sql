@@ -1,5 +1,9 @@
 -- What testing from outside found: nothing that one row, one node or one person does stops the others.
 
+-- What is to be driven and has no owner is found and handed on, whoever wrote so; what waits in line has none either.
+CREATE INDEX workflow_instance_ownerless ON workflow_instance (master_id)
+    WHERE master_id <= 0 AND state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER');
+
 -- What comes back to the queue while its run is paused is held back: DISPATCH -> PAUSE.
 DROP TRIGGER task_instance_moves_legally ON task_instance;
 CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instance FOR EACH ROW
@@ -49,3 +53,12 @@ ALTER TABLE command
                              WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED;
 COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running and lost its master, what is to be halted, and whose turn has come, goes before what has not begun.';
 CREATE INDEX command_claim ON command (priority_rank, id);
+
+-- The times of a cluster are one truth: a node whose settings name others does not start.
+CREATE TABLE cluster (
+    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    timing   jsonb CHECK (jsonb_typeof(timing) = 'object')
+);
+COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
+COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
+INSERT INTO cluster DEFAULT VALUES;

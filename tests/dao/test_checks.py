@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -146,12 +147,6 @@ async def line_forgotten(scene: Scene) -> str:
     return f"run {run} is SERIAL_WAIT, and nothing of its workflow is before it"
 
 
-async def room_forgotten(scene: Scene) -> str:
-    run = await scene.instance(await scene.master(), state=WorkflowState.WAIT_TO_RUN)
-    await scene.sql("UPDATE workflow_instance SET started_at = now() - interval '1 min'")
-    return f"run {run} is WAIT_TO_RUN, and nobody has called it"
-
-
 async def two_attempts(scene: Scene) -> str:
     run, worker = await scene.instance(await scene.master()), await scene.worker()
     await a_task(scene, run, "RUNNING_EXECUTION", worker_id=worker.epoch)
@@ -242,7 +237,6 @@ BREAKING: dict[Callable[[Scene], Awaitable[str]], str] = {
     owner_fenced: "runs_have_an_owner",
     owner_unknown: "runs_have_an_owner",
     line_forgotten: "runs_in_line_are_called",
-    room_forgotten: "runs_in_line_are_called",
     two_attempts: "attempts_do_not_overlap",
     one_runs_one_waits: "attempts_do_not_overlap",
     attempt_deleted: "attempts_are_dense",
@@ -266,6 +260,31 @@ async def test_what_breaks_a_check_is_told_by_that_one_alone(
     assert list(found) == [BREAKING[break_it]]
     (shown,) = found[BREAKING[break_it]]
     assert shown.startswith(sentence)
+
+
+ADVISED = re.compile(r"(?:SELECT|UPDATE|DELETE) .*?(?=\.$|\. )")
+
+
+@pytest.mark.parametrize(
+    "break_it", [handled_and_waiting, sequence_set_back, event_of_no_run], ids=lambda f: f.__name__
+)
+async def test_the_sql_that_the_doctor_advises_heals_what_it_found(
+    scene: Scene, break_it: Callable[[Scene], Awaitable[str]]
+) -> None:
+    await scene.sql("SELECT nextval(pg_get_serial_sequence('command', 'id')) FROM generate_series(1, 3)")
+    await break_it(scene)
+    name = BREAKING[break_it]
+    _, (shown,) = await finds(scene, CHECKS[name])
+    (statement,) = ADVISED.findall(CHECKS[name].mend)
+    number = re.search(r"\d+", shown)
+    assert number is not None
+    await scene.sql(re.sub(r"\bID\b", number[0], statement))
+    assert await broken(scene) == {}
+
+
+def test_whatever_sql_the_doctor_advises_is_tried() -> None:
+    advising = {name for name, check in CHECKS.items() if ADVISED.search(check.mend)}
+    assert advising == {"commands_have_one_outcome", "ids_are_new", "events_are_read"}
 
 
 def test_each_check_is_broken_by_a_test() -> None:

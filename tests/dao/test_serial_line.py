@@ -208,12 +208,6 @@ async def test_a_line_in_which_somebody_runs_is_left_alone(scene: Scene) -> None
     assert await called(scene) == 0
 
 
-async def test_a_run_that_was_set_aside_is_called_itself(scene: Scene) -> None:
-    id_ = await put(scene, "WAIT_TO_RUN")
-    assert [await called(scene), await called(scene)] == [1, 0]
-    assert await scene.sql("SELECT type, workflow_instance_id FROM command") == [("RECOVER_WAITING_THREAD", id_)]
-
-
 async def test_where_nobody_waits_nobody_is_called(scene: Scene) -> None:
     await scene.instance(await scene.master(), execution_type=SERIAL)
     async with scene.database.reading() as connection:

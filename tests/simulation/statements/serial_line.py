@@ -52,11 +52,11 @@ def overtaken(tx: Transaction, code: WorkflowCode, limit: int) -> list[WorkflowI
 
 
 def anyone_waits(tx: Transaction) -> bool:
-    return any(each.state in (W.SERIAL_WAIT, W.WAIT_TO_RUN) for _, each in tx.scan(tx.server.instances.unfinished))
+    return any(each.state is W.SERIAL_WAIT for _, each in tx.scan(tx.server.instances.unfinished))
 
 
 def call_forgotten(tx: Transaction) -> int:
-    """Serial workflows in whose lines nobody runs and whom nobody has called. WAIT_TO_RUN is written by nobody."""
+    """Serial workflows in whose lines nobody runs and whom nobody has called."""
     standing = [each for _, each in tx.scan(tx.server.instances.unfinished) if not each.state.is_final]
     waiting = {each.workflow_code for each in standing if each.state is W.SERIAL_WAIT}
     waiting -= {each.workflow_code for each in standing if each.state is not W.SERIAL_WAIT}
