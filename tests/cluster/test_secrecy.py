@@ -10,8 +10,8 @@ from cryptography.fernet import Fernet
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 
-AS_A_TASK = ["setpriv", "--bounding-set=-sys_ptrace"] if os.geteuid() == 0 else []
-"""Without the right of root to look into any process."""
+AS_A_TASK = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+"""Without the rights of root over other processes."""
 
 
 def read_as_a_task(pid: int, file: str) -> subprocess.CompletedProcess[bytes]:
