@@ -11,7 +11,7 @@ from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 
 AS_A_TASK = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
-"""Without the rights of root over other processes."""
+"""Without the rights of root over other processes, on either side."""
 
 
 def read_as_a_task(pid: int, file: str) -> subprocess.CompletedProcess[bytes]:
@@ -19,12 +19,15 @@ def read_as_a_task(pid: int, file: str) -> subprocess.CompletedProcess[bytes]:
 
 
 async def test_no_task_of_its_user_reads_the_environment_or_memory_of_a_master_or_worker(cluster: Cluster) -> None:
+    cluster.before = AS_A_TASK
     for node in (await cluster.master(), await cluster.worker()):
         for file in ("environ", "maps", "mem"):
             read = read_as_a_task(node.pid, file)
             assert (read.returncode, read.stdout) == (1, b""), (file, node.log)
             assert b"Permission denied" in read.stderr
-    assert read_as_a_task(os.getpid(), "environ").stdout, "of other processes it is told"
+    with subprocess.Popen([*AS_A_TASK, "sleep", "100"]) as other:
+        assert read_as_a_task(other.pid, "environ").stdout, "of any other process it is told"
+        other.kill()
 
 
 async def test_a_neighbour_still_proves_the_death_of_a_process_that_hides(cluster: Cluster) -> None:
