@@ -172,7 +172,7 @@ class LocalCluster:
         await asyncio.gather(*(child.ended() for child in self.children))
 
     async def _launch(self, name: str, kind: NodeKind, log: Path) -> asyncio.subprocess.Process:
-        environment = {"SHOAL_WORKER__FOLDER": str(self.folder / name), **self._environment}
+        environment = {"SHOAL_WORKER__FOLDER": str(self.folder / name), **self._environment, "SHOAL_NAME": name}
         if kind is NodeKind.MASTER:
             environment = without_keys(environment)
         with _appending(log) as output:

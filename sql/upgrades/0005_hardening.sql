@@ -48,3 +48,6 @@ ALTER TABLE command ADD COLUMN from_above boolean NOT NULL DEFAULT false;
 COMMENT ON COLUMN command.from_above IS 'A task asks this of its child, or for it, and is told if nothing comes of it. Written by masters; who created_by names means nothing.';
 UPDATE command SET from_above = true
 WHERE created_by = 'sub-workflow';
+-- Who a node is, is not where it is reached: two workers with one loopback address fenced each other.
+ALTER TABLE node ADD COLUMN name text NOT NULL DEFAULT '';
+COMMENT ON COLUMN node.name IS 'Who it is: two that live have not the same. The address only says where it is reached.';
