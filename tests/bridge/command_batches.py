@@ -16,7 +16,7 @@ from dao import (
     task_instances,
     workflow_instances,
 )
-from dao.children import SUB_WORKFLOW, Unmade
+from dao.children import Unmade
 from dao.commands import Outcome
 from dao.instance_moves import Revival
 from dao.nodes import Me
@@ -46,10 +46,12 @@ async def take_commands(p: Program) -> None:
         case "steal":
             rows = await p.call(commands.steal, AN_HOUR, limit)
         case "try":
-            group = await p.call(deadly_commands.try_next, me.epoch)
+            group = await p.call(deadly_commands.try_next, me.epoch, p.random.choice((1, 3, 1_000)))
+            ids = sorted(each.id for each in group)
             if p.chance(0.5):
+                await p.call(deadly_commands.give_back, ids[1:], me.epoch)
                 return
-            rows = await p.call(commands.take, sorted(each.id for each in group)[:limit])
+            rows = await p.call(commands.take, ids[:limit])
         case _:
             ids = [row.id for row, _ in p.rows(p.server.commands)]
             rows = await p.call(commands.take, p.some(ids) if ids else [])
@@ -150,7 +152,7 @@ async def _next_in_line(p: Program, me: Me, row: CommandRow, code: WorkflowCode)
 
 
 async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
-    id_, is_from_above = move.workflow_instance_id, row.created_by == SUB_WORKFLOW
+    id_, is_from_above = move.workflow_instance_id, row.from_above == "true"
     if move.type not in (C.PAUSE, C.STOP) and (codes := await p.call(instance_moves.serial_codes, [id_])):
         await p.call(serial_line.lock, codes)
     locked = (await p.call(instance_moves.lock, [id_])).get(id_)
