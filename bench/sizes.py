@@ -27,6 +27,9 @@ class Sizes:
     large_width: int
     sub_workflows: int
     hold_tasks: int
+    line_length: int
+    line_steps: int
+    line_beside: int
     is_quick: bool
 
 
@@ -49,6 +52,9 @@ FULL = Sizes(
     large_width=100,
     sub_workflows=1_000,
     hold_tasks=10_000,
+    line_length=100_000,
+    line_steps=300,
+    line_beside=3_000,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -70,5 +76,8 @@ QUICK = Sizes(
     large_width=20,
     sub_workflows=50,
     hold_tasks=100,
+    line_length=2_000,
+    line_steps=50,
+    line_beside=200,
     is_quick=True,
 )

@@ -41,8 +41,10 @@ REVIVING = frozenset({C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS,
 """Those by which an instance leaves a final state."""
 
 URGENT = frozenset({C.RECOVER_TOLERANCE_FAULT_PROCESS, C.PAUSE, C.STOP})
-"""Those that go before all others, and that a master takes which has no room: what is to be halted may make some, and
-what was running before its master died had some."""
+"""Those that a master takes which has no room: what is to be halted may make some, and what was running before its
+master died had some."""
+HALTING = frozenset({C.PAUSE, C.STOP})
+"""Those that ask a run to come to an end."""
 
 COMMAND_MOVES: Mapping[CommandType, Mapping[WorkflowState, WorkflowState]] = {
     # What runs is moved by its owner, who is told through the row; FAILOVER has none, and its next one obeys.
