@@ -209,7 +209,10 @@ class Membership:
             return
         present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
         for verdict in self._judge.verdicts(suspects, present, now_s):
-            await self._fence(judged[verdict.epoch], verdict.why)
+            try:
+                await self._fence(judged[verdict.epoch], verdict.why)
+            except (Unavailable, BadData) as error:  # of one node: the others are judged all the same
+                log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is tried again at each beat")
 
     async def _present(self) -> set[Epoch] | None:
         """Epochs in a fresh read of a connected registry; None when it cannot be trusted now.

@@ -42,3 +42,6 @@ CREATE TABLE cluster (
 COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
 COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
 INSERT INTO cluster DEFAULT VALUES;
+
+-- A command of fewer than no deaths would be neither claimed nor tried apart.
+ALTER TABLE command ADD CONSTRAINT command_deaths CHECK (deaths >= 0);
