@@ -146,7 +146,7 @@ _TAKE_OVER = text(f"""
         state = CASE WHEN i.state = 'READY_STOP' THEN i.state  -- a stop is not overruled by a pause
                      WHEN i.requested_state IS NOT NULL THEN i.requested_state
                      WHEN i.state = 'FAILOVER' THEN 'RUNNING_EXECUTION' ELSE i.state END,
-        takeovers = i.takeovers + CASE WHEN node_state = 'FENCED' THEN 1 ELSE 0 END
+        takeovers = least(i.takeovers, 1000) + CASE WHEN node_state = 'FENCED' THEN 1 ELSE 0 END
     FROM (SELECT id AS locked_id FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE)
          AS locked,
          (SELECT DISTINCT w.master_id AS owner_id, n.state AS node_state
