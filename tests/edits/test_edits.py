@@ -11,7 +11,7 @@ from tests.cluster.conftest import cluster  # noqa: F401 - a fixture
 from tests.edits.stage import GO_ON_WITHIN_S, Stage
 
 OFTEN = ("LOOK_EVERY", "SWEEP_EVERY", "WATCH_EVERY", "STUCK_AFTER")
-COUNT = int(os.environ.get("SHOAL_EDITS", "200"))
+COUNT = int(os.environ.get("SHOAL_EDITS", "60"))
 SEED = int(os.environ.get("SHOAL_EDITS_SEED", "1"))
 PAUSE_S = float(os.environ.get("SHOAL_EDITS_PAUSE", "0.1"))
 WITHIN_S = float(os.environ.get("SHOAL_EDITS_WITHIN", str(GO_ON_WITHIN_S)))
