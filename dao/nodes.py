@@ -34,12 +34,16 @@ BEAT_NO_MAX = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """What a node needs to prove that a write is its own."""
+    """What a node needs to prove that a write is its own, and what it is called."""
 
     epoch: Epoch
     incarnation: UUID
     kind: NodeKind
     address: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()} {self.name or self.address} (epoch {self.epoch})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,15 @@ class NodeRow:
     beat_no: int
     beat_age_s: float
     heartbeat: Heartbeat | None
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()} {self.shown} (epoch {self.epoch})"
+
+    @property
+    def shown(self) -> str:
+        """Its name; the address of one that has none."""
+        return self.name or self.address
 
     @property
     def is_leaving(self) -> bool:
@@ -77,8 +90,8 @@ class NodeRow:
 
 _ENLIST = text("""
     WITH enlisted AS (
-        INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started, log_url)
-        VALUES (:incarnation, :kind, :address, :boot, :pid, :started, :log_url)
+        INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started, log_url, name)
+        VALUES (:incarnation, :kind, :address, :boot, :pid, :started, :log_url, :name)
         RETURNING id
     )
     INSERT INTO node_beat (node_id) SELECT id FROM enlisted RETURNING node_id
@@ -97,7 +110,7 @@ _BARRIER = text("""
 # One whose beat somebody has deleted stands still at 0, and is judged like any other; nobody can subtract an infinite
 # time, and what fails here would silence all nodes.
 _LIVING = """
-    SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url,
+    SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
            coalesce(b.beat_no, 0) AS beat_no,
            CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
                AS beat_age_s, coalesce(b.heartbeat, '{}') AS heartbeat
@@ -181,7 +194,13 @@ def application_name(kind: NodeKind, epoch: Epoch) -> str:
 
 
 async def enlist(
-    connection: AsyncConnection, incarnation: UUID, kind: NodeKind, address: str, process: ProcessIdentity, log_url: str
+    connection: AsyncConnection,
+    incarnation: UUID,
+    kind: NodeKind,
+    address: str,
+    process: ProcessIdentity,
+    log_url: str,
+    name: str = "",
 ) -> Me:
     """Begin a life: a new row, a new epoch."""
     values = {
@@ -192,15 +211,16 @@ async def enlist(
         "pid": process.pid,
         "started": process.started,
         "log_url": log_url or None,
+        "name": name,
     }
-    return Me(Epoch((await connection.execute(_ENLIST, values)).scalar_one()), incarnation, kind, address)
+    return Me(Epoch((await connection.execute(_ENLIST, values)).scalar_one()), incarnation, kind, address, name)
 
 
 async def hold_alive(connection: AsyncConnection, me: Me) -> None:
     """Hold our licence to write until this transaction ends. Raises `Fenced` if it is gone."""
     row = await connection.execute(_HOLD_ALIVE, _of(me))
     if row.first() is None:
-        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+        raise Fenced(f"{me} was fenced: others took it for dead")
 
 
 async def anything_left(connection: AsyncConnection) -> bool:
@@ -216,7 +236,7 @@ async def barrier(connection: AsyncConnection, me: Me) -> None:
     """
     state = (await connection.execute(_BARRIER, _of(me))).scalar()
     if state not in (NodeState.ALIVE, NodeState.LEAVING):
-        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+        raise Fenced(f"{me} was fenced: others took it for dead")
 
 
 async def beat(
@@ -235,7 +255,7 @@ async def beat(
     }
     rows = (await connection.execute(_BEAT, values)).all()
     if rows[0].my_beat_no is None:
-        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+        raise Fenced(f"{me} was fenced: others took it for dead")
     return int(rows[0].my_beat_no), [_node_row(row) for row in rows if row.id is not None]
 
 
@@ -307,4 +327,5 @@ def _node_row(row: Row[Any]) -> NodeRow:
         values["beat_no"],
         values["beat_age_s"],
         heartbeat,
+        values["name"],
     )
