@@ -137,7 +137,10 @@ _FINISH = text("""
     SELECT array_agg(id) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited FROM ended
 """)
 INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params,
-              state, requested_state, startup_names, schedule_time, time_zone, dry_run, environment,
+              state, requested_state, startup_names,
+              -- Within what Python has years for: one row must not fail the fetch of all.
+              least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time,
+              time_zone, dry_run, environment,
               coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code, parent_attempt,
               child_index"""
 # A time that a person wrote may be infinite, and has no age.

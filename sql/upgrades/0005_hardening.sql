@@ -121,6 +121,8 @@ INSERT INTO cluster DEFAULT VALUES;
 ALTER TABLE workflow_instance ADD COLUMN owned_since timestamptz;
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
+-- A command of fewer than no deaths would be neither claimed nor tried apart.
+ALTER TABLE command ADD CONSTRAINT command_deaths CHECK (deaths >= 0);
 -- What a task asks of its child is told by a column that only nodes may write (sql/roles.sql), no longer by created_by.
 ALTER TABLE command ADD COLUMN from_above boolean NOT NULL DEFAULT false;
 COMMENT ON COLUMN command.from_above IS 'A task asks this of its child, or for it, and is told if nothing comes of it. Written by masters; who created_by names means nothing.';
