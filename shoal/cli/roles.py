@@ -91,7 +91,7 @@ async def master(
     with holder:
         role = Master(
             settings.database(),
-            settings.registry(),
+            settings.named_registry(),
             settings.name or f"{host_name()}:{holder.getsockname()[1]}",
             address,
             settings.timing,
@@ -122,7 +122,7 @@ async def worker(
     started = asyncio.Event()
     role = Worker(
         settings.database(),
-        settings.registry(),
+        settings.named_registry(),
         settings.timing,
         settings.worker_settings(),
         open_vault(settings.secrets),
