@@ -69,6 +69,8 @@ COMMENT ON COLUMN cluster.registry_place IS 'Its address without user and passwo
 COMMENT ON COLUMN cluster.mark IS 'The mark that this database carries as a registry.';
 INSERT INTO cluster DEFAULT VALUES;
 
+-- A command of fewer than no deaths would be neither claimed nor tried apart.
+ALTER TABLE command ADD CONSTRAINT command_deaths CHECK (deaths >= 0);
 -- What a task asks of its child is told by a column that only nodes may write (sql/roles.sql), no longer by created_by.
 ALTER TABLE command ADD COLUMN from_above boolean NOT NULL DEFAULT false;
 COMMENT ON COLUMN command.from_above IS 'A task asks this of its child, or for it, and is told if nothing comes of it. Written by masters; who created_by names means nothing.';
