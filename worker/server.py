@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import structlog
 
-from dao import nodes, task_claims
+from dao import nodes, reserve, task_claims
 from dao.listen import Listener
 from dao.notify import EVENT, KILL, TASK, concerns, notify
 from dao.readiness import wait_until_ready
@@ -17,6 +17,7 @@ from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.states import TaskState
 from model.timing import Timing
+from model.zones import load_zones
 from registry.life import Life, boottime_s
 from registry.lives import end_all, ending_well, live_again_and_again, new_life
 from registry.protocol import Registry
@@ -76,6 +77,8 @@ class Worker:
         when a server stays away at start.
         """
         hide_from_own_user()  # a task under the same user could read the database's password from our environment
+        reserve.fill()
+        await asyncio.to_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         token = self._settings.log_token
         folder = WorkerFolder(self._settings.folder)
@@ -111,7 +114,7 @@ class Worker:
         exchange = Exchange(life, executor, self._settings)
         late = LateResults(lambda: exchange.untold, spool)
         pulse = Pulse(life, registry, launcher, self._settings, exchange)
-        executor.disk_was_full = pulse.disk_was_full
+        executor.lacked_means = pulse.lacked_means
         try:
             launcher.open()
             async with ending_well(lambda: self._give_up(life, exchange), self._settings.when_fenced):

@@ -42,3 +42,6 @@ CREATE TABLE cluster (
 COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
 COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
 INSERT INTO cluster DEFAULT VALUES;
+-- Want of descriptors once switched schedules off as if their zone did not exist: they are computed again.
+UPDATE schedule SET problem = NULL, next_fire_at = NULL
+WHERE problem LIKE 'there is no time zone %' OR problem LIKE 'it cannot be reckoned (%Error: %';
