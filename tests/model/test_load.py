@@ -185,6 +185,7 @@ def test_the_margin_stands_between_the_two_bounds() -> None:
         Measure.MEMORY: (0.8, 0.7),
         Measure.CPU: (0.9, 0.8),
         Measure.LOAD: (10, 9),
+        Measure.FREE_DESCRIPTORS: (32, 35.2),
         Measure.DISK: (0.7, 0.6),
         Measure.FREE_DISK: (1000, 1100),
         Measure.FREE_FILES: (1000, 1100),
