@@ -12,7 +12,7 @@ from collections.abc import Callable
 import structlog
 
 from dao import nodes, serial_line
-from dao.errors import BadData
+from dao.errors import BadData, LockTaken
 from dao.nodes import NodeRow
 from master.judge import Judge, Sight
 from master.leftovers import Leftovers
@@ -25,8 +25,9 @@ from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from registry.life import Life, boottime_s
 from registry.meter import load_a_core
 from registry.overload import Overload
+from registry.presence import present
 from registry.process import is_gone
-from registry.protocol import ConnectionState, Registry
+from registry.protocol import Registry
 from registry.waiting import set_within
 
 log = structlog.get_logger()
@@ -80,6 +81,7 @@ class Membership:
             epoch=self._life.me.epoch,
             kind=NodeKind.MASTER,
             address=self._life.me.address,
+            name=self._life.me.name,
             status=self._overload.status,
             because=self._overload.because,
             running=running,
@@ -209,29 +211,21 @@ class Membership:
             return
         present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
         for verdict in self._judge.verdicts(suspects, present, now_s):
-            await self._fence(judged[verdict.epoch], verdict.why)
+            try:
+                await self._fence(judged[verdict.epoch], verdict.why)
+            except (LockTaken, BadData) as error:  # of one node: the others are judged all the same
+                log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is tried again at each beat")
 
     async def _present(self) -> set[Epoch] | None:
-        """Epochs in a fresh read of a connected registry; None when it cannot be trusted now.
-
-        Not before we have been connected for as long as sessions last: it may have come back empty, and a worker that
-        has lost the database goes on for as long as it believes in its session. The longest that any of them may have.
-        """
         told = [node.silence.session_s for node in self._life.living if node.silence is not None]
-        longest_s = max(self._timing.session_timeout.total_seconds(), *told)
-        if boottime_s() - self._registry.unbroken_since < longest_s:
-            return None
-        try:
-            members = [*await self._registry.members(NodeKind.MASTER), *await self._registry.members(NodeKind.WORKER)]
-        except Unavailable:
-            return None
-        return {member.epoch for member in members} if self._registry.state is ConnectionState.CONNECTED else None
+        return await present(self._registry, max(self._life.silence.session_s, *told))
 
     async def _fence(self, node: NodeRow, why: str) -> None:
         if await nodes.fence(self._life.database, node, why, judge=self._life.me):
             log.warning(
                 "node_fenced",
                 kind=node.kind,
+                name=node.shown,
                 address=node.address,
                 epoch=node.epoch,
                 why=why,

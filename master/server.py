@@ -42,7 +42,8 @@ class Master:
     Args:
         database_url: PostgreSQL with the schema of this program's version.
         registry_url: ZooKeeper, or PostgreSQL.
-        address: `host:port`, its name in the cluster.
+        name: who it is in the cluster; no other master that lives may have it.
+        address: `host:port`, for people.
         connect_timeout_s: how long to try for servers that are away at start.
         joined: called once it has its first slot.
     """
@@ -51,6 +52,7 @@ class Master:
         self,
         database_url: str,
         registry_url: str,
+        name: str,
         address: str,
         timing: Timing,
         settings: MasterSettings,
@@ -60,6 +62,7 @@ class Master:
     ) -> None:
         self._database_url = database_url
         self._registry_url = registry_url
+        self._name = name
         self._address = address
         self._timing = timing
         self._settings = settings
@@ -80,6 +83,7 @@ class Master:
         async with (
             new_life(
                 NodeKind.MASTER,
+                self._name,
                 self._address,
                 self._database_url,
                 self._registry_url,
@@ -156,6 +160,7 @@ class Master:
     async def _drain(self, life: Life, driver: Driver, registry: Registry) -> None:
         """Go out of the slots, and finish what ends soon."""
         try:
+            life.is_leaving = True
             await registry.unregister()
             async with life.database.writing() as connection:
                 await nodes.set_leaving(connection, life.me)

@@ -52,7 +52,7 @@ class Executor:
         self._processes = processes
         self._epoch = epoch
         self._secrets = secrets
-        folder = settings.folder.absolute()  # the launcher's processes have another working directory than we
+        folder = settings.place.absolute()  # the launcher's processes have another working directory than we
         self._logs = folder / "logs"
         self._folders = folder / "work"
         self._log_bytes_max = settings.log_bytes_max
@@ -69,15 +69,14 @@ class Executor:
         except Fenced as error:
             # It ran past the horizon: others may have given it up already. If not, it has to run again.
             result = TaskResult(TaskState.NEED_FAULT_TOLERANCE, str(error))
-        except (ShoalError, OSError, MemoryError, RuntimeError) as error:
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
             lacks = is_passing(error) or isinstance(error, NoMeans)
             if lacks:
                 self.lacked_means()
+            elif not isinstance(error, ShoalError | OSError):
+                log.warning("task_raised", task_instance=task.id, type=task.type, error=file.masked(repr(error)))
             may_wait = lacks and not begun.may_have and task.attempt < TRIES_MAX
             result = _given_back(error) if may_wait else TaskResult.failure(_fault(error))
-        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
-            log.warning("task_raised", task_instance=task.id, type=task.type, error=file.masked(repr(error)))
-            result = TaskResult.failure(f"{type(error).__name__}: {error}")
         finally:
             try:
                 file.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dao.nodes import OUT_OF_REACH, Me, NodeRow, application_name
+from dao.nodes import BEAT_NO_MAX, OUT_OF_REACH, Me, NodeRow, application_name
 from dao.notify import NODE
 from model.errors import Fenced
 from model.ids import Epoch
@@ -17,14 +17,20 @@ LIVING = (S.ALIVE, S.LEAVING)
 
 
 def enlist(
-    tx: Transaction, incarnation: object, kind: NodeKind, address: str, process: ProcessIdentity, log_url: str
+    tx: Transaction,
+    incarnation: object,
+    kind: NodeKind,
+    address: str,
+    process: ProcessIdentity,
+    log_url: str,
+    name: str = "",
 ) -> Me:
     server = tx.server
     epoch = Epoch(server.nodes.next_id())
-    values = Values(incarnation=incarnation, kind=kind, address=address, process=process, state=S.ALIVE)
+    values = Values(incarnation=incarnation, kind=kind, address=address, process=process, state=S.ALIVE, name=name)
     tx.insert(server.nodes, epoch, values)
     tx.insert(server.beats, epoch, Values(beat_no=0, heartbeat=None, beaten_s=server.now_s))
-    return Me(epoch, incarnation, kind, address)  # type: ignore[arg-type]
+    return Me(epoch, incarnation, kind, address, name)  # type: ignore[arg-type]
 
 
 def hold_alive(tx: Transaction, me: Me) -> None:
@@ -46,8 +52,8 @@ def barrier(tx: Transaction, me: Me) -> None:
 
 
 def _check(node: Values | None, me: Me) -> None:
-    if node is None or node.incarnation != me.incarnation or node.state not in LIVING:
-        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+    if node is None or (node.incarnation, node.kind) != (me.incarnation, me.kind) or node.state not in LIVING:
+        raise Fenced(f"{me} was fenced: others took it for dead")
 
 
 def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> tuple[int, list[NodeRow]]:
@@ -58,7 +64,7 @@ def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: H
     before = tx.see(row)
     _check(tx.see_as_before(tx.server.nodes.rows[me.epoch]), me)
     if before is None or not beat_no <= before.beat_no <= beat_no + unanswered:
-        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: its beat is not as it was")
+        raise Fenced(f"{me} was fenced: its beat is not as it was")
     seen = living(tx)
     after = tx.update(row, beat_no=before.beat_no + 1, heartbeat=heartbeat, beaten_s=tx.server.now_s)
     return after.beat_no, seen
@@ -73,7 +79,8 @@ def living(tx: Transaction) -> list[NodeRow]:
             age_s = tx.server.now_s - seen.beaten_s
             found.append(
                 NodeRow(
-                    row.id, node.kind, node.address, node.state, node.process, None, seen.beat_no, age_s, seen.heartbeat
+                    *(row.id, node.kind, node.address, node.state, node.process, None, seen.beat_no, age_s),
+                    *(seen.heartbeat, node.name),
                 )
             )
     return found
@@ -100,8 +107,12 @@ def fence(tx: Transaction, epoch: Epoch, beat_no: int, why: str) -> bool:
     if tx.server.protections.judged and (seen is None or seen.beat_no != beat_no):
         return False
     if seen is not None:
-        tx.update(beat, beat_no=seen.beat_no + OUT_OF_REACH)
+        tx.update(beat, beat_no=min(seen.beat_no, BEAT_NO_MAX) + OUT_OF_REACH)
     return _end(tx, epoch, S.FENCED, LIVING, why)
+
+
+def set_alive(tx: Transaction, me: Me) -> None:
+    _end(tx, me.epoch, S.ALIVE, (S.LEAVING,), None)
 
 
 def set_leaving(tx: Transaction, me: Me) -> None:
