@@ -199,10 +199,8 @@ async def test_a_task_that_is_to_run_again_leaves_all_its_attempts_behind(scene:
     await scene.queue(other, 1, master=master)
     async with scene.writing() as connection:
         await task_instances.invalidate(connection, [(instance, TaskCode(1))])
-    assert await scene.sql("SELECT workflow_instance_id, task_code FROM task_instance WHERE flag = 'NO'") == [
-        (instance, 1),
-        (instance, 1),
-    ]
+    counting = "SELECT workflow_instance_id, task_code, attempt FROM task_instance WHERE flag = 'YES' ORDER BY 1, 2"
+    assert await scene.sql(counting) == [(instance, 2, 2), (other, 1, 1)]
 
 
 # ------------------------------------------------------------------------------------------- a known result
