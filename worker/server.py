@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import structlog
 
-from dao import nodes, task_claims
+from dao import log_keys, nodes, task_claims
 from dao.listen import Listener
 from dao.notify import EVENT, KILL, TASK, concerns, notify
 from dao.readiness import wait_until_ready
@@ -74,21 +74,20 @@ class Worker:
         self._name = name
         self._host = host
         self._joined = joined
+        self._log_key = ""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
 
-        Raises `Refused` for a wrong schema, a folder that another worker uses or a log service that others could reach
-        without a token, `Unavailable` when a server stays away at start.
+        Raises `Refused` for a wrong schema, a folder that another worker uses or a certificate that cannot be read,
+        `Unavailable` when a server stays away at start.
         """
         await wait_until_ready(self._database_url, self._connect_timeout_s)
-        token = self._settings.log_token
         folder = WorkerFolder(self._settings.place)
         folder.make()
         name = folder.lock(self._name)
-        logs = await folder.serve_logs(
-            self._settings.log_host, self._settings.log_port, token.get_secret_value() if token else None
-        )
+        self._log_key = folder.log_key()
+        logs = await folder.serve_logs(self._settings)
         try:
             await live_again_and_again(lambda stop: self._live(stop, name, logs), stop, self._connect_timeout_s)
         finally:
@@ -109,7 +108,7 @@ class Worker:
             self._registry_url,
             timing=self._timing,
             connect_timeout_s=self._connect_timeout_s,
-            log_url=f"http://{address}",
+            log_url=f"{logs.scheme}://{address}",
         ) as (life, registry):
             await self._serve(stop, life, registry, Spool(results, life.me))
 
@@ -166,6 +165,7 @@ class Worker:
                 exchange.run(),
                 late.run(),
                 ears.run(),
+                self._tell_log_key(life),
             ]
             running = [tasks.create_task(part) for part in parts]
             await stop.wait()
@@ -192,6 +192,18 @@ class Worker:
                     exchange.wake.set()
             except ShoalError as error:
                 log.warning("look_failed", error=str(error))
+            await asyncio.sleep(self._settings.look_every.total_seconds())
+
+    async def _tell_log_key(self, life: Life) -> None:
+        """Say with which key requests for our logs are to be signed; until then nobody reads them."""
+        while True:
+            try:
+                async with life.database.writing() as connection:
+                    await nodes.hold_alive(connection, life.me)
+                    await log_keys.publish(connection, life.me.epoch, self._log_key)
+                return
+            except ShoalError as error:
+                log.warning("log_key_untold", error=str(error))
             await asyncio.sleep(self._settings.look_every.total_seconds())
 
     async def _drain(self, life: Life, registry: Registry, exchange: Exchange) -> None:

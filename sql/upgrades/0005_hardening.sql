@@ -51,3 +51,10 @@ WHERE created_by = 'sub-workflow';
 -- Who a node is, is not where it is reached: two workers with one loopback address fenced each other.
 ALTER TABLE node ADD COLUMN name text NOT NULL DEFAULT '';
 COMMENT ON COLUMN node.name IS 'Who it is: two that live have not the same. The address only says where it is reached.';
+
+-- Logs are read by signed requests only: each worker's life says its key.
+CREATE TABLE log_key (
+    node_id bigint PRIMARY KEY,
+    key     text NOT NULL
+);
+COMMENT ON TABLE log_key IS 'With what requests for the logs of a worker''s life are signed. Only who may read logs reads it (sql/roles.sql).';
