@@ -16,20 +16,26 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import structlog
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from model.errors import NotFound, Refused, Unavailable
+from dao import log_keys, nodes
+from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from registry.life import Life
 from worker.impatience import CONNECTIONS_MAX, Impatient
 from worker.log_signature import check
 from worker.task_log import LogName, read_log
 
+log = structlog.get_logger()
+
 SLICE_BYTES_MAX = 1 << 20
 STOP_S_MAX = 2
+TELL_AGAIN_S = 2.0
 _ONCE = {"Connection": "close"}
 ID_DIGITS_MAX = 19
 """As many as a bigint has."""
@@ -71,6 +77,7 @@ class LogService:
         self._server: _QuietServer | None = None
         self._serving: asyncio.Task[None] | None = None
         self._listener: socket.socket | None = None
+        self._telling: asyncio.Task[None] | None = None
 
     @property
     def address(self) -> tuple[str, int]:
@@ -112,8 +119,29 @@ class LogService:
         )
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
 
+    def tell_key(self, life: Life) -> None:
+        """Let the database know with which key requests are signed in this life, as soon as it can be told."""
+        if self._telling is not None:
+            self._telling.cancel()
+        self._telling = asyncio.create_task(self._tell(life))
+
+    async def _tell(self, life: Life) -> None:
+        while True:
+            try:
+                async with life.database.writing() as connection:
+                    await nodes.hold_alive(connection, life.me)
+                    await log_keys.publish(connection, life.me.epoch, self._key)
+                return
+            except Fenced:
+                return  # the next life tells it
+            except ShoalError as error:
+                log.warning("log_key_untold", error=str(error))
+            await asyncio.sleep(TELL_AGAIN_S)
+
     async def stop(self) -> None:
         """Answer what has been asked, for two seconds at most, and stop listening."""
+        if self._telling is not None:
+            self._telling.cancel()
         if self._server is not None and self._serving is not None:
             self._server.should_exit = True
             await self._serving

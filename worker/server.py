@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import structlog
 
-from dao import log_keys, nodes, task_claims
+from dao import nodes, task_claims
 from dao.listen import Listener
 from dao.notify import EVENT, KILL, TASK, concerns, notify
 from dao.readiness import wait_until_ready
@@ -74,7 +74,6 @@ class Worker:
         self._name = name
         self._host = host
         self._joined = joined
-        self._log_key = ""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
@@ -86,7 +85,6 @@ class Worker:
         folder = WorkerFolder(self._settings.place)
         folder.make()
         name = folder.lock(self._name)
-        self._log_key = folder.log_key()
         logs = await folder.serve_logs(self._settings)
         try:
             await live_again_and_again(lambda stop: self._live(stop, name, logs), stop, self._connect_timeout_s)
@@ -110,6 +108,7 @@ class Worker:
             connect_timeout_s=self._connect_timeout_s,
             log_url=f"{logs.scheme}://{address}",
         ) as (life, registry):
+            logs.tell_key(life)
             await self._serve(stop, life, registry, Spool(results, life.me))
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry, spool: Spool) -> None:
@@ -165,7 +164,6 @@ class Worker:
                 exchange.run(),
                 late.run(),
                 ears.run(),
-                self._tell_log_key(life),
             ]
             running = [tasks.create_task(part) for part in parts]
             await stop.wait()
@@ -192,18 +190,6 @@ class Worker:
                     exchange.wake.set()
             except ShoalError as error:
                 log.warning("look_failed", error=str(error))
-            await asyncio.sleep(self._settings.look_every.total_seconds())
-
-    async def _tell_log_key(self, life: Life) -> None:
-        """Say with which key requests for our logs are to be signed; until then nobody reads them."""
-        while True:
-            try:
-                async with life.database.writing() as connection:
-                    await nodes.hold_alive(connection, life.me)
-                    await log_keys.publish(connection, life.me.epoch, self._log_key)
-                return
-            except ShoalError as error:
-                log.warning("log_key_untold", error=str(error))
             await asyncio.sleep(self._settings.look_every.total_seconds())
 
     async def _drain(self, life: Life, registry: Registry, exchange: Exchange) -> None:
