@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
-import time
 from collections.abc import AsyncIterator
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import httpx
@@ -16,7 +15,8 @@ from dao.database import Database
 from dao.lists import Run, TaskRun
 from model.errors import NotFound, Refused, Unavailable
 from model.nodes import NodeState
-from worker.log_signature import signed
+from registry.life import boottime_s
+from worker.log_signature import TIME_HEADER, signed
 
 LOOK_EVERY_S = 0.5
 TIMEOUT_S = 10.0
@@ -80,14 +80,14 @@ class _Reader:
         self._client = client
         self._database = database
         self._path = path
-        self._ahead_s = 0.0
-        """How far the worker's clock is ahead of ours."""
+        self._ahead_s: float | None = None
+        """How far the worker's time is ahead of ours; None = not heard yet."""
 
     async def part(self, task: TaskRun, offset: int) -> tuple[bytes, int]:
         """Bytes from `offset`, and the size of the whole log. Nothing written yet is an empty log while it runs."""
         response = await self._ask(task, offset)
-        if response.status_code == 401 and "Date" in response.headers:
-            self._ahead_s = parsedate_to_datetime(response.headers["Date"]).timestamp() - time.time()
+        if response.status_code == 401 and _is_time(told := response.headers.get(TIME_HEADER, "")):
+            self._ahead_s = float(told) - boottime_s()
             response = await self._ask(task, offset)
         match response.status_code:
             case 200:
@@ -112,11 +112,16 @@ class _Reader:
             raise Unavailable(
                 f"worker {task.worker_address} has not said yet how requests for its logs are signed; ask again"
             )
-        query = signed(key, self._path, offset, SLICE_BYTES_MAX, time.time() + self._ahead_s)
+        now_s = 0.0 if self._ahead_s is None else boottime_s() + self._ahead_s
+        query = signed(key, self._path, offset, SLICE_BYTES_MAX, now_s)
         try:
             return await self._client.get(self._path, params=query)
         except httpx.HTTPError as error:
             raise Unavailable(await _unreachable(self._database, task, error)) from error
+
+
+def _is_time(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,12}(\.[0-9]+)?", text) is not None
 
 
 def _trusted(ca: Path | None) -> ssl.SSLContext:

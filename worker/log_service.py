@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -26,9 +25,9 @@ from starlette.routing import Route
 from dao import log_keys, nodes
 from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from registry.life import Life
+from registry.life import Life, boottime_s
 from worker.impatience import CONNECTIONS_MAX, Impatient
-from worker.log_signature import check
+from worker.log_signature import TIME_HEADER, check
 from worker.task_log import LogName, read_log
 
 log = structlog.get_logger()
@@ -166,9 +165,11 @@ class LogService:
 
     async def _log(self, request: Request) -> Response:
         try:
-            check(self._key, request.url.path, request.query_params, time.time())
+            check(self._key, request.url.path, request.query_params, boottime_s())
         except Refused as error:
-            return PlainTextResponse(f"{error}\n", 401, {"WWW-Authenticate": "Shoal", **_ONCE})
+            return PlainTextResponse(
+                f"{error}\n", 401, {"WWW-Authenticate": "Shoal", TIME_HEADER: f"{boottime_s():.3f}", **_ONCE}
+            )
         try:
             name = _name_of(request)
             offset = _number("offset", request.query_params.get("offset", "0"))

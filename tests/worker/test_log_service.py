@@ -7,7 +7,6 @@ import datetime
 import ipaddress
 import signal
 import ssl
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,10 +21,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from model.errors import Refused, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from registry.life import boottime_s
 from worker.folder import WorkerFolder
 from worker.impatience import CONNECTIONS_MAX
 from worker.log_service import SLICE_BYTES_MAX, LogService
-from worker.log_signature import LIVES_S, signed
+from worker.log_signature import LIVES_S, TIME_HEADER, signed
 from worker.task_log import LogFile, LogName
 
 LOG = "/log/20260131/7/8/9"
@@ -34,7 +34,7 @@ KEY = "a" * 64
 
 def ask(path: str = LOG, offset: int = 0, limit: int = SLICE_BYTES_MAX, **given: Any) -> str:
     """A signed request; `given` overrides what was signed."""
-    key, now_s = given.pop("key", KEY), given.pop("now_s", time.time())
+    key, now_s = given.pop("key", KEY), given.pop("now_s", boottime_s())
     return f"{given.pop('at', path)}?{urlencode({**signed(key, path, offset, limit, now_s), **given})}"
 
 
@@ -102,7 +102,7 @@ async def test_anything_but_the_numbers_of_a_log_gives_nothing(root: Path, path:
     async with served(root) as client:
         # Sent as raw bytes, because httpx would tidy the path first.
         reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
-        query = urlencode(signed(KEY, unquote(path), 0, 10, time.time()))
+        query = urlencode(signed(KEY, unquote(path), 0, 10, boottime_s()))
         writer.write(f"GET {path}?{query} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
         answer = await reader.read()
         writer.close()
@@ -129,12 +129,13 @@ async def test_only_what_is_signed_is_given_and_only_in_its_time(root: Path) -> 
             ask(signature=""),
             ask(signature="ü"),
             ask(limit=3).replace("limit=3", "limit=9"),
-            ask(expires=int(time.time()) + 10_000),
-            ask(now_s=time.time() - LIVES_S - 1),
-            ask(now_s=time.time() + 10_000),
+            ask(expires=int(boottime_s()) + 10_000),
+            ask(now_s=boottime_s() - LIVES_S - 2),
+            ask(now_s=boottime_s() + 10_000),
         ):
             answer = await client.get(wrong, headers={"Authorization": f"Bearer {KEY}"})
             assert (answer.status_code, "0123" in answer.text) == (401, False), wrong
+            assert abs(float(answer.headers[TIME_HEADER]) - boottime_s()) < 60
         assert (await client.get(ask())).status_code == 200
         assert (await client.get(ask("/log/20260131/7/8/10"))).content == b"of another"
         assert (await client.get("/healthz")).status_code == 200
