@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import structlog
 
-from dao import commands, nodes, workflow_instances
+from dao import commands, nodes, reserve, workflow_instances
 from dao.database import Database
 from dao.errors import BadData
 from dao.listen import Listener
@@ -25,6 +25,7 @@ from master.watcher import Watcher
 from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.timing import Timing
+from model.zones import load_zones
 from registry.life import Life, boottime_s
 from registry.lives import end_all, ending_well, live_again_and_again, new_life
 from registry.protocol import Registry
@@ -40,7 +41,7 @@ class Master:
 
     Args:
         database_url: PostgreSQL with the schema of this program's version.
-        registry_url: ZooKeeper, or PostgreSQL.
+        registry_url: ZooKeeper, or PostgreSQL; None: the cluster's, as it is recorded.
         name: who it is in the cluster; no other master that lives may have it.
         address: `host:port`, for people.
         connect_timeout_s: how long to try for servers that are away at start.
@@ -50,7 +51,7 @@ class Master:
     def __init__(
         self,
         database_url: str,
-        registry_url: str,
+        registry_url: str | None,
         name: str,
         address: str,
         timing: Timing,
@@ -73,6 +74,8 @@ class Master:
 
         Raises `Refused` for a wrong schema or a taken address, `Unavailable` when a server stays away at start.
         """
+        reserve.fill()
+        await asyncio.to_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         await live_again_and_again(self._live, stop, self._connect_timeout_s)
 

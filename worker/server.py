@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import structlog
 
-from dao import nodes, task_claims
+from dao import nodes, reserve, task_claims
 from dao.listen import Listener
 from dao.notify import EVENT, KILL, TASK, concerns, notify
 from dao.readiness import wait_until_ready
@@ -17,6 +17,7 @@ from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.states import TaskState
 from model.timing import Timing
+from model.zones import load_zones
 from registry.address import advertised, joined
 from registry.life import Life, boottime_s
 from registry.lives import end_all, ending_well, live_again_and_again, new_life
@@ -44,7 +45,7 @@ class Worker:
 
     Args:
         database_url: PostgreSQL with the schema of this program's version.
-        registry_url: ZooKeeper, or PostgreSQL.
+        registry_url: ZooKeeper, or PostgreSQL; None: the cluster's, as it is recorded.
         vault: opens the data sources and environments that its tasks name.
         name: who it is; no other worker that lives may have it. None: the host's name and what its folder keeps.
         host: the name or address under which others reach its logs; None: what they are served on.
@@ -55,7 +56,7 @@ class Worker:
     def __init__(
         self,
         database_url: str,
-        registry_url: str,
+        registry_url: str | None,
         timing: Timing,
         settings: WorkerSettings,
         vault: Vault,
@@ -81,6 +82,8 @@ class Worker:
         Raises `Refused` for a wrong schema, a folder that another worker uses or a certificate that cannot be read,
         `Unavailable` when a server stays away at start.
         """
+        reserve.fill()
+        await asyncio.to_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         folder = WorkerFolder(self._settings.place)
         folder.make()
@@ -117,7 +120,7 @@ class Worker:
         exchange = Exchange(life, executor, self._settings)
         late = LateResults(lambda: exchange.untold, spool)
         pulse = Pulse(life, registry, launcher, self._settings, exchange)
-        executor.disk_was_full = pulse.disk_was_full
+        executor.lacked_means = pulse.lacked_means
         try:
             launcher.open()
             async with ending_well(lambda: self._give_up(life, exchange), self._settings.when_fenced):
