@@ -174,6 +174,12 @@ CREATE TABLE node_beat (
 COMMENT ON TABLE node_beat IS 'Beats, apart from `node`: every write transaction locks its node row, and a beat must not wait for it.';
 COMMENT ON COLUMN node_beat.beat_no IS 'Others judge by seeing this number stand still over their own clock, never by comparing times.';
 
+CREATE TABLE log_key (
+    node_id bigint PRIMARY KEY,
+    key     text NOT NULL
+);
+COMMENT ON TABLE log_key IS 'With what requests for the logs of a worker''s life are signed. Only who may read logs reads it (sql/roles.sql).';
+
 CREATE UNLOGGED TABLE registry_lease (
     kind       text NOT NULL,
     epoch      bigint NOT NULL,
