@@ -35,9 +35,9 @@ def arrange(world: World) -> None:
                 "workflow_code": str(own.choice(favourites)),
                 "priority": own.choice((None, None, "HIGHEST", "LOWEST")),
             }
-            loop.in_world(when_s, partial(_ask, world, C.START_PROCESS, **asked))
+            loop.in_world(when_s, partial(ask, world, C.START_PROCESS, **asked))
     if world.poison:
-        loop.in_world(random.uniform(1, 9), partial(_ask, world, C.START_PROCESS, workflow_code=str(world.poison)))
+        loop.in_world(random.uniform(1, 9), partial(ask, world, C.START_PROCESS, workflow_code=str(world.poison)))
     for number in range(random.choice((0, 0, 2, 6, 10))):
         own = world.draw("move", number)
         if world.has(f"move {number}"):
@@ -49,9 +49,10 @@ def arrange(world: World) -> None:
     loop.in_world(FAULTS_S + 5, _resume_children, world)
 
 
-def _ask(world: World, type_: CommandType, **columns: Any) -> None:
+def ask(world: World, type_: CommandType, **columns: Any) -> None:
+    """Insert a command, once the server is there."""
     if world.server.is_down:
-        world.loop.in_world(0.5, lambda: _ask(world, type_, **columns))
+        world.loop.in_world(0.5, lambda: ask(world, type_, **columns))
         return
     id_ = world.server.do(lambda tx: commands.ask(tx, type_, **columns))
     world.trace.add("client", f"command {id_}: {type_} {columns}")
@@ -69,7 +70,7 @@ def _move(world: World, random: Random) -> None:
             server.do(lambda tx: commands.ask_recover(tx, id_, 1))
         return
     more = {"start_tasks": "t0"} if type_ is C.EXECUTE_TASK else {}
-    _ask(world, type_, workflow_instance_id=str(id_), **more)
+    ask(world, type_, workflow_instance_id=str(id_), **more)
 
 
 def _resume_children(world: World) -> None:
@@ -79,7 +80,7 @@ def _resume_children(world: World) -> None:
         if child is not None and child.parent is not None and child.state is WorkflowState.PAUSE:
             above = world.server.instances.rows[child.parent.instance].values
             if above is not None and not above.state.is_final:
-                _ask(world, C.RECOVER_SUSPENDED_PROCESS, workflow_instance_id=str(row.id))
+                ask(world, C.RECOVER_SUSPENDED_PROCESS, workflow_instance_id=str(row.id))
     world.loop.in_world(5.0, _resume_children, world)
 
 
