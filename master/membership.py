@@ -23,7 +23,8 @@ from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
 from model.load import RUNS_LIMIT, Measure
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
-from registry.life import Life, boottime_s
+from registry.left_tasks import can_end
+from registry.life import Life, boottime_s, end_its_tasks
 from registry.overload import Overload
 from registry.process import is_gone
 from registry.protocol import ConnectionState, Registry
@@ -202,13 +203,17 @@ class Membership:
         # As they are now: `living` is read anew by others while this awaits.
         judged = {node.epoch: node for node in self._life.living}
         sights = [
-            Sight(node.epoch, node.kind, node.beat_no, is_gone(node.process), node.silence) for node in judged.values()
+            Sight(node.epoch, node.kind, node.beat_no, _is_provably_over(node), node.silence)
+            for node in judged.values()
         ]
         suspects = self._judge.look(sights, now_s)
         if not suspects:
             return
         present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
+        gone = {suspect.epoch for suspect in suspects if suspect.is_gone}
         for verdict in self._judge.verdicts(suspects, present, now_s):
+            if not await end_its_tasks(judged[verdict.epoch]) and verdict.epoch in gone:
+                continue  # its tasks are not: only silence can tell
             await self._fence(judged[verdict.epoch], verdict.why)
 
     async def _present(self) -> set[Epoch] | None:
@@ -268,3 +273,8 @@ class Membership:
             log.info("slot_changed", slot=str(slot), before=str(self.slot), masters=len(self._view.masters))
             self.slot = slot
             self._look.set()
+
+
+def _is_provably_over(node: NodeRow) -> bool:
+    """A worker's tasks have to go with its process: who could not end what is left of them waits for its silence."""
+    return is_gone(node.process) and (node.kind is NodeKind.MASTER or can_end(node.process))

@@ -18,6 +18,7 @@ from model.errors import Fenced, Refused, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind
 from model.timing import TASKS_END_S, Timing
 from registry.contact import boottime_s
+from registry.left_tasks import can_end, end_what_is_left, mark_of
 from registry.process import is_gone, this_process
 
 log = structlog.get_logger()
@@ -117,6 +118,7 @@ async def _free_address(database: Database, kind: NodeKind, address: str, timing
             if is_gone(node.process):
                 for_s = boottime_s() - gone_since_s.setdefault(node.epoch, boottime_s())
                 if kind is NodeKind.MASTER or for_s >= TASKS_END_S:
+                    await end_its_tasks(node)
                     await nodes.fence(database, node, "a new process has its address", judge=None)
                 continue
             if node.beat_no != beat_no:
@@ -125,8 +127,20 @@ async def _free_address(database: Database, kind: NodeKind, address: str, timing
                     f"stop it, or give this one another --port"
                 )
             if boottime_s() - began_s > (node.silence or kind.silence(timing)).fence_s:
+                await end_its_tasks(node)
                 await nodes.fence(database, node, "a new process has its address", judge=None)
         await asyncio.sleep(0.2)
+
+
+async def end_its_tasks(node: NodeRow) -> bool:
+    """Before a worker is fenced: end what it left on this machine, as far as this process can; whether nothing is left
+    that should have been ended."""
+    if node.kind is not NodeKind.WORKER or not can_end(node.process):
+        return True
+    left = await asyncio.to_thread(end_what_is_left, mark_of(node.process, node.epoch))
+    if left:
+        log.error("tasks_left", epoch=node.epoch, processes=left, so="they may still do harm; end them by hand")
+    return not left
 
 
 __all__ = ["Fenced", "Life", "boottime_s"]

@@ -16,7 +16,11 @@ from pathlib import Path
 import structlog
 
 from model.errors import Unavailable
+from model.ids import Epoch
+from registry.left_tasks import mark_of
+from registry.process import this_process
 from worker.launcher.deadline import Deadline
+from worker.launcher.errors import DeadlinePassed, LauncherKilled
 from worker.launcher.sweep import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
 from worker.launcher.wire import Identity, Request, answer_in
@@ -59,10 +63,13 @@ class Launcher:
     Between `open` and `close`; if the process that holds it dies or passes its deadline, all its trees are killed.
     """
 
-    def __init__(self, grace_s: float = 5.0, no_new_privileges: bool = False) -> None:
-        """`grace_s` is the time between TERM and KILL; `no_new_privileges` takes `sudo` and its like from tasks."""
+    def __init__(self, grace_s: float = 5.0, no_new_privileges: bool = False, life: str | None = None) -> None:
+        """`grace_s` is the time between TERM and KILL; `no_new_privileges` takes `sudo` and its like from tasks; `life`
+        is the mark, `NAME=value`, by which others find all that is started (`registry/left_tasks.py`)."""
         self._grace_s = grace_s
+        self._life = life or mark_of(this_process(), Epoch(0))
         self._no_new_privileges = no_new_privileges
+        self._marks = dict([self._life.split("=", 1)])
         self._deadline = Deadline()
         self._zygotes: dict[bool, _Zygote] = {}
         """The plain one (False) and the warm one (True), each once it was needed."""
@@ -73,7 +80,7 @@ class Launcher:
 
     def open(self) -> None:
         """Start the zygote now, so that the first task need not wait for it."""
-        self._zygotes[False] = _Zygote(self._deadline)
+        self._zygotes[False] = _Zygote(self._deadline, self._life)
 
     async def close(self) -> None:
         """Kill what still runs, without grace, and end the zygote."""
@@ -133,7 +140,7 @@ class Launcher:
             self._count += 1
             mark = f"{self._name}.{self._count}"
             with ExitStack() as held:
-                memory_fd = request._replace(env={**request.env, LAUNCH_VARIABLE: mark}).to_memory()
+                memory_fd = request._replace(env={**request.env, LAUNCH_VARIABLE: mark, **self._marks}).to_memory()
                 held.callback(os.close, memory_fd)
                 process = await self._launch(memory_fd, log, f"{LAUNCH_VARIABLE}={mark}", type_name)
                 if type_name is None:
@@ -144,6 +151,10 @@ class Launcher:
                     return code, answer_in(memory_fd) if type_name is not None else b""
                 except NeverStarted:
                     continue
+                except LauncherKilled:
+                    if self._deadline.has_passed():  # by who took this worker for dead, and was entitled to
+                        raise DeadlinePassed("it was killed after its worker was cut off for too long") from None
+                    raise
                 finally:
                     self._running.discard(process)
                     if process.keeper is not None:
@@ -171,7 +182,7 @@ class Launcher:
         name = (type_name or "a command").encode()
         while True:
             if is_warm not in self._zygotes:
-                self._zygotes[is_warm] = _Zygote(self._deadline, is_warm=is_warm)
+                self._zygotes[is_warm] = _Zygote(self._deadline, self._life, is_warm=is_warm)
             try:
                 socket.send_fds(self._zygotes[is_warm].requests, [name], fds)
             except BlockingIOError:
@@ -192,7 +203,7 @@ class Launcher:
 class _Zygote:
     """The zygote as its worker holds it: the request socket, whose end ends it, and the process, to be reaped."""
 
-    def __init__(self, deadline: Deadline, *, is_warm: bool = False) -> None:
+    def __init__(self, deadline: Deadline, life: str, *, is_warm: bool = False) -> None:
         boot = ["-c", _BOOT_WARM] if is_warm else ["-S", "-c", _BOOT]
         more = [json.dumps(sys.path)] if is_warm else []
         self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -200,7 +211,7 @@ class _Zygote:
         with theirs:
             inherited = (theirs.fileno(), deadline.fd)
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-X", "utf8", *boot, _SHOAL, *map(str, inherited), *more],
+                [sys.executable, "-I", "-X", "utf8", *boot, _SHOAL, *map(str, inherited), *more, life],
                 env={},
                 cwd="/",
                 stdin=subprocess.DEVNULL,

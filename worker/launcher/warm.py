@@ -60,3 +60,4 @@ def main(requests_fd: int, deadline_fd: int, path: list[str]) -> None:
     sys.path.extend(each for each in path if each not in sys.path)
     deadline = Deadline.shared(deadline_fd)
     Zygote(socket.socket(fileno=requests_fd), deadline, Orders(deadline)).serve()
+    os._exit(0)  # libraries with much to say at the end of an interpreter are to say nothing here

@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from worker.statements import grammar
 from worker.statements.binding import Bind, Statement
 from worker.statements.driver import CONNECT_TIMEOUT_S, Driver, Result, Row, fetched, rendered
-from worker.statements.files import ANYWHERE, Files, whole_path
+from worker.statements.files import ANYWHERE, Files
 
 CANCEL_TIMEOUT_S = 5
 
@@ -134,7 +134,6 @@ class SqliteDriver(Driver):
 
     def engine(self) -> Engine:
         """Without the driver's own transactions: those leave out statements such as CREATE TABLE."""
-        whole_path(self.url)
         engine = super().engine()
 
         @event.listens_for(engine, "connect")
@@ -177,11 +176,6 @@ class DuckdbDriver(Driver):
         if not self.files.are_anywhere:
             config |= {"enable_external_access": False, "lock_configuration": True}
         return {"config": config}
-
-    def engine(self) -> Engine:
-        """Raises `Refused`, also for a file without its whole path."""
-        whole_path(self.url)
-        return super().engine()
 
     def without_transaction(self, connection: Connection) -> Connection:
         """It is so from the beginning."""

@@ -11,9 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import URL
-
-from model.errors import Refused
 from worker.tasks.plugin import TaskContext
 
 _IN_MEMORY = ("", ":memory:")
@@ -52,20 +49,6 @@ class Files:
 
 
 ANYWHERE = Files(None)
-
-
-def whole_path(url: URL) -> None:
-    """Check that the database is in memory or named by its whole path.
-
-    Raises:
-        Refused: else it would lie in the folder of the attempt, and be removed with it.
-    """
-    name = url.database or ""
-    if name and ":" not in name and not name.startswith("/"):
-        raise Refused(
-            f'the data source names its file as "{name}"; write the whole path, '
-            f"such as {url.get_backend_name()}:////srv/{name}"
-        )
 
 
 def files_of(context: TaskContext) -> Files:

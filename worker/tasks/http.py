@@ -12,6 +12,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import lru_cache
+from importlib import import_module
 from typing import Annotated, Any, Literal, Self
 
 import httpx
@@ -36,6 +37,7 @@ _OUTPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _SENDS = ("send_request_headers.started", "send_request_body.started")
 """Ends of the names of what httpcore tells before a connection is written to."""
 
+_LOADED_LATE = ("anyio._backends._asyncio", "encodings.idna")
 _OWN_OUTPUTS = ("status", "body")
 
 
@@ -102,8 +104,11 @@ class HttpTask(Task):
 
     @classmethod
     def prepare(cls) -> None:
-        """Read the usual certificates, which takes longer than most requests."""
-        _tls(True, None)
+        """Read the usual certificates, and load what httpx would load with the first request: each takes longer than
+        most requests."""
+        httpx.AsyncClient(verify=_tls(True, None), trust_env=False)
+        for name in _LOADED_LATE:
+            import_module(name)
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:
