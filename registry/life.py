@@ -24,6 +24,10 @@ from registry.process import is_gone, this_process
 log = structlog.get_logger()
 
 
+BEAT_SHARE = 1 / 3
+"""How much of the session time-out one beat may take: two can fail before anybody takes the node for dead."""
+
+
 class Life:
     """A node's own row and beats. Make one with `begin`."""
 
@@ -39,8 +43,13 @@ class Life:
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self._beat_no = 0
         self._unanswered = 0
-        # Of its own: a beat must not queue behind one's own work.
-        self._beats = Database(database.url, application_name=database.application_name, connections_max=1)
+        # A pool for them alone: a beat must not queue behind one's own work, nor wait long for a dead link.
+        self._beats = Database(
+            database.url,
+            application_name=database.application_name,
+            connections_max=1,
+            answer_within_s=timing.session_timeout.total_seconds() * BEAT_SHARE,
+        )
 
     @classmethod
     async def begin(
@@ -66,8 +75,10 @@ class Life:
                 )
         except Fenced:
             raise
-        except BaseException:
+        except BaseException as error:
             self._unanswered += 1
+            if isinstance(error, Unavailable):
+                await self.database.doubt()  # what took the beat may have taken what other connections carry, too
             raise
         self._unanswered = 0
         self.last_beat_s = sent_s

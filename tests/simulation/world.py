@@ -306,6 +306,7 @@ class World:
         server.is_down = False
         server.freeze(False)
         server.cut_off.clear()
+        server.swallowing.clear()
         ensemble.deaf = 0.0
         if self.loop.now >= self.heals_registry_s:
             self._heal_registry()
