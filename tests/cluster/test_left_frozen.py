@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from pathlib import Path
 
 import pytest
 
+from model.ids import Epoch
 from registry.left_tasks import can_end, end_what_is_left, mark_of
 from registry.process import this_process
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 from tests.worker.scene import Scene
+from worker.launcher.client import Launcher
+from worker.launcher.errors import LauncherKilled
 from worker.launcher.tree import descendants, stat_of
 
 SCRIPT = """
@@ -95,26 +99,24 @@ async def test_the_tasks_of_a_worker_that_is_frozen_whole_are_gone_before_it_is_
     await cluster.all_ends()
 
 
-async def test_all_that_a_launcher_started_is_found_by_the_mark_of_its_life(scene: Scene) -> None:
-    mark = mark_of(this_process(), 77)  # type: ignore[arg-type]
-    assert end_what_is_left(mark) == 0
-    other = mark_of(this_process(), 0)  # type: ignore[arg-type]
-    running = await _begin(scene)
-    zygote = scene.launcher.zygote_pid
-    assert zygote is not None
-    assert end_what_is_left(mark) == 0
-    assert running() and _state(zygote) not in "ZX", "another life's is let alone"
-    assert end_what_is_left(other) == 0
-    assert not running() and _state(zygote) in "ZX"
-
-
-async def _begin(scene: Scene):  # type: ignore[no-untyped-def]
-    import asyncio
-
+async def test_all_that_a_launcher_started_is_found_by_the_mark_of_its_life(tmp_path: Path) -> None:
+    mark, another = mark_of(this_process(), Epoch(77)), mark_of(this_process(), Epoch(78))
+    launcher = Launcher(life=mark)
+    launcher.open()
+    scene = Scene(launcher, tmp_path)
     task = asyncio.ensure_future(scene.bash("trap '' TERM; kill -STOP $$"))
-    await eventually(lambda: scene.alive())
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
-    return scene.alive
+    await eventually(scene.alive)
+    zygote = launcher.zygote_pid
+    assert zygote is not None
+    assert end_what_is_left(another) == 0
+    assert scene.alive(), "another life's is let alone"
+    assert _state(zygote) not in "ZX"
+    assert end_what_is_left(mark) == 0
+    assert not scene.alive()
+    assert _state(zygote) in "ZX"
+    with pytest.raises(LauncherKilled):
+        await task
+    await launcher.close()
 
 
 def test_who_may_end_what_a_worker_left_is_told_from_its_place_and_user() -> None:
@@ -123,4 +125,4 @@ def test_who_may_end_what_a_worker_left_is_told_from_its_place_and_user() -> Non
     assert can_end(me)
     assert can_end(type(me)(f"{place}/12345", 1, 1)) is (os.geteuid() == 0)
     assert not can_end(type(me)(f"elsewhere/{os.geteuid()}", 1, 1))
-    assert not can_end(type(me)(place, 1, 1)), "one that does not tell its user"
+    assert can_end(type(me)(place, 1, 1)) is (os.geteuid() == 0), "one that does not tell its user"

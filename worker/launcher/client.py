@@ -16,9 +16,6 @@ from pathlib import Path
 import structlog
 
 from model.errors import Unavailable
-from model.ids import Epoch
-from registry.left_tasks import mark_of
-from registry.process import this_process
 from worker.launcher.deadline import Deadline
 from worker.launcher.errors import DeadlinePassed, LauncherKilled
 from worker.launcher.sweep import reap
@@ -67,9 +64,9 @@ class Launcher:
         """`grace_s` is the time between TERM and KILL; `no_new_privileges` takes `sudo` and its like from tasks; `life`
         is the mark, `NAME=value`, by which others find all that is started (`registry/left_tasks.py`)."""
         self._grace_s = grace_s
-        self._life = life or mark_of(this_process(), Epoch(0))
+        self._life = life
         self._no_new_privileges = no_new_privileges
-        self._marks = dict([self._life.split("=", 1)])
+        self._marks = dict([life.split("=", 1)]) if life is not None else {}
         self._deadline = Deadline()
         self._zygotes: dict[bool, _Zygote] = {}
         """The plain one (False) and the warm one (True), each once it was needed."""
@@ -203,7 +200,7 @@ class Launcher:
 class _Zygote:
     """The zygote as its worker holds it: the request socket, whose end ends it, and the process, to be reaped."""
 
-    def __init__(self, deadline: Deadline, life: str, *, is_warm: bool = False) -> None:
+    def __init__(self, deadline: Deadline, life: str | None, *, is_warm: bool = False) -> None:
         boot = ["-c", _BOOT_WARM] if is_warm else ["-S", "-c", _BOOT]
         more = [json.dumps(sys.path)] if is_warm else []
         self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -211,7 +208,7 @@ class _Zygote:
         with theirs:
             inherited = (theirs.fileno(), deadline.fd)
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-X", "utf8", *boot, _SHOAL, *map(str, inherited), *more, life],
+                [sys.executable, "-I", "-X", "utf8", *boot, _SHOAL, *map(str, inherited), *more, life or ""],
                 env={},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
