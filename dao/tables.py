@@ -85,6 +85,7 @@ node = Table(
     Column("started_at", _TIME, nullable=False),
     Column("ended_at", _TIME),
     Column("ended_why", Text),
+    Column("name", Text, nullable=False),
 )
 
 node_beat = Table(
@@ -122,6 +123,7 @@ command = Table(
     Column("priority_rank", SmallInteger, nullable=False),
     Column("deaths", SmallInteger, nullable=False),
     Column("tried_by", BigInteger),
+    Column("from_above", Boolean, nullable=False),
     Column("warning_type", Text),
     Column("alert_group", Text),
     Column("environment", Text),

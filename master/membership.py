@@ -23,11 +23,12 @@ from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
 from model.load import RUNS_LIMIT, Measure
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
-from registry.left_tasks import can_end
-from registry.life import Life, boottime_s, end_its_tasks
+from registry.left_tasks import end_its_tasks, is_provably_over
+from registry.life import Life, boottime_s
 from registry.overload import Overload
+from registry.presence import present
 from registry.process import is_gone
-from registry.protocol import ConnectionState, Registry
+from registry.protocol import Registry
 from registry.waiting import set_within
 
 log = structlog.get_logger()
@@ -81,6 +82,7 @@ class Membership:
             epoch=self._life.me.epoch,
             kind=NodeKind.MASTER,
             address=self._life.me.address,
+            name=self._life.me.name,
             status=self._overload.status,
             because=self._overload.because,
             running=running,
@@ -203,8 +205,7 @@ class Membership:
         # As they are now: `living` is read anew by others while this awaits.
         judged = {node.epoch: node for node in self._life.living}
         sights = [
-            Sight(node.epoch, node.kind, node.beat_no, _is_provably_over(node), node.silence)
-            for node in judged.values()
+            Sight(node.epoch, node.kind, node.beat_no, is_provably_over(node), node.silence) for node in judged.values()
         ]
         suspects = self._judge.look(sights, now_s)
         if not suspects:
@@ -217,26 +218,15 @@ class Membership:
             await self._fence(judged[verdict.epoch], verdict.why)
 
     async def _present(self) -> set[Epoch] | None:
-        """Epochs in a fresh read of a connected registry; None when it cannot be trusted now.
-
-        Not before we have been connected for as long as sessions last: it may have come back empty, and a worker that
-        has lost the database goes on for as long as it believes in its session. The longest that any of them may have.
-        """
         told = [node.silence.session_s for node in self._life.living if node.silence is not None]
-        longest_s = max(self._timing.session_timeout.total_seconds(), *told)
-        if boottime_s() - self._registry.unbroken_since < longest_s:
-            return None
-        try:
-            members = [*await self._registry.members(NodeKind.MASTER), *await self._registry.members(NodeKind.WORKER)]
-        except Unavailable:
-            return None
-        return {member.epoch for member in members} if self._registry.state is ConnectionState.CONNECTED else None
+        return await present(self._registry, max(self._life.silence.session_s, *told))
 
     async def _fence(self, node: NodeRow, why: str) -> None:
         if await nodes.fence(self._life.database, node, why, judge=self._life.me):
             log.warning(
                 "node_fenced",
                 kind=node.kind,
+                name=node.shown,
                 address=node.address,
                 epoch=node.epoch,
                 why=why,
@@ -273,8 +263,3 @@ class Membership:
             log.info("slot_changed", slot=str(slot), before=str(self.slot), masters=len(self._view.masters))
             self.slot = slot
             self._look.set()
-
-
-def _is_provably_over(node: NodeRow) -> bool:
-    """A worker's tasks have to go with its process: who could not end what is left of them waits for its silence."""
-    return is_gone(node.process) and (node.kind is NodeKind.MASTER or can_end(node.process))

@@ -8,9 +8,10 @@ was asked to go on by the task above it, and does not, tells that task.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dao import children, ends, instance_moves, serial_line, task_events, task_instances
-from dao.children import SUB_WORKFLOW, Above
+from dao.children import Above
 from dao.instance_moves import Locked, Revival
 from dao.serial_line import InLine
 from master.batch_work import BatchWork
@@ -73,7 +74,8 @@ class Mover:
                     asked[id_] = after
                 else:
                     _check_line(locked[id_], line)
-                    await self._go_on(locked[id_], move, work)
+                    # Under which attempt it stands is for the task above it to say, and nobody else.
+                    await self._go_on(locked[id_], move if from_above else replace(move, parent=None), work)
             except Refused as error:
                 work.refuse(row, str(error), id_ if id_ in locked else None)
                 if from_above:
@@ -139,7 +141,7 @@ class Mover:
 
 
 def _is_resumed_from_above(row: CommandRow, move: Move) -> bool:
-    return row.created_by == SUB_WORKFLOW and move.type not in (C.PAUSE, C.STOP)
+    return row.from_above == "true" and move.type not in (C.PAUSE, C.STOP)
 
 
 def _is_halted(above: Above | None) -> bool:

@@ -37,6 +37,10 @@ from model.parameters import parse_parameters
 from model.states import WorkflowState
 
 W = WorkflowState
+NOT_FROM_ABOVE = (
+    "only a task that stands for another workflow makes a child of its run, by its master; leave parent out to start "
+    "a run of its own"
+)
 DEPTH_MAX = 30
 """How deep workflows may stand under each other: one that contains itself ends here."""
 
@@ -78,7 +82,10 @@ class Starter:
                 work.done(row, made[command.parent])
                 continue
             try:
-                if command.parent and (halted := _halted(command.parent, above)):
+                halted = _halted(command.parent, above) if command.parent else None
+                if command.parent and row.from_above != "true":
+                    raise Refused(NOT_FROM_ABOVE)
+                if command.parent and halted:
                     unmade.append(Unmade(command.parent, halted))
                     work.done(row)
                     continue
@@ -89,7 +96,7 @@ class Starter:
                 accepted.append(_Accepted(row, new, plan))
             except Refused as error:
                 work.refuse(row, str(error))
-                if command.parent and command.parent.instance in above:
+                if command.parent and command.parent.instance in above and row.from_above == "true":
                     unmade.append(Unmade(command.parent, W.FAILURE, str(error)))
         if accepted:
             await self._make(accepted, work)
@@ -137,6 +144,8 @@ async def tell_parent(connection: AsyncConnection, row: CommandRow, reason: str)
         parent = read_parent(row.parent)
     except Refused:
         return
+    if row.from_above != "true":
+        return  # nobody waits for what no task has asked for
     if parent is None or not await children.above(connection, [parent.instance]):
         return
     if not await children.existing(connection, [parent]):  # else this command came again, and its child tells itself

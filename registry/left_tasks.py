@@ -12,15 +12,21 @@ boot has it.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
 from pathlib import Path
 from typing import NamedTuple
 
+import structlog
+
+from dao.nodes import NodeRow
 from model.ids import Epoch
-from model.nodes import ProcessIdentity
-from registry.process import place_of, this_process
+from model.nodes import NodeKind, ProcessIdentity
+from registry.process import is_gone, place_of, this_process
+
+log = structlog.get_logger()
 
 VARIABLE = "SHOAL_WORKER_LIFE"
 KILL_S_MAX = 10.0
@@ -40,6 +46,12 @@ def can_end(process: ProcessIdentity) -> bool:
     return place == mine and (me == 0 or me == user) and os.access("/proc/1/stat", os.R_OK)
 
 
+def is_provably_over(node: NodeRow) -> bool:
+    """Whether its process is gone and so are its tasks, or will be: who could not end what is left of a worker has to
+    wait for its silence."""
+    return is_gone(node.process) and (node.kind is NodeKind.MASTER or can_end(node.process))
+
+
 def end_what_is_left(mark: str, within_s: float = KILL_S_MAX) -> int:
     """Kill every process with this mark and all below them, until there are none; how many could not be ended."""
     give_up_s = time.monotonic() + within_s
@@ -48,6 +60,17 @@ def end_what_is_left(mark: str, within_s: float = KILL_S_MAX) -> int:
             _kill(pid, process.started)
         time.sleep(LOOK_EVERY_S)
     return len(found)
+
+
+async def end_its_tasks(node: NodeRow) -> bool:
+    """Before a worker is fenced: end what it left on this machine, as far as this process can; whether nothing is left
+    that should have been ended."""
+    if node.kind is not NodeKind.WORKER or not can_end(node.process):
+        return True
+    left = await asyncio.to_thread(end_what_is_left, mark_of(node.process, node.epoch))
+    if left:
+        log.error("tasks_left", epoch=node.epoch, processes=left, so="they may still do harm; end them by hand")
+    return not left
 
 
 class _Process(NamedTuple):

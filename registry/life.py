@@ -14,12 +14,13 @@ import structlog
 from dao import nodes
 from dao.database import Database
 from dao.nodes import Me, NodeRow
-from model.errors import Fenced, Refused, Unavailable, Unknown
+from model.errors import Fenced, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind
-from model.timing import TASKS_END_S, Timing
+from model.timing import Timing
 from registry.contact import boottime_s
-from registry.left_tasks import can_end, end_what_is_left, mark_of
-from registry.process import is_gone, this_process
+from registry.namesakes import Namesakes
+from registry.process import this_process
+from registry.protocol import Registry
 
 log = structlog.get_logger()
 
@@ -53,14 +54,26 @@ class Life:
 
     @classmethod
     async def begin(
-        cls, url: str, kind: NodeKind, address: str, incarnation: UUID, *, timing: Timing, log_url: str = ""
+        cls,
+        url: str,
+        kind: NodeKind,
+        address: str,
+        incarnation: UUID,
+        *,
+        name: str,
+        timing: Timing,
+        registry: Registry,
+        log_url: str = "",
     ) -> Life:
-        """Enlist under a new epoch. Raises `Refused` when a living node has our address, `Unavailable`."""
+        """Enlist under a new epoch. Raises `Refused` when a living node has our name, `Unavailable`.
+
+        `registry` is open; it is asked whether a former life of that name is still there.
+        """
         starting = Database(url, application_name=f"shoal-{kind.lower()}-starting", connections_max=1)
         try:
-            await _free_address(starting, kind, address, timing)
+            await Namesakes(starting, registry, kind, name, timing).give_way()
             async with starting.writing() as connection:
-                me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url)
+                me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url, name)
         finally:
             await starting.close()
         return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me, timing)
@@ -108,50 +121,6 @@ class Life:
         """Close the connections."""
         await self._beats.close()
         await self.database.close()
-
-
-async def _free_address(database: Database, kind: NodeKind, address: str, timing: Timing) -> None:
-    """Make sure that no living node has this address; a former life of it that is dead is fenced.
-
-    One on this machine is dead when its process is gone, any other when its beat stands still for as long as it says
-    itself that it may. A worker counts as dead `TASKS_END_S` later: from the fence on its tasks may run elsewhere.
-    """
-    began_s = boottime_s()
-    first_seen: dict[int, int] = {}
-    gone_since_s: dict[int, float] = {}
-    while True:
-        async with database.reading() as connection:
-            same = [node for node in await nodes.living(connection) if (node.kind, node.address) == (kind, address)]
-        if not same:
-            return
-        for node in same:
-            beat_no = first_seen.setdefault(node.epoch, node.beat_no)
-            if is_gone(node.process):
-                for_s = boottime_s() - gone_since_s.setdefault(node.epoch, boottime_s())
-                if kind is NodeKind.MASTER or for_s >= TASKS_END_S:
-                    await end_its_tasks(node)
-                    await nodes.fence(database, node, "a new process has its address", judge=None)
-                continue
-            if node.beat_no != beat_no:
-                raise Refused(
-                    f"another {kind.lower()} is alive at {address} (epoch {node.epoch}); "
-                    f"stop it, or give this one another --port"
-                )
-            if boottime_s() - began_s > (node.silence or kind.silence(timing)).fence_s:
-                await end_its_tasks(node)
-                await nodes.fence(database, node, "a new process has its address", judge=None)
-        await asyncio.sleep(0.2)
-
-
-async def end_its_tasks(node: NodeRow) -> bool:
-    """Before a worker is fenced: end what it left on this machine, as far as this process can; whether nothing is left
-    that should have been ended."""
-    if node.kind is not NodeKind.WORKER or not can_end(node.process):
-        return True
-    left = await asyncio.to_thread(end_what_is_left, mark_of(node.process, node.epoch))
-    if left:
-        log.error("tasks_left", epoch=node.epoch, processes=left, so="they may still do harm; end them by hand")
-    return not left
 
 
 __all__ = ["Fenced", "Life", "boottime_s"]

@@ -148,13 +148,15 @@ CREATE TABLE node (
     log_url         text,
     started_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at        timestamptz,
-    ended_why       text
+    ended_why       text,
+    name            text NOT NULL DEFAULT ''
 );
 COMMENT ON TABLE node IS 'One life of a master or worker. Its id is its epoch, never used again. Who writes holds its own row FOR SHARE.';
 COMMENT ON COLUMN node.incarnation IS 'Tells two processes apart that believe in one epoch (a cloned machine).';
+COMMENT ON COLUMN node.name IS 'Who it is: two that live have not the same. The address only says where it is reached.';
 COMMENT ON COLUMN node.process_boot IS 'Kernel boot id and pid namespace: only within one of both can a neighbour prove that a pid is gone.';
 COMMENT ON COLUMN node.log_url IS 'Where a worker serves its task logs.';
--- Statement: the ALIVE nodes, and whether an address is taken.
+-- Statement: the ALIVE nodes, and whether a name is taken.
 CREATE INDEX node_alive ON node (kind, address) WHERE state IN ('ALIVE', 'LEAVING');
 
 CREATE TABLE node_beat (
@@ -204,7 +206,8 @@ CREATE TABLE command (
                              WHEN upper(priority) = 'HIGHEST' THEN 0 WHEN upper(priority) = 'HIGH' THEN 1
                              WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED,
     deaths               smallint NOT NULL DEFAULT 0,
-    tried_by             bigint
+    tried_by             bigint,
+    from_above           boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_scale_factor = 0,
         autovacuum_vacuum_insert_threshold = 20000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 COMMENT ON TABLE command IS 'What is asked for. `INSERT INTO command (type, workflow_code) VALUES (''START_PROCESS'', 1001)` starts a workflow. A row leaves only in the transaction that records what became of it.';
@@ -219,6 +222,7 @@ COMMENT ON COLUMN command.parent IS 'Of a sub-workflow: instance/task code/attem
 COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running and lost its master, and what is to be halted, goes before what has not begun.';
 COMMENT ON COLUMN command.deaths IS 'How many masters died when they may have been at it; above 0 it is tried apart. Written by masters.';
 COMMENT ON COLUMN command.tried_by IS 'The epoch of the master that tries it apart, whose death would count.';
+COMMENT ON COLUMN command.from_above IS 'A task asks this of its child, or for it, and is told if nothing comes of it. Written by masters; who created_by names means nothing.';
 -- Statement: claim, in the order of (priority_rank, id).
 CREATE INDEX command_claim ON command (priority_rank, id);
 -- Statement: steal, what waits too long.

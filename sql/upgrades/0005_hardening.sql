@@ -42,3 +42,12 @@ CREATE TABLE cluster (
 COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
 COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
 INSERT INTO cluster DEFAULT VALUES;
+
+-- What a task asks of its child is told by a column that only nodes may write (sql/roles.sql), no longer by created_by.
+ALTER TABLE command ADD COLUMN from_above boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN command.from_above IS 'A task asks this of its child, or for it, and is told if nothing comes of it. Written by masters; who created_by names means nothing.';
+UPDATE command SET from_above = true
+WHERE created_by = 'sub-workflow';
+-- Who a node is, is not where it is reached: two workers with one loopback address fenced each other.
+ALTER TABLE node ADD COLUMN name text NOT NULL DEFAULT '';
+COMMENT ON COLUMN node.name IS 'Who it is: two that live have not the same. The address only says where it is reached.';

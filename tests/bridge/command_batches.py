@@ -16,7 +16,7 @@ from dao import (
     task_instances,
     workflow_instances,
 )
-from dao.children import SUB_WORKFLOW, Unmade
+from dao.children import Unmade
 from dao.commands import Outcome
 from dao.instance_moves import Revival
 from dao.nodes import Me
@@ -143,7 +143,7 @@ async def _next_in_line(p: Program, me: Me, row: CommandRow, code: WorkflowCode)
 
 
 async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
-    id_, is_from_above = move.workflow_instance_id, row.created_by == SUB_WORKFLOW
+    id_, is_from_above = move.workflow_instance_id, row.from_above == "true"
     if move.type not in (C.PAUSE, C.STOP) and (codes := await p.call(instance_moves.serial_codes, [id_])):
         await p.call(serial_line.lock, codes)
     locked = (await p.call(instance_moves.lock, [id_])).get(id_)

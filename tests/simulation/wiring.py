@@ -337,7 +337,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (registry.process.this_process, this_process),
         (registry.process.is_gone, is_gone),
         (registry.left_tasks.can_end, can_end),
-        (registry.life.end_its_tasks, end_its_tasks),
+        (registry.left_tasks.end_its_tasks, end_its_tasks),
         (Listener, listener),
         (make_registry, of_url),
         (registry.watchdog.watched, _unwatched),

@@ -38,6 +38,7 @@ def ask(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
         "worker_group": None,
         "dry_run": "false",
         "created_by": "client",
+        "from_above": "false",
     }
     row = CommandRow(id=id_, type=type_, created_at=str(server.now()), **(told | columns))
     rank = _RANKS.get(type_, _PRIORITIES.get(row.priority or "", 2))
