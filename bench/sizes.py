@@ -26,6 +26,9 @@ class Sizes:
     large_layers: int
     large_width: int
     sub_workflows: int
+    line_length: int
+    line_steps: int
+    line_beside: int
     is_quick: bool
 
 
@@ -47,6 +50,9 @@ FULL = Sizes(
     large_layers=100,
     large_width=100,
     sub_workflows=1_000,
+    line_length=100_000,
+    line_steps=300,
+    line_beside=3_000,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -67,5 +73,8 @@ QUICK = Sizes(
     large_layers=10,
     large_width=20,
     sub_workflows=50,
+    line_length=2_000,
+    line_steps=50,
+    line_beside=200,
     is_quick=True,
 )

@@ -52,6 +52,23 @@ class _Accepted:
     plan: Plan
 
 
+@dataclass(frozen=True, slots=True)
+class ToStart:
+    """The definitions that a batch starts, and the plans of their versions, or why there is none."""
+
+    heads: Mapping[WorkflowCode, Definition]
+    plans: Mapping[PlanKey, Plan | Refused]
+
+    @property
+    def serial(self) -> set[WorkflowCode]:
+        """The workflows of those of them that run one after the other."""
+        return {
+            code
+            for (code, _), plan in self.plans.items()
+            if isinstance(plan, Plan) and plan.spec.execution_type is not ExecutionType.PARALLEL
+        }
+
+
 class Starter:
     """Makes new instances, owned by this master."""
 
@@ -59,16 +76,22 @@ class Starter:
         self._epoch = epoch
         self._driver = driver
 
-    async def handle(self, starts: Sequence[tuple[CommandRow, Start]], work: BatchWork) -> None:
-        """Do what these commands ask for."""
-        connection = work.connection
-        heads = await definitions.heads(connection, {command.workflow_code for _, command in starts})
+    async def read(self, starts: Sequence[tuple[CommandRow, Start]], work: BatchWork) -> ToStart:
+        """What these commands are to start."""
+        if not starts:
+            return ToStart({}, {})
+        heads = await definitions.heads(work.connection, {command.workflow_code for _, command in starts})
         versions: set[PlanKey] = {
             (head.code, command.workflow_version or head.version)
             for _, command in starts
             if (head := heads.get(command.workflow_code))
         }
-        plans = await self._driver.plans.load(connection, versions)
+        return ToStart(heads, await self._driver.plans.load(work.connection, versions))
+
+    async def handle(self, starts: Sequence[tuple[CommandRow, Start]], to_start: ToStart, work: BatchWork) -> None:
+        """Do what these commands ask for. Whatever else the batch has for their lines is done before."""
+        connection = work.connection
+        heads, plans = to_start.heads, to_start.plans
         parents = {command.parent for _, command in starts if command.parent}
         above = await children.above(connection, {parent.instance for parent in parents}) if parents else {}
         # Asked for twice, by a master that took over while the first command was on its way. Looked up while those
@@ -106,7 +129,7 @@ class Starter:
     async def _make(self, accepted: Sequence[_Accepted], work: BatchWork) -> None:
         connection = work.connection
         if any(each.new.execution_type is not ExecutionType.PARALLEL for each in accepted):
-            lined_up = await line_up(connection, [each.new for each in accepted])
+            lined_up = await line_up(connection, work.lines, [each.new for each in accepted])
             accepted = [replace(each, new=new) for each, new in zip(accepted, lined_up, strict=True)]
         made = await workflow_instances.insert(connection, [each.new for each in accepted], self._epoch)
         running: list[WorkflowRunnable] = []

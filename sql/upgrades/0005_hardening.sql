@@ -34,6 +34,26 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('KILL', 'FORCED_SUCCESS'),
         ('NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')))
     EXECUTE FUNCTION refuse_transition();
+
+-- The line of a serial workflow is read at its head only, and moves on before anything begins: calls of its next run get
+-- the rank of takeovers. A generated column cannot be changed, so it is made again, with its index.
+DROP INDEX workflow_instance_in_line;
+CREATE INDEX workflow_instance_live ON workflow_instance (workflow_code, id)
+    WHERE (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE;
+DROP INDEX workflow_instance_waiting;
+CREATE INDEX workflow_instance_waiting ON workflow_instance (workflow_code, id) WHERE state = 'SERIAL_WAIT';
+CREATE INDEX workflow_instance_urgent ON workflow_instance (workflow_code, id)
+    WHERE state = 'SERIAL_WAIT' AND execution_type = 'SERIAL_PRIORITY';
+DROP INDEX command_claim;
+ALTER TABLE command DROP COLUMN priority_rank;
+ALTER TABLE command
+    ADD COLUMN priority_rank        smallint NOT NULL GENERATED ALWAYS AS (CASE
+                             WHEN type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'RECOVER_SERIAL_WAIT', 'PAUSE', 'STOP') THEN -1
+                             WHEN upper(priority) = 'HIGHEST' THEN 0 WHEN upper(priority) = 'HIGH' THEN 1
+                             WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED;
+COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running and lost its master, what is to be halted, and whose turn has come, goes before what has not begun.';
+CREATE INDEX command_claim ON command (priority_rank, id);
+
 -- The times of a cluster are one truth: a node whose settings name others does not start.
 CREATE TABLE cluster (
     only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),

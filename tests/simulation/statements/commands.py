@@ -20,7 +20,7 @@ from tests.simulation.tables import Row, Transaction, Values
 
 RECOVER = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
 HALTS = (CommandType.PAUSE, CommandType.STOP)
-_RANKS = dict.fromkeys((RECOVER, *HALTS), -1)
+_RANKS = dict.fromkeys((RECOVER, CommandType.RECOVER_SERIAL_WAIT, *HALTS), -1)
 _PRIORITIES = {"HIGHEST": 0, "HIGH": 1, "LOW": 3, "LOWEST": 4}
 
 
