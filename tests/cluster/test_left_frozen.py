@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from model.ids import Epoch
 from registry.left_tasks import can_end, end_what_is_left, mark_of
 from registry.process import this_process
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
 from tests.worker.scene import Scene
 from worker.launcher.client import Launcher
@@ -30,6 +31,16 @@ sleep 1000
 def living(processes: dict[int, int]) -> list[int]:
     """Those that still live, stopped or not; `processes` has the start time of each."""
     return [pid for pid, started in processes.items() if _started(pid) == started and _state(pid) not in "ZX"]
+
+
+def frozen_below(worker: Node) -> dict[int, int]:
+    """Stop it and all below it, and give the latter with their start times."""
+    worker.signal(signal.SIGSTOP)
+    while moving := [pid for pid in descendants(worker.pid) if _state(pid) not in "TZX"]:
+        for pid in moving:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+    return {pid: started for pid in descendants(worker.pid) if (started := _started(pid)) is not None}
 
 
 def _started(pid: int) -> int | None:
@@ -57,11 +68,9 @@ async def test_what_a_killed_worker_left_frozen_is_gone_before_it_is_fenced(
     epoch = worker.epoch
     cluster.start(1)
     await eventually(lambda: file.exists() and file.stat().st_size > 100, within_s=20)
-    left = {pid: started for pid in descendants(worker.pid) if (started := _started(pid)) is not None}
     if by == "its successor":
         master.kill()
-    for pid in (worker.pid, *left):
-        os.kill(pid, signal.SIGSTOP)
+    left = frozen_below(worker)
     worker.kill()
     assert len(living(left)) >= 6, "launcher, keeper and tasks outlive it: they are frozen"
     if by == "its successor":
@@ -88,9 +97,7 @@ async def test_the_tasks_of_a_worker_that_is_frozen_whole_are_gone_before_it_is_
     epoch = worker.epoch
     cluster.start(1)
     await eventually(lambda: file.exists() and file.stat().st_size > 100, within_s=20)
-    left = {pid: started for pid in descendants(worker.pid) if (started := _started(pid)) is not None}
-    for pid in (worker.pid, *left):
-        os.kill(pid, signal.SIGSTOP)
+    left = frozen_below(worker)
     state = "SELECT state FROM node WHERE id = %s"
     await eventually(lambda: cluster.one(state, epoch), until="FENCED", within_s=30, every_s=0.01)
     assert living(left) == []
