@@ -86,8 +86,11 @@ _WORK_WAITS = text("""
            (SELECT min(e.id) FROM task_event e
             WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master) IS NOT NULL
            AS events,
-           (SELECT extract(epoch FROM min(due_at) - clock_timestamp())::float8 FROM task_instance
-            WHERE state = 'DELAY_EXECUTION') AS due_in_s,
+           -- Within a day, since an infinite time has no distance.
+           (SELECT CASE WHEN min(due_at) IS NOT NULL
+                        THEN extract(epoch FROM least(greatest(min(due_at), now() - interval '1 d'),
+                                                      now() + interval '1 d') - clock_timestamp())::float8 END
+            FROM task_instance WHERE state = 'DELAY_EXECUTION') AS due_in_s,
            (SELECT min(workflow_instance_id) FROM task_instance
             WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents,
            (SELECT id FROM schedule WHERE state = 'ONLINE' AND problem IS NULL

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import structlog
 
 from dao import nodes, serial_line
-from dao.errors import BadData
+from dao.errors import BadData, LockTaken
 from dao.nodes import NodeRow
 from master.judge import Judge, Sight
 from master.leftovers import Leftovers
@@ -211,11 +211,12 @@ class Membership:
         if not suspects:
             return
         present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
-        gone = {suspect.epoch for suspect in suspects if suspect.is_gone}
         for verdict in self._judge.verdicts(suspects, present, now_s):
-            if not await end_its_tasks(judged[verdict.epoch]) and verdict.epoch in gone:
-                continue  # its tasks are not: only silence can tell
-            await self._fence(judged[verdict.epoch], verdict.why)
+            try:
+                await end_its_tasks(judged[verdict.epoch])
+                await self._fence(judged[verdict.epoch], verdict.why)
+            except (LockTaken, BadData) as error:  # of one node: the others are judged all the same
+                log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is tried again at each beat")
 
     async def _present(self) -> set[Epoch] | None:
         told = [node.silence.session_s for node in self._life.living if node.silence is not None]

@@ -29,7 +29,10 @@ from registry.process import is_gone, place_of, this_process
 log = structlog.get_logger()
 
 VARIABLE = "SHOAL_WORKER_LIFE"
-KILL_S_MAX = 10.0
+KILL_S_MAX = 1.0
+"""What SIGKILL did not end within this hangs in the kernel, and runs no code of its own any more; or it is another
+user's. The caller has to beat meanwhile."""
+
 LOOK_EVERY_S = 0.02
 
 
@@ -62,15 +65,13 @@ def end_what_is_left(mark: str, within_s: float = KILL_S_MAX) -> int:
     return len(found)
 
 
-async def end_its_tasks(node: NodeRow) -> bool:
-    """Before a worker is fenced: end what it left on this machine, as far as this process can; whether nothing is left
-    that should have been ended."""
+async def end_its_tasks(node: NodeRow) -> None:
+    """Before a worker is fenced: end what it left on this machine, as far as this process can."""
     if node.kind is not NodeKind.WORKER or not can_end(node.process):
-        return True
+        return
     left = await asyncio.to_thread(end_what_is_left, mark_of(node.process, node.epoch))
     if left:
         log.error("tasks_left", epoch=node.epoch, processes=left, so="they may still do harm; end them by hand")
-    return not left
 
 
 class _Process(NamedTuple):

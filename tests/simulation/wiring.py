@@ -317,10 +317,9 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         assert process is not None
         return identity.boot == process.host
 
-    async def end_its_tasks(node: NodeRow) -> bool:
+    async def end_its_tasks(node: NodeRow) -> None:
         if node.kind is NodeKind.WORKER and can_end(node.process) and world.protections.swept:
             world.end_tasks_of(node.process.pid)
-        return True
 
     def listener(_url: str, _name: str, channels: dict[str, Any]) -> SimulatedListener:
         return SimulatedListener(world, channels)
