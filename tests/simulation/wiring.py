@@ -26,7 +26,7 @@ import master.schedules
 import master.server
 import registry.contact
 import registry.left_tasks
-import registry.life
+import registry.lives
 import registry.process
 import registry.watchdog
 import worker.server  # noqa: F401 - so that its modules are loaded
@@ -192,9 +192,18 @@ async def _own_timing(_: Session, given: Timing) -> Timing:
     return given
 
 
+async def _none_recorded(_: Session) -> None:
+    """There is one registry in a simulation, so nobody can be at another."""
+
+
+async def _settled(*_: Any) -> None:
+    """The registry is the cluster's."""
+
+
 OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
     "dao.notify.notify": _notify,
     "dao.cluster.agree_on_timing": _own_timing,
+    "dao.cluster.registry": _none_recorded,
     "dao.nodes.fence": _fence,
     "dao.readiness.wait_until_ready": _ready,
 }
@@ -342,6 +351,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (registry.left_tasks.end_its_tasks, end_its_tasks),
         (Listener, listener),
         (make_registry, of_url),
+        (registry.lives._settle, _settled),
         (registry.watchdog.watched, _unwatched),
         (Launcher, launcher),
         (Executor, executor),
