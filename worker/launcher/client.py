@@ -15,9 +15,9 @@ from pathlib import Path
 
 import structlog
 
-from model.errors import Unavailable
+from model.means import is_passing
 from worker.launcher.deadline import Deadline
-from worker.launcher.errors import DeadlinePassed, LauncherKilled
+from worker.launcher.errors import DeadlinePassed, LauncherKilled, NoMeans
 from worker.launcher.sweep import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
 from worker.launcher.wire import Identity, Request, answer_in
@@ -113,7 +113,7 @@ class Launcher:
             CannotStart: no such command or folder.
             LauncherKilled: the keeper was killed.
             DeadlinePassed: this worker was stopped or cut off for too long.
-            Unavailable: no process can be made, or zygotes die before they can start it.
+            NoMeans: no process can be made, or zygotes die before they can start it; nothing has run.
             OSError: the log could not be written; the tree has been killed.
         """
         request = Request(argv, dict(env), str(cwd), self._no_new_privileges, identity)
@@ -137,7 +137,7 @@ class Launcher:
             self._count += 1
             mark = f"{self._name}.{self._count}"
             with ExitStack() as held:
-                memory_fd = request._replace(env={**request.env, LAUNCH_VARIABLE: mark, **self._marks}).to_memory()
+                memory_fd = _in_memory(request._replace(env={**request.env, LAUNCH_VARIABLE: mark, **self._marks}))
                 held.callback(os.close, memory_fd)
                 process = await self._launch(memory_fd, log, f"{LAUNCH_VARIABLE}={mark}", type_name)
                 if type_name is None:
@@ -157,9 +157,17 @@ class Launcher:
                     if process.keeper is not None:
                         self._adopted.add(process.keeper.keeper_pid)
                         self._reap_adopted()
-        raise Unavailable(f"the launcher of this worker died {TRIES_MAX} times over one task; see the worker's stderr")
+        raise NoMeans(f"the launcher of this worker died {TRIES_MAX} times over one task; see the worker's stderr")
 
     async def _launch(self, memory_fd: int, log: TaskLog, marker: str, type_name: str | None) -> TaskProcess:
+        try:
+            return await self._launch_now(memory_fd, log, marker, type_name)
+        except OSError as error:
+            if not is_passing(error):
+                raise
+            raise NoMeans(f"no process can be made for it: {error.strerror}") from error
+
+    async def _launch_now(self, memory_fd: int, log: TaskLog, marker: str, type_name: str | None) -> TaskProcess:
         with ExitStack() as theirs, ExitStack() as ours:
             output_fd, task_output_fd = os.pipe2(os.O_CLOEXEC)
             theirs.callback(os.close, task_output_fd)
@@ -195,6 +203,15 @@ class Launcher:
     def _reap_adopted(self) -> None:
         """Collect keepers that outlived their zygote: children of this process, if it is a subreaper or pid 1."""
         self._adopted = {pid for pid in self._adopted if reap(pid)}
+
+
+def _in_memory(request: Request) -> int:
+    try:
+        return request.to_memory()
+    except OSError as error:
+        if not is_passing(error):
+            raise
+        raise NoMeans(f"no process can be made for it: {error.strerror}") from error
 
 
 class _Zygote:

@@ -20,6 +20,7 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn, Protocol
 
+from model.means import is_passing
 from worker.launcher import prctl, tree
 from worker.launcher.deadline import Deadline
 from worker.launcher.keeper import keep
@@ -107,9 +108,9 @@ class Zygote:
             self._work.prepare(data.decode())
             pid = os.fork()
         except OSError as error:  # no memory, or the limit of processes: this task cannot start, others run
-            _say(channel_fd, f"no process can be made for it: {error.strerror}")
+            _say(channel_fd, f"no process can be made for it: {error.strerror}", is_passing(error))
         except Exception as error:  # noqa: BLE001 - an import may raise anything
-            _say(channel_fd, f"no process can be made for it: {error!r}")
+            _say(channel_fd, f"no process can be made for it: {error!r}", is_passing(error))
         else:
             if pid == 0:
                 self._become_keeper(channel_fd, request_fd, output_fd)
@@ -155,9 +156,9 @@ class Zygote:
                 self._has_strays = True  # look again until it is gone
 
 
-def _say(channel_fd: int, reason: str) -> None:
+def _say(channel_fd: int, reason: str, lacks_means: bool) -> None:
     with socket.socket(fileno=os.dup(channel_fd)) as channel:
-        channel.send(encode(NotStarted(reason)))
+        channel.send(encode(NotStarted(reason, lacks_means)))
 
 
 def _wake_by_sigchld() -> socket.socket:
