@@ -1,3 +1,4 @@
+-- old nodes: must stop
 -- What testing from outside found: nothing that one row, one node or one person does stops the others.
 
 -- No code writes SUBMITTED_SUCCESS and WAIT_TO_RUN, so they go. Rows that somebody wrote in them go on: a run takes its
