@@ -87,7 +87,9 @@ class Worker:
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         token = self._settings.log_token
         folder = WorkerFolder(self._settings.place)
-        folder.make()
+        await folder.wait_until_made(stop)
+        if stop.is_set():
+            return
         name = folder.lock(self._name)
         logs = await folder.serve_logs(
             self._settings.log_host, self._settings.log_port, token.get_secret_value() if token else None
