@@ -79,21 +79,18 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
 
-        Raises `Refused` for a wrong schema, a folder that another worker uses or a log service that others could reach
-        without a token, `Unavailable` when a server stays away at start.
+        Raises `Refused` for a wrong schema, a folder that another worker uses or a certificate that cannot be read,
+        `Unavailable` when a server stays away at start.
         """
         reserve.fill()
         await asyncio.to_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
-        token = self._settings.log_token
         folder = WorkerFolder(self._settings.place)
         await folder.wait_until_made(stop)
         if stop.is_set():
             return
         name = folder.lock(self._name)
-        logs = await folder.serve_logs(
-            self._settings.log_host, self._settings.log_port, token.get_secret_value() if token else None
-        )
+        logs = await folder.serve_logs(self._settings)
         try:
             await live_again_and_again(lambda stop: self._live(stop, name, logs), stop, self._connect_timeout_s)
         finally:
@@ -114,8 +111,9 @@ class Worker:
             self._registry_url,
             timing=self._timing,
             connect_timeout_s=self._connect_timeout_s,
-            log_url=f"http://{address}",
+            log_url=f"{logs.scheme}://{address}",
         ) as (life, registry):
+            logs.tell_key(life)
             await self._serve(stop, life, registry, Spool(results, life.me))
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry, spool: Spool) -> None:

@@ -82,3 +82,28 @@ WHERE created_by = 'sub-workflow';
 -- Who a node is, is not where it is reached: two workers with one loopback address fenced each other.
 ALTER TABLE node ADD COLUMN name text NOT NULL DEFAULT '';
 COMMENT ON COLUMN node.name IS 'Who it is: two that live have not the same. The address only says where it is reached.';
+
+-- Logs are read by signed requests only: each worker's life says its key.
+CREATE TABLE log_key (
+    node_id bigint PRIMARY KEY,
+    key     text NOT NULL
+);
+COMMENT ON TABLE log_key IS 'With what requests for the logs of a worker''s life are signed. Only who may read logs reads it (sql/roles.sql).';
+
+-- Of the attempts of a task one counts: the last, unless that is to run again.
+UPDATE task_instance t SET flag = 'NO' FROM task_instance later
+WHERE later.attempt > 1 AND later.workflow_instance_id = t.workflow_instance_id AND later.task_code = t.task_code
+  AND later.attempt > t.attempt AND t.flag = 'YES';
+COMMENT ON COLUMN task_instance.flag IS 'NO = counts no more: another attempt took its place, the task is to run again, or its workflow was repeated. At most one attempt of a task is YES.';
+-- Of the attempts of a task one counts.
+CREATE UNIQUE INDEX task_instance_valid ON task_instance (workflow_instance_id, task_code) WHERE flag = 'YES';
+-- Whoever makes another attempt, by plain SQL too, takes the place of those before it: one attempt of a task counts.
+CREATE FUNCTION supersede_attempts() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE task_instance SET flag = 'NO'
+    WHERE workflow_instance_id = NEW.workflow_instance_id AND task_code = NEW.task_code AND flag = 'YES'
+      AND attempt < NEW.attempt;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER task_instance_supersedes BEFORE INSERT ON task_instance FOR EACH ROW
+    WHEN (NEW.attempt > 1 AND NEW.flag = 'YES') EXECUTE FUNCTION supersede_attempts();
