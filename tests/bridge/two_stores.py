@@ -38,7 +38,7 @@ CLOCK_STEP_S = 0.01
 _SHIFTED = {
     "command": ("created_at",),
     "node_beat": ("beaten_at",),
-    "workflow_instance": ("started_at", "ended_at"),
+    "workflow_instance": ("started_at", "ended_at", "owned_since"),
     "task_instance": ("queued_at", "started_at", "ended_at", "due_at"),
     "schedule": ("updated_at",),
 }

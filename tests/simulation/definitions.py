@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 from dao.definitions import Definition, Whereabouts
-from master.plan import Plan
 from model.choices import ReleaseState
 from model.ids import WorkflowCode
 from model.workflow import WorkflowSpec
@@ -15,13 +14,23 @@ from model.workflow import WorkflowSpec
 PLAIN = 40
 """Workflows 1 to here have no others under them; those up to `COUNT` do."""
 COUNT = 52
+"""Those after it are nested: `DEPTH` of them, each over the one before, and one with many of those under it."""
+DEPTH = 10
+NESTED = range(COUNT + 1, COUNT + DEPTH + 2)
 
 
 @cache
 def specs() -> dict[int, WorkflowSpec]:
     """By code."""
     random = Random(20_260_101)
-    return {code: WorkflowSpec.parse(_drawn(random, code)) for code in range(1, COUNT + 1)}
+    drawn = {code: _drawn(random, code) for code in range(1, COUNT + 1)}
+    return {code: WorkflowSpec.parse(given) for code, given in (drawn | dict(map(_nested, NESTED))).items()}
+
+
+@cache
+def content(code: WorkflowCode) -> str:
+    """As it is stored."""
+    return specs()[code].model_dump_json(exclude_defaults=True)
 
 
 @cache
@@ -31,11 +40,6 @@ def definition(code: WorkflowCode) -> Definition:
 
 def whereabouts(code: WorkflowCode) -> Whereabouts:
     return Whereabouts(f"w{code}", "default", 0)
-
-
-@cache
-def plan(code: WorkflowCode) -> Plan:
-    return Plan.of(code, 1, specs()[code], name=f"w{code}")
 
 
 def _drawn(random: Random, code: int) -> dict[str, Any]:
@@ -59,6 +63,16 @@ def _drawn(random: Random, code: int) -> dict[str, Any]:
     if random.random() < 0.2:
         given["execution_type"] = random.choice(("SERIAL_WAIT", "SERIAL_WAIT", "SERIAL_DISCARD", "SERIAL_PRIORITY"))
     return given
+
+
+def _nested(code: int) -> tuple[int, dict[str, Any]]:
+    task: dict[str, Any] = {"name": "t0", "type": "SUB_PROCESS", "params": {"workflow": code - 1}}
+    if code == NESTED[0]:
+        task["params"] = {"workflow": 1}
+    if code == NESTED[-1]:
+        lists = [{"name": "x", "value": "1,2,3,4,5,6"}]
+        task |= {"type": "DYNAMIC", "params": {"workflow": NESTED[1], "lists": lists, "parallelism": 6}}
+    return code, {"tasks": [task]}
 
 
 def _put_under(random: Random, tasks: list[dict[str, Any]]) -> None:

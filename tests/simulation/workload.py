@@ -10,7 +10,7 @@ from typing import Any
 from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.states import WorkflowState
-from tests.simulation.definitions import COUNT, PLAIN, specs
+from tests.simulation.definitions import COUNT, NESTED, PLAIN, specs
 from tests.simulation.statements import commands, schedules
 from tests.simulation.tables import Blocked
 from tests.simulation.world import FAULTS_S, World
@@ -39,6 +39,12 @@ def arrange(world: World) -> None:
                 "priority": own.choice((None, None, "HIGHEST", "LOWEST")),
             }
             loop.in_world(when_s, partial(ask, world, C.START_PROCESS, **asked))
+    nesting = world.draw("nesting")
+    for number in range(nesting.choice((0, 0, 1, 3))):
+        own = world.draw("nested", number)
+        if world.has(f"nested {number}"):
+            asked = {"workflow_code": str(own.choice(NESTED))}
+            loop.in_world(own.uniform(0, FAULTS_S), partial(ask, world, C.START_PROCESS, **asked))
     if world.poison:
         loop.in_world(random.uniform(1, 9), partial(ask, world, C.START_PROCESS, workflow_code=str(world.poison)))
     for number in range(random.choice((0, 0, 2, 6, 10))):
