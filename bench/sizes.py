@@ -26,6 +26,9 @@ class Sizes:
     large_layers: int
     large_width: int
     sub_workflows: int
+    waiting_dependents: int
+    dependents_rounds: int
+    dependents_workflows: int
     is_quick: bool
 
 
@@ -47,6 +50,9 @@ FULL = Sizes(
     large_layers=100,
     large_width=100,
     sub_workflows=1_000,
+    waiting_dependents=10_000,
+    dependents_rounds=6,
+    dependents_workflows=1_500,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -67,5 +73,8 @@ QUICK = Sizes(
     large_layers=10,
     large_width=20,
     sub_workflows=50,
+    waiting_dependents=200,
+    dependents_rounds=2,
+    dependents_workflows=20,
     is_quick=True,
 )

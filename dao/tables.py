@@ -318,6 +318,7 @@ schedule = Table(
     Column("problem", Text),
     Column("created_at", _TIME, nullable=False),
     Column("updated_at", _TIME, nullable=False),
+    Column("counts_from", _TIME, nullable=False),
 )
 
 task_cache = Table(

@@ -184,6 +184,10 @@ _QUEUE_DUE = text("""
     UPDATE task_instance t SET state = 'QUEUED', queued_at = clock_timestamp() FROM due WHERE t.id = due.id
     RETURNING t.worker_group
 """)
+_NEXT_DUE = text("""
+    SELECT extract(epoch FROM min(due_at) - now())::float8 FROM task_instance      -- index: task_instance_due
+    WHERE state = 'DELAY_EXECUTION' AND due_at > now()
+""")
 # Level-triggered, by any master: tasks of a worker that is gone. The event reaches whoever owns the workflow.
 _LOSE = text("""
     WITH lost AS (
@@ -339,6 +343,12 @@ async def latest_attempts(
 async def queue_due(connection: AsyncConnection, limit: int) -> list[str]:
     """Queue up to `limit` attempts whose wait is over; the worker group of each."""
     return [group for (group,) in (await connection.execute(_QUEUE_DUE, {"limit": limit})).all()]
+
+
+async def next_due_in_s(connection: AsyncConnection) -> float | None:
+    """Seconds until the first attempt is due that is not due yet, None when none waits for a time to come."""
+    due_in_s = (await connection.execute(_NEXT_DUE)).scalar_one()
+    return None if due_in_s is None else float(due_in_s)
 
 
 async def mark_lost(connection: AsyncConnection, limit: int) -> int:

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao import children, dependencies, nodes, task_events, task_instances, workflow_instances
 from dao.database import Database
+from dao.dependencies import Happened
 from dao.errors import BadData, LockTaken
 from dao.nodes import Me
 from dao.task_events import Unreadable
@@ -30,6 +31,8 @@ from model.errors import Refused, ShoalError
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import ChildEnd, TaskEnd, WorkflowInstance
 from model.instances import HaltAsked as HaltTold
+from model.logic.dependent import DependentParams
+from model.states import TaskState
 from registry.contact import boottime_s
 from registry.life import Life
 from registry.rounds import blaming_what_is_held, run_rounds
@@ -58,8 +61,8 @@ class Driver:
         """Called when instances have ended, so that there is room for others."""
         self.dependents_wait = False
         """Whether anybody is to be told of ends, since DEPENDENT tasks wait for some."""
-        self.dependent_began: Callable[[], None] = lambda: None
-        """Called when a DEPENDENT task has begun to wait."""
+        self.dependents_began: Callable[[Iterable[WorkflowInstanceId]], None] = lambda _: None
+        """Called with own runs of which DEPENDENT tasks may have begun to wait."""
         self._reload = False
         self._again: set[WorkflowInstanceId] = set()
         self._aside: SetAside[WorkflowInstanceId] = SetAside(self.wake, self._drive_alone, self._give_up, _say_it_waits)
@@ -115,9 +118,24 @@ class Driver:
             self._look.set()
         if writes.known:
             self.wake.set()
-        if writes.has_dependents:
+        if writes.dependents:
             self.dependents_wait = True
-            self.dependent_began()
+            self.dependents_began(writes.dependents)
+
+    async def flush(self, connection: AsyncConnection, writes: Writes) -> None:
+        """Write all of it, and tell who awaits what ended. Raises `OwnershipLost`."""
+        await writes.flush(connection, self._me.epoch)
+        if self.dependents_wait:
+            ended = [self._runnables[end.id].instance for end in writes.ends if end.id in self._runnables]
+            happened = [(instance, None) for instance in ended] + writes.succeeded
+            await dependencies.tell(
+                connection,
+                [
+                    Happened(instance.workflow_code, instance.schedule_time, task)
+                    for instance, task in happened
+                    if instance.schedule_time is not None and not instance.dry_run
+                ],
+            )
 
     def reload(self) -> None:
         """Read again, soon, whatever is ours by the rows and not in memory."""
@@ -217,9 +235,7 @@ class Driver:
                             unreadable[event.workflow_instance_id] = event.what
                         else:
                             self._feed(event, writes)
-                    await writes.flush(connection, self._me.epoch)
-                    if self.dependents_wait:
-                        await dependencies.wake(connection)
+                    await self.flush(connection, writes)
                 settled = touched & self._taken_over
                 if settled:
                     await workflow_instances.settle(connection, list(settled), self._me.epoch)
@@ -239,6 +255,8 @@ class Driver:
         runnable = self._runnables.get(told.workflow_instance_id)
         if runnable is not None:  # else it has ended: the event tells what the rows told before
             self.tell(runnable, _event(told), writes)
+            if isinstance(told, TaskEnd) and told.state is TaskState.SUCCESS:
+                writes.note_success(runnable, told.code)
 
     def tell(self, runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
         """Let a runnable handle an event. One that cannot ends as FAILURE: it must not hold up the others."""
@@ -281,6 +299,8 @@ class Driver:
             )
             again = (resumes or {}).get(instance.id, frozenset())
             self.tell(runnable, Adopted(tuple(attempts[instance.id]), rows, again), writes)
+            if _has_dependents(plan):
+                writes.dependents.add(instance.id)
             if instance.requested_state is not None:
                 self.tell(runnable, HaltAsked(instance.requested_state), writes)
             adopted.append(runnable)
@@ -317,7 +337,7 @@ class Driver:
                     self._failing = ids
                     with blaming_what_is_held():
                         await self._adopt(connection, ids, writes)
-                        await writes.flush(connection, self._me.epoch)
+                        await self.flush(connection, writes)
             except BaseException as error:
                 self.forget(ids)
                 if isinstance(error, BadData | LockTaken) and self._set_aside(error):
@@ -335,7 +355,7 @@ class Driver:
                 writes = Writes()
                 for instance in await workflow_instances.read_owned(connection, [id_], self._me.epoch):
                     writes.give_up(instance.id, f"it could not be driven: {error}")
-                await writes.flush(connection, self._me.epoch)
+                await self.flush(connection, writes)
         self.forget([id_])
         log.error("workflow_given_up", workflow_instance=id_, error=error)
 
@@ -362,6 +382,10 @@ def _event(told: TaskEnd | ChildEnd | HaltTold) -> Event:
 
 def _plan_key(instance: WorkflowInstance) -> PlanKey:
     return (instance.workflow_code, instance.workflow_version)
+
+
+def _has_dependents(plan: Plan) -> bool:
+    return any(isinstance(task.logic, DependentParams) for task in plan.tasks.values())
 
 
 def _may_have_children(plan: Plan | Refused) -> bool:

@@ -33,8 +33,8 @@ from master.events import (
 from master.plan import PlannedTask
 from master.runnable import WorkflowRunnable
 from model.choices import OnWorkerLoss
-from model.ids import Epoch, WorkflowInstanceId
-from model.instances import Parent
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.instances import Parent, WorkflowInstance
 from model.states import TaskState, WorkflowState
 
 SIZE_MAX = 128_000_000
@@ -51,8 +51,10 @@ class Writes:
         self.ends: list[InstanceEnd] = []
         self.has_waits = False
         """Whether an attempt among them is queued later, when its time has come. Known after `flush`."""
-        self.has_dependents = False
-        """Whether a DEPENDENT task among them begins to wait."""
+        self.dependents: set[WorkflowInstanceId] = set()
+        """Runs of which DEPENDENT tasks may begin to wait."""
+        self.succeeded: list[tuple[WorkflowInstance, str]] = []
+        """The tasks that succeeded, by their names."""
         self.known = 0
         """How many tasks were over at once, so that there are events of them. Known after `flush`."""
         self._tasks: list[NewTask] = []
@@ -80,9 +82,14 @@ class Writes:
                 case QueueTask() | RecordTask():
                     self._tasks.append(_new_task(runnable, effect))
                     self._grow(len(self._tasks[-1].params) + len(self._tasks[-1].parameter_values))
-                    self.has_dependents = self.has_dependents or self._tasks[-1].type == "DEPENDENT"
+                    if self._tasks[-1].type == "DEPENDENT":
+                        self.dependents.add(id_)
+                    if isinstance(effect, RecordTask) and effect.state is TaskState.SUCCESS:
+                        self.note_success(runnable, effect.code)
                 case EndTask(code, attempt, state, reason, outputs):
                     self._task_ends.append(MasterTaskEnd(id_, code, attempt, state, reason, outputs))
+                    if state is TaskState.SUCCESS:
+                        self.note_success(runnable, code)
                 case StartChild():
                     self._children.append(_new_child(runnable, effect))
                     self._grow(sum(map(len, self._children[-1].params.values())))
@@ -96,6 +103,11 @@ class Writes:
                     self._halting[id_] = runnable
                 case Finish(end, reason, outputs):
                     self.ends.append(InstanceEnd(id_, end, reason, outputs))
+
+    def note_success(self, runnable: WorkflowRunnable, code: TaskCode) -> None:
+        """A task of it succeeded; nothing for one that its definition does not know."""
+        if task := runnable.plan.tasks.get(code):
+            self.succeeded.append((runnable.instance, task.name))
 
     def _grow(self, characters: int) -> None:
         self._size += ROW_SIZE + characters

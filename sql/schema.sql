@@ -101,11 +101,13 @@ CREATE TABLE schedule (
     last_fire_at     timestamptz,
     problem          text,
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at       timestamptz NOT NULL DEFAULT clock_timestamp()
+    updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    counts_from      timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 COMMENT ON TABLE schedule IS 'A cron rule that starts a workflow. Fired by compare-and-set on next_fire_at, together with its command.';
 COMMENT ON COLUMN schedule.crontab IS 'Quartz (6 or 7 fields, seconds first) or the ordinary 5 fields.';
 COMMENT ON COLUMN schedule.next_fire_at IS 'The fire time that comes next; null = not reckoned yet (a new or changed row), or there is a problem.';
+COMMENT ON COLUMN schedule.counts_from IS 'Since when its times are promised: when it was made, or when somebody last changed when it fires.';
 COMMENT ON COLUMN schedule.problem IS 'Why it fires no more (a broken crontab or zone, no time left), in a sentence; null = it does.';
 -- Statement: what is due; first what is not reckoned yet.
 CREATE INDEX schedule_due ON schedule (coalesce(next_fire_at, 'epoch'), id) WHERE state = 'ONLINE' AND problem IS NULL;
@@ -125,6 +127,19 @@ CREATE TRIGGER schedule_is_reckoned_anew BEFORE UPDATE OF crontab, time_zone, st
         AND (NEW.crontab, NEW.time_zone, NEW.start_time, NEW.end_time, NEW.state)
             IS DISTINCT FROM (OLD.crontab, OLD.time_zone, OLD.start_time, OLD.end_time, OLD.state))
     EXECUTE FUNCTION reckon_schedule_anew();
+-- Its times count from then: also if somebody has it computed anew by hand. Nothing that passed before is missed.
+CREATE FUNCTION begin_schedule_now() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.counts_from := clock_timestamp();
+    RETURN NEW;
+END $$;
+CREATE TRIGGER schedule_begins_now BEFORE UPDATE OF crontab, time_zone, start_time, end_time, state, next_fire_at, problem ON schedule
+    FOR EACH ROW WHEN (
+        (NEW.crontab, NEW.time_zone, NEW.start_time, NEW.end_time, NEW.state)
+            IS DISTINCT FROM (OLD.crontab, OLD.time_zone, OLD.start_time, OLD.end_time, OLD.state)
+        OR (NEW.next_fire_at IS NULL AND OLD.next_fire_at IS NOT NULL AND NEW.problem IS NULL)
+        OR (NEW.problem IS NULL AND OLD.problem IS NOT NULL))
+    EXECUTE FUNCTION begin_schedule_now();
 
 -- ------------------------------------------------------------------------------------------------- nodes
 
@@ -398,8 +413,8 @@ CREATE INDEX task_instance_queue ON task_instance (worker_group, workflow_priori
 CREATE INDEX task_instance_due ON task_instance (due_at) WHERE state = 'DELAY_EXECUTION';
 -- Statements: what a worker runs; what a dead worker left.
 CREATE INDEX task_instance_running ON task_instance (worker_id) WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION');
--- Statement: DEPENDENT tasks that wait; they live in the masters.
-CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';
+-- Statements: DEPENDENT tasks that wait; they live in the masters: those of a run, and a walk over all.
+CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id, id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';
 
 CREATE TABLE task_cache (
     key        text PRIMARY KEY,

@@ -28,7 +28,7 @@ _DUE_UNIT_S = 600.0
 """To which a time that was reckoned from a clock is rounded: the two clocks run apart by seconds at most."""
 _FAR_S = 1e6
 """From here on a span is only long, into the past or the future."""
-_OF_ONE_STORE = ("process", "log_url", "beat_age_s", "created_at", "day", "updated_at", "now")
+_OF_ONE_STORE = ("process", "log_url", "beat_age_s", "created_at", "day", "updated_at", "counts_from", "now")
 """Fields of answers that say nothing of what a statement decided."""
 
 TABLES = (
@@ -195,7 +195,7 @@ def _history(row: Mapping[str, Any], moments: Moments) -> Told:
 
 
 def _schedule(row: Mapping[str, Any], moments: Moments) -> Told:
-    told = _picked(row, _SCHEDULE) | {"updated": moments.of(_time(row["updated_at"]))}
+    told = _picked(row, _SCHEDULE) | {name: moments.of(_time(row[name])) for name in ("updated_at", "counts_from")}
     return told | {name: _same_time(row[name]) for name in _FIRES}
 
 
@@ -257,7 +257,9 @@ def _model_task(each: Values, moments: Moments) -> Told:
 
 
 def _model_schedule(each: Values, moments: Moments) -> Told:
-    told = _shown(each, _SCHEDULE) | {"updated": moments.of(_time(each.updated_at))}
+    told = _shown(each, _SCHEDULE) | {
+        name: moments.of(_time(getattr(each, name))) for name in ("updated_at", "counts_from")
+    }
     return told | {name: _same_time(getattr(each, name)) for name in _FIRES}
 
 

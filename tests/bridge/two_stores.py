@@ -29,7 +29,8 @@ from tests.simulation.wiring import models
 UNORDERED = (
     *("dao.task_claims.claim", "dao.task_claims.held", "dao.task_instances.halt", "dao.task_instances.queue_due"),
     *("dao.task_instances.latest_attempts", "dao.deadly_commands.try_next", "dao.workflow_instances.read_owned"),
-    *("dao.workflow_instances.finish", "dao.children.of"),
+    *("dao.workflow_instances.finish", "dao.children.of", "dao.dependencies.waiting_of"),
+    "dao.dependencies.still_waiting",
 )
 """Statements that promise no order of what they answer, or one by times that two rows may share in the model only."""
 CLOCK_STEP_S = 0.01
@@ -39,7 +40,7 @@ _SHIFTED = {
     "node_beat": ("beaten_at",),
     "workflow_instance": ("started_at", "ended_at"),
     "task_instance": ("queued_at", "started_at", "ended_at", "due_at"),
-    "schedule": ("updated_at",),
+    "schedule": ("updated_at", "counts_from"),
 }
 """The columns that hold times of the database's clock."""
 

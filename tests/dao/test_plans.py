@@ -23,6 +23,7 @@ from dao import (
     checks,
     children,
     commands,
+    dependencies,
     ends,
     instance_moves,
     nodes,
@@ -37,6 +38,7 @@ from dao import (
 from dao.checks import AFTER_REASONS, BEFORE_REASONS, RECENT
 from dao.children import Unmade
 from dao.database import Database
+from dao.dependencies import BEGINNING, DependentEnd
 from dao.instance_moves import Revival
 from dao.reasons import UnderWay
 from dao.schedules import Fire
@@ -66,7 +68,7 @@ FIRES = [
     Fire(
         ScheduleRow(
             *(ScheduleId(id_), 1001, "0 5 * * *", "UTC", None, None, "ONLINE", "SKIP", 60.0),
-            *("2026-01-01 00:00:00+00", None, None, "2026-01-01 00:00:00+00"),
+            *("2026-01-01 00:00:00+00", None, None, "2026-01-01 00:00:00+00", "2026-01-01 00:00:00+00"),
         ),
         [datetime(2026, 1, 1, tzinfo=UTC)],
         datetime(2026, 1, 2, tzinfo=UTC),
@@ -319,6 +321,35 @@ async def test_a_walk_over_runs_that_are_all_stuck_reads_no_history(full: AsyncC
     assert {"workflow_instance_child", "command_child"} <= plan.indexes, plan
     assert sum(rows for through, rows in plan.read.items() if not through.startswith(("node", "task_event"))) < 2_000
     assert sum(rows for through, rows in plan.read.items() if through.startswith("task_event")) <= 3_000
+
+
+DEPENDENTS = 3_000
+WAITING = f"""
+    INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
+                               workflow_priority, task_priority, started_at)
+    SELECT :run, 100 + n, 'wait', 'DEPENDENT', 'RUNNING_EXECUTION', 'default', 'MEDIUM', 'MEDIUM', clock_timestamp()
+    FROM generate_series(1, {DEPENDENTS}) AS n RETURNING id
+"""
+JUDGES: dict[str, Callable[[AsyncConnection, list[TaskInstanceId]], Awaitable[Any]]] = {
+    "walk": lambda c, _: dependencies.walk(c, LIVING_MASTER, BEGINNING, 50),
+    "of a run": lambda c, _: dependencies.waiting_of(c, LIVING_MASTER, RUNNING[1:2]),
+    "these": lambda c, ids: dependencies.still_waiting(c, LIVING_MASTER, ids[:50]),
+    "end": lambda c, ids: dependencies.end(
+        c, [DependentEnd(id_, TaskState.SUCCESS, "x") for id_ in ids[:50]], LIVING_MASTER
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JUDGES)
+async def test_however_many_dependent_tasks_wait_a_judgement_reads_only_those_that_are_judged(
+    full: AsyncConnection, name: str
+) -> None:
+    ids = [TaskInstanceId(id_) for (id_,) in (await full.execute(text(WAITING), {"run": RUNNING[0]})).all()]
+    explaining = Explaining(full)
+    await JUDGES[name](cast(AsyncConnection, explaining), ids)
+    plan = explaining.plan
+    assert not plan.whole_tables & BIG, plan
+    assert sum(rows for through, rows in plan.read.items() if not through.startswith("task_event")) <= 400, plan
 
 
 CHECKS = {check.name: check for check in (*BEFORE_REASONS, *AFTER_REASONS)}

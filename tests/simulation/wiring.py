@@ -33,6 +33,7 @@ from dao.database import Database
 from dao.listen import Listener
 from dao.nodes import Me, NodeRow
 from dao.notify import NODE
+from master.dependents import Dependents
 from master.membership import Membership
 from model.nodes import ProcessIdentity
 from registry.connect import make_registry
@@ -221,6 +222,8 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
         made.append((Membership, "_judge_others", _judge_by_timestamps))
     if not protections.unbroken:
         made.append((SimulatedRegistry, "unbroken_since", 0.0))
+    if not protections.walk:
+        made.append((Dependents, "look_on", lambda _: None))
     if not protections.periodic:
         made.append((sys.modules["master.membership"], "READ_MEMBERS_EVERY_S", 1e9))
     return made

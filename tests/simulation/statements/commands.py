@@ -15,7 +15,7 @@ from model.commands import CommandRow
 from model.ids import CommandId, Epoch
 from model.nodes import Slot
 from model.states import TaskState
-from tests.simulation.statements import deadly_commands
+from tests.simulation.statements import deadly_commands, dependencies
 from tests.simulation.tables import Row, Transaction, Values
 
 RECOVER = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
@@ -121,7 +121,7 @@ def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_ste
         ),
         bool(deadly_commands.free(tx, master)),
         min(due, default=None),
-        False,
+        any(dependencies.waits(task) for _, task in tx.scan(server.tasks.unfinished)),
         any(each.state == "ONLINE" and each.problem is None for _, each in tx.scan(server.schedules.rows)),
     )
 

@@ -71,7 +71,8 @@ def halt(
         state, reason = halts[id_]
         for row, task in tx.of_key(tx.server.tasks, id_):
             in_master = task.state is T.RUNNING_EXECUTION and task.worker_id is None
-            if task.state in (T.QUEUED, T.DELAY_EXECUTION) or (in_master and id_ in given_up):
+            ends_at_once = in_master and (task.type == "DEPENDENT" or id_ in given_up)
+            if task.state in (T.QUEUED, T.DELAY_EXECUTION) or ends_at_once:
                 tx.update(row, state=state, ended_s=tx.server.now_s, reason=reason)
                 ended.append(TaskEnd(id_, task.task_code, task.attempt, state))
     return ended
@@ -140,6 +141,12 @@ def queue_due(tx: Transaction, limit: int) -> list[str]:
             tx.update(row, state=T.QUEUED, queued_s=tx.server.now_s)
             groups.append(task.worker_group)
     return groups
+
+
+def next_due_in_s(tx: Transaction) -> float | None:
+    """Of DELAY_EXECUTION that is not due yet."""
+    waiting = [task for _, task in tx.scan(tx.server.tasks.unfinished) if task.state is T.DELAY_EXECUTION]
+    return min((task.due_s - tx.server.now_s for task in waiting if task.due_s > tx.server.now_s), default=None)
 
 
 def mark_lost(tx: Transaction, limit: int) -> int:
