@@ -80,8 +80,7 @@ _IDS_COME_AGAIN = finding("""
          ) AS ids
     WHERE given < there
 """)
-# One whose master is gone is asked for by a RECOVER command, which any master may write; whose master never was, nobody
-# asks for.
+# One whose master is gone, or never was, is asked for by a RECOVER command, which any master may write.
 _RUNS_WITHOUT_OWNER = finding("""
     WITH unfinished AS MATERIALIZED (   -- apart, so that the order does not make it walk all that ever ran
         SELECT id, state, master_id FROM workflow_instance
@@ -193,15 +192,15 @@ BEFORE_REASONS = (
         "ids_are_new",
         "the ids of commands go on, none comes again",
         "A backup was restored over a younger state, or the sequence was set back: "
-        "SELECT setval(pg_get_serial_sequence('command', 'id'), (SELECT max(command_id) FROM command_history)).",
+        "SELECT setval(pg_get_serial_sequence('command', 'id'), greatest((SELECT max(id) FROM command), "
+        "(SELECT max(command_id) FROM command_history))).",
         _IDS_COME_AGAIN,
     ),
     Check(
         "runs_have_an_owner",
         "each unfinished run has a living master, or is handed on",
-        "Any living master hands it on within seconds; one whose master is not known: "
-        "UPDATE workflow_instance SET master_id = "
-        "(SELECT max(id) FROM node WHERE kind = 'MASTER' AND state IN ('LEFT', 'FENCED')) WHERE id = ID.",
+        "Any living master hands it on within seconds; is one alive? shoal slots. If it stays, the masters' logs say "
+        "what is in its way: left_as_it_is.",
         _RUNS_WITHOUT_OWNER,
         "I3",
     ),
@@ -250,7 +249,7 @@ AFTER_REASONS = (
     Check(
         "events_are_read",
         "each end of a task reaches the master of its run",
-        "Read the log of that master; of a run that is not there or has ended it may be deleted from task_event.",
+        "Read the log of that master; if its run is not there or has ended: DELETE FROM task_event WHERE id = ID.",
         _EVENTS_UNREAD,
         "I11",
     ),

@@ -18,9 +18,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao import deadly_commands
 from dao.database import Database
 from dao.notify import NODE, notify
+from dao.owners import DRIVEN_OR_HANDED_ON, GONE_MASTERS, GONE_WORKERS
 from model.errors import Fenced
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
+from model.timing import Silence
 
 OUT_OF_REACH = 1 << 40
 """A fence adds it to the beat number: more beats than ever go without an answer, so the next one is refused."""
@@ -57,6 +59,11 @@ class NodeRow:
         if told is None or told.slot_current is None or told.slot_total is None:
             return None
         return Slot(told.slot_current, told.slot_total)
+
+    @property
+    def silence(self) -> Silence | None:
+        """How long it may be silent, as its last beat told it."""
+        return None if self.heartbeat is None else self.heartbeat.silence
 
 
 _ENLIST = text("""
@@ -116,27 +123,25 @@ _FENCE = text("""
     WHERE id = still.node_id AND state IN ('ALIVE', 'LEAVING')
     RETURNING id
 """)
-# What `hand_on`, `mark_lost` and `drop_stale` would find, in one statement that locks nothing and wakes nobody. A node
-# that is gone is asked for what it has unfinished; of the events, which are few, each for its owner.
-_ANYTHING_LEFT = text("""
+# What `hand_on`, `mark_lost` and `drop_stale` would find, in one statement that locks nothing and wakes nobody. An
+# owner that is gone is asked for what it has unfinished; of the events, which are few, each for its owner.
+_ANYTHING_LEFT = text(f"""
+    WITH RECURSIVE {GONE_MASTERS}, {GONE_WORKERS}
     SELECT EXISTS (
-               SELECT FROM node n
+               SELECT FROM gone_master g
                CROSS JOIN LATERAL (
                    SELECT min(i.id) AS id FROM workflow_instance i             -- index: workflow_instance_unfinished
-                   WHERE i.master_id = n.id AND i.ended_at IS NULL
+                   WHERE i.master_id = g.id AND i.ended_at IS NULL AND i.state IN {DRIVEN_OR_HANDED_ON}
                      AND NOT EXISTS (SELECT FROM command c                      -- index: command_one_recover
                                      WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS'
                                        AND c.workflow_instance_id = i.id)
                ) AS unfinished
-               WHERE n.kind = 'MASTER' AND n.state IN ('FENCED', 'LEFT') AND unfinished.id IS NOT NULL)
-        OR EXISTS (
-               SELECT FROM node n
-               JOIN task_instance t ON t.worker_id = n.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-               WHERE n.kind = 'WORKER' AND n.state IN ('FENCED', 'LEFT'))            -- index: task_instance_running
+               WHERE unfinished.id IS NOT NULL)
+        OR EXISTS (SELECT FROM gone_worker)
         OR (SELECT min(e.id) FROM task_event e                                       -- index: task_event_pkey
             WHERE (SELECT n.state FROM workflow_instance i JOIN node n ON n.id = i.master_id
                    WHERE i.id = e.workflow_instance_id AND i.ended_at IS NOT NULL) IN ('FENCED', 'LEFT')) IS NOT NULL
-""")
+""")  # noqa: S608 - the parts are constants
 _SET_LEAVING = text("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
 # One that broke counts as FENCED: what it drove may be what broke it (`dao.workflow_instances`, TAKEOVERS_MAX).
 _SET_LEFT = text("""

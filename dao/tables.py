@@ -63,6 +63,13 @@ workflow_version = Table(
     Column("created_by", Text, nullable=False),
 )
 
+cluster = Table(
+    "cluster",
+    metadata,
+    Column("only_one", Boolean, primary_key=True),
+    Column("timing", JSONB),
+)
+
 node = Table(
     "node",
     metadata,

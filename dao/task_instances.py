@@ -1,4 +1,7 @@
-"""`task_instance` as its master writes it: queued, stopped, read again after a failover."""
+"""`task_instance` as its master writes it: queued, stopped, read again after a failover.
+
+What comes back to the queue is put there by `dao/requeue.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.workflow_instances import OwnershipLost
+from dao.owners import GONE_WORKERS
+from dao.requeue import put_back
+from dao.workflow_instances import OwnershipLost, named
 from model.choices import Priority, TimeoutStrategy
-from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.states import TaskState, WaitReason
 
@@ -100,6 +105,11 @@ _QUEUE = text(f"""
            n.outputs, n.branch, n.cache_key, n.dry_run, n.environment, n.tenant, n.parameter_types
     {_NEW}
 """)
+_DRIVEN_BY = text("""
+    SELECT id FROM workflow_instance
+    WHERE id = ANY(CAST(:instances AS bigint[]))
+      AND coalesce(master_id = :master AND state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
+""")
 # A task with a known result is over before it was queued; its owner hears of it as of any other. The others of the
 # same set are queued by the statement above.
 _REUSE = text(f"""
@@ -155,6 +165,7 @@ _END_IN_MASTER = text("""
     JOIN workflow_instance i ON i.id = e.instance_id AND coalesce(i.master_id = :master, false)
     WHERE t.workflow_instance_id = e.instance_id AND t.task_code = e.code AND t.attempt = e.attempt
       AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL, false)
+    RETURNING t.workflow_instance_id, t.task_code
 """)
 _INVALIDATE = text("""
     UPDATE task_instance t SET flag = 'NO'
@@ -175,40 +186,33 @@ _LATEST = text("""
     ORDER BY latest.ended_at, latest.task_code
 """)
 # Level-triggered, by any master: timers are rows, whosever workflow they belong to.
-_QUEUE_DUE = text("""
-    WITH due AS (
-        SELECT id FROM task_instance
-        WHERE state = 'DELAY_EXECUTION' AND due_at <= now()                     -- index: task_instance_due
-        ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED
-    )
-    UPDATE task_instance t SET state = 'QUEUED', queued_at = clock_timestamp() FROM due WHERE t.id = due.id
-    RETURNING t.worker_group
+_HOLD_DUE = text("""
+    SELECT id FROM task_instance
+    WHERE state = 'DELAY_EXECUTION' AND due_at <= now()                             -- index: task_instance_due
+    ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED
 """)
 _NEXT_DUE = text("""
-    SELECT extract(epoch FROM min(due_at) - now())::float8 FROM task_instance      -- index: task_instance_due
+    SELECT extract(epoch FROM min(due_at) - now())::float8 FROM task_instance      index: task_instance_due
     WHERE state = 'DELAY_EXECUTION' AND due_at > now()
 """)
-# Level-triggered, by any master: tasks of a worker that is gone. The event reaches whoever owns the workflow.
+# Level-triggered, by any master: tasks of a worker that is gone, or never was. DISPATCH was surely not started.
+_HOLD_LOST = text(f"""
+    WITH RECURSIVE {GONE_WORKERS}
+    SELECT t.id, t.state = 'DISPATCH' AS unstarted FROM gone_worker g
+    JOIN task_instance t ON t.worker_id = g.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+    WHERE t.id <> ALL(CAST(:aside AS bigint[]))                                 -- index: task_instance_running
+      AND (CAST(:only AS bigint) IS NULL OR t.id = CAST(:only AS bigint))
+    LIMIT :limit FOR UPDATE OF t SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
+""")  # noqa: S608 - the parts are constants
+# The event reaches whoever owns the workflow.
 _LOSE = text("""
-    WITH lost AS (
-        SELECT t.id, t.state = 'DISPATCH' AND NOT t.kill_requested AS unstarted FROM node n
-        JOIN task_instance t ON t.worker_id = n.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-        WHERE n.kind = 'WORKER' AND n.state IN ('FENCED', 'LEFT')               -- index: task_instance_running
-        LIMIT :limit FOR UPDATE OF t SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
-    ), marked AS (
-        -- DISPATCH was surely not started: it goes back into the queue as if nobody had claimed it.
-        UPDATE task_instance t
-        SET state = CASE WHEN lost.unstarted THEN 'QUEUED' ELSE 'NEED_FAULT_TOLERANCE' END,
-            worker_id = CASE WHEN NOT lost.unstarted THEN t.worker_id END,
-            ended_at = CASE WHEN NOT lost.unstarted THEN clock_timestamp() END,
-            reason = CASE WHEN NOT lost.unstarted THEN 'its worker was lost' END
-        FROM lost WHERE t.id = lost.id
-        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
-    ), told AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
-        SELECT workflow_instance_id, task_code, attempt, state FROM marked WHERE state = 'NEED_FAULT_TOLERANCE'
+    WITH marked AS (
+        UPDATE task_instance
+        SET state = 'NEED_FAULT_TOLERANCE', ended_at = clock_timestamp(), reason = 'its worker was lost'
+        WHERE id = ANY(CAST(:ids AS bigint[]))
+        RETURNING workflow_instance_id, task_code, attempt, state
     )
-    SELECT count(*) FROM marked
+    INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) SELECT * FROM marked
 """)
 
 
@@ -227,8 +231,17 @@ async def queue(connection: AsyncConnection, tasks: Sequence[NewTask], master: E
     if tasks:
         done = await connection.execute(_QUEUE, _values(tasks, master))
         if done.rowcount != len(tasks):
-            raise OwnershipLost(f"{len(tasks) - done.rowcount} of {len(tasks)} tasks belong to instances of others")
+            raise await _not_queued(connection, tasks, master)
     return known
+
+
+async def _not_queued(connection: AsyncConnection, tasks: Sequence[NewTask], master: Epoch) -> OwnershipLost:
+    """Which runs the statement missed. All of them if they are as they should be by now: each is then tried alone."""
+    wanted = {task.workflow_instance_id for task in tasks}
+    values = {"instances": list(wanted), "master": master}
+    driven = {id_ for (id_,) in (await connection.execute(_DRIVEN_BY, values)).all()}
+    missed = wanted - driven or wanted
+    return OwnershipLost(missed, f"tasks of runs {named(missed)} cannot begin: master {master} does not drive them")
 
 
 def _values(tasks: Sequence[NewTask], master: Epoch) -> dict[str, object]:
@@ -297,7 +310,7 @@ async def ask_kill(connection: AsyncConnection, instances: Sequence[WorkflowInst
 
 async def end_in_master(connection: AsyncConnection, ends: Sequence[MasterTaskEnd], master: Epoch) -> None:
     """Write the ends of attempts that live in their master. Raises `OwnershipLost`."""
-    done = await connection.execute(
+    rows = await connection.execute(
         _END_IN_MASTER,
         {
             "master": master,
@@ -309,8 +322,9 @@ async def end_in_master(connection: AsyncConnection, ends: Sequence[MasterTaskEn
             "outputs": [end.outputs for end in ends],
         },
     )
-    if done.rowcount != len(ends):
-        raise OwnershipLost(f"{len(ends) - done.rowcount} of {len(ends)} tasks are not as their master believes")
+    ended = {tuple(row) for row in rows.all()}
+    if missed := {end.workflow_instance_id for end in ends if (end.workflow_instance_id, end.code) not in ended}:
+        raise OwnershipLost(missed, f"tasks of runs {named(missed)} do not run in master {master} as it believes")
 
 
 async def invalidate(connection: AsyncConnection, tasks: Sequence[tuple[WorkflowInstanceId, TaskCode]]) -> None:
@@ -341,8 +355,10 @@ async def latest_attempts(
 
 
 async def queue_due(connection: AsyncConnection, limit: int) -> list[str]:
-    """Queue up to `limit` attempts whose wait is over; the worker group of each."""
-    return [group for (group,) in (await connection.execute(_QUEUE_DUE, {"limit": limit})).all()]
+    """Queue up to `limit` attempts whose wait is over, or end them if their run is halted; the worker group of each
+    that is queued."""
+    rows = await connection.execute(_HOLD_DUE, {"limit": limit})
+    return await put_back(connection, [TaskInstanceId(id_) for (id_,) in rows.all()])
 
 
 async def next_due_in_s(connection: AsyncConnection) -> float | None:
@@ -351,6 +367,23 @@ async def next_due_in_s(connection: AsyncConnection) -> float | None:
     return None if due_in_s is None else float(due_in_s)
 
 
-async def mark_lost(connection: AsyncConnection, limit: int) -> int:
-    """Mark up to `limit` tasks whose workers are gone, and tell their owners. How many there were."""
-    return int((await connection.execute(_LOSE, {"limit": limit})).scalar_one())
+async def mark_lost(
+    connection: AsyncConnection, limit: int, *, aside: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
+) -> int:
+    """Mark up to `limit` tasks whose workers are gone, none of those `aside`, or the one `only`, and tell their owners.
+    How many there were.
+
+    What was surely not started goes back into the queue, if its run goes on.
+    """
+    rows = (await connection.execute(_HOLD_LOST, {"limit": limit, "aside": list(aside), "only": only})).all()
+    started = [row.id for row in rows if not row.unstarted]
+    if started:
+        await connection.execute(_LOSE, {"ids": started})
+    await put_back(connection, [TaskInstanceId(row.id) for row in rows if row.unstarted])
+    return len(rows)
+
+
+async def lost(connection: AsyncConnection, limit: int, aside: Sequence[TaskInstanceId] = ()) -> list[TaskInstanceId]:
+    """What `mark_lost` would mark."""
+    rows = await connection.execute(_HOLD_LOST, {"limit": limit, "aside": list(aside), "only": None})
+    return [TaskInstanceId(row.id) for row in rows.all()]

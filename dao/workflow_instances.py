@@ -1,13 +1,13 @@
 """`workflow_instance`: the runs, each written by its owner alone.
 
-Every write names the owner and counts its rows. Fewer than expected means that memory and rows have parted:
-`OwnershipLost`, upon which the master reads again what is its own.
+Every write names the owner and counts its rows. Fewer than expected means that memory and rows have parted, or that
+somebody changed a row: `OwnershipLost` names the runs that were missed, and only those are read again from their rows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,8 +15,9 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.errors import BadData
+from dao.owners import DRIVEN_OR_HANDED_ON, GONE_MASTERS
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
-from model.errors import Unknown
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
 from model.states import WorkflowState
@@ -25,8 +26,15 @@ TAKEOVERS_MAX = 3
 """An instance whose owners were fenced so often ends as FAILURE: it may be what kills them."""
 
 
-class OwnershipLost(Unknown):
-    """A write hit fewer rows than it should: what this master believes to own must be read anew."""
+class OwnershipLost(BadData):
+    """A write missed rows of the runs `ids`: what their master believes of them is not what their rows say.
+
+    Whoever meets it writes nothing of its transaction, and handles those runs apart; the others are as they should be.
+    """
+
+    def __init__(self, ids: Collection[WorkflowInstanceId], sentence: str) -> None:
+        super().__init__(sentence)
+        self.ids = frozenset(ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,7 @@ _ENTER = text("""
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS e (id, state)
     WHERE i.id = e.id
       AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE'), false)
+    RETURNING i.id
 """)
 # The state, not `ended_at`: see `dao.task_instances`, queue.
 _FINISH = text("""
@@ -121,7 +130,7 @@ _FINISH = text("""
         RETURNING i.id, i.parent_instance_id IS NOT NULL OR i.execution_type <> 'PARALLEL' OR i.backfill IS NOT NULL
                   AS is_awaited
     )
-    SELECT count(*) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited FROM ended
+    SELECT array_agg(id) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited FROM ended
 """)
 INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params,
               state, requested_state, startup_names, schedule_time, time_zone, dry_run, environment,
@@ -131,37 +140,60 @@ INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, pri
 _TAKE_OVER = text(f"""
     UPDATE workflow_instance i
     SET master_id = :master,
-        state = coalesce(i.requested_state, CASE WHEN i.state = 'FAILOVER' THEN 'RUNNING_EXECUTION' ELSE i.state END),
+        state = CASE WHEN i.state = 'READY_STOP' THEN i.state  -- a stop is not overruled by a pause
+                     WHEN i.requested_state IS NOT NULL THEN i.requested_state
+                     WHEN i.state = 'FAILOVER' THEN 'RUNNING_EXECUTION' ELSE i.state END,
         takeovers = i.takeovers + CASE WHEN node_state = 'FENCED' THEN 1 ELSE 0 END
     FROM (SELECT id AS locked_id FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE)
          AS locked,
-         (SELECT id AS node_id, state AS node_state FROM node) AS n
-    WHERE i.id = locked_id AND node_id = i.master_id AND node_state IN ('FENCED', 'LEFT')
-      AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
+         (SELECT DISTINCT w.master_id AS owner_id, n.state AS node_state
+          FROM workflow_instance w LEFT JOIN node n ON n.id = w.master_id AND n.kind = 'MASTER'
+          WHERE w.id = ANY(CAST(:ids AS bigint[]))) AS owners
+    WHERE i.id = locked_id AND owner_id = i.master_id AND coalesce(node_state, 'LEFT') IN ('FENCED', 'LEFT')
+      AND i.state IN {DRIVEN_OR_HANDED_ON}
     RETURNING {INSTANCE_COLUMNS}, takeovers
 """)  # noqa: S608 - the columns are a constant of this module
 _SETTLE = text("""
     UPDATE workflow_instance SET takeovers = 0
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND takeovers > 0
 """)
-_OWNED = text("SELECT id FROM workflow_instance WHERE master_id = :master AND ended_at IS NULL")
+# A run in line has no owner, whatever its row says: it is called by a command when its turn has come.
+_OWNED = text("""
+    SELECT id FROM workflow_instance
+    WHERE master_id = :master AND ended_at IS NULL AND coalesce(state <> 'SERIAL_WAIT', false)
+""")
+_OWN = "id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL"
 _READ_OWNED = text(f"""
     SELECT {INSTANCE_COLUMNS} FROM workflow_instance
-    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
-""")  # noqa: S608 - the columns are a constant of this module
-# Level-triggered: whatever was left by whoever is gone, whoever asks. What has an open RECOVER command is left out, so
-# running it again finds only what is left; the unique index behind it holds if two run at once.
-_HAND_ON = text("""
-    WITH left_behind AS (
+    WHERE {_OWN} AND coalesce(state <> 'SERIAL_WAIT', false)
+""")  # noqa: S608 - the parts are constants of this module
+_STILL_OWNED = text(f"SELECT id FROM workflow_instance WHERE {_OWN} AND coalesce(state <> 'SERIAL_WAIT', false)")  # noqa: S608
+# FAILOVER is written for a master that is gone. Of one that lives it was written by hand.
+_TAKE_BACK = text(f"""
+    UPDATE workflow_instance SET state = coalesce(requested_state, 'RUNNING_EXECUTION')
+    WHERE {_OWN} AND coalesce(state = 'FAILOVER', false)
+""")  # noqa: S608 - the condition is a constant of this module
+# Level-triggered: whatever was left by whoever is gone or never was, whoever asks. What has an open RECOVER command is
+# left out, so running it again finds only what is left; the unique index behind it holds if two run at once.
+_LEFT_BEHIND = f"""
         SELECT i.id, i.workflow_code, i.priority
-        FROM node n
-        JOIN workflow_instance i ON i.master_id = n.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
-        WHERE n.kind = 'MASTER' AND n.state IN ('FENCED', 'LEFT')
+        FROM gone_master g
+        JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
+        WHERE i.state IN {DRIVEN_OR_HANDED_ON} AND i.id <> ALL(CAST(:aside AS bigint[]))
+          AND (CAST(:only AS bigint) IS NULL OR i.id = CAST(:only AS bigint))
           AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
                           WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
         LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
+"""  # noqa: S608 - the states are a constant
+_FIND_LEFT_BEHIND = text(f"WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}) SELECT id FROM left_behind")  # noqa: S608
+_HAND_ON = text(f"""
+    WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}
     ), handed AS (
-        UPDATE workflow_instance i SET state = 'FAILOVER' FROM left_behind l WHERE i.id = l.id RETURNING i.id
+        UPDATE workflow_instance i   -- a halt is kept, even one that somebody wrote into the state alone
+        SET state = 'FAILOVER', requested_state = CASE WHEN i.state IN ('READY_PAUSE', 'READY_STOP')
+                                                            AND i.requested_state IS DISTINCT FROM 'READY_STOP'
+                                                       THEN i.state ELSE i.requested_state END
+        FROM left_behind l WHERE i.id = l.id RETURNING i.id
     ), asked AS (
         INSERT INTO command (type, workflow_code, workflow_instance_id, priority, created_by)
         SELECT 'RECOVER_TOLERANCE_FAULT_PROCESS', l.workflow_code, l.id, l.priority::text, 'failover'
@@ -169,7 +201,7 @@ _HAND_ON = text("""
         ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
     )
     SELECT count(*) FROM handed
-""")
+""")  # noqa: S608 - the parts are constants
 _FIND_ONE = text("SELECT state, ended_at IS NOT NULL AS ended, master_id FROM workflow_instance WHERE id = :id")
 
 
@@ -221,9 +253,9 @@ async def insert(
 async def enter(connection: AsyncConnection, states: Mapping[WorkflowInstanceId, WorkflowState], master: Epoch) -> None:
     """Move own instances into a halted state. Raises `OwnershipLost`."""
     values = {"ids": list(states), "states": list(states.values()), "master": master}
-    done = await connection.execute(_ENTER, values)
-    if done.rowcount != len(states):
-        raise OwnershipLost(f"{len(states) - done.rowcount} of {len(states)} instances to halt are not its own")
+    entered = {id_ for (id_,) in (await connection.execute(_ENTER, values)).all()}
+    if missed := states.keys() - entered:
+        raise OwnershipLost(missed, f"{named(missed)} of {len(states)} runs to halt are not driven by master {master}")
 
 
 async def finish(connection: AsyncConnection, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
@@ -240,8 +272,8 @@ async def finish(connection: AsyncConnection, ends: Sequence[InstanceEnd], maste
             },
         )
     ).one()
-    if ended != len(ends):
-        raise OwnershipLost(f"{len(ends) - ended} of {len(ends)} instances to finish are not master {master}'s")
+    if missed := {end.id for end in ends} - set(ended or ()):
+        raise OwnershipLost(missed, f"{named(missed)} of {len(ends)} runs to finish are not driven by master {master}")
     return [WorkflowInstanceId(id_) for id_ in awaited or ()]
 
 
@@ -263,6 +295,19 @@ async def owned(connection: AsyncConnection, master: Epoch) -> set[WorkflowInsta
     return {WorkflowInstanceId(id_) for (id_,) in (await connection.execute(_OWNED, {"master": master})).all()}
 
 
+async def still_owned(
+    connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch
+) -> list[WorkflowInstanceId]:
+    """Those of `ids` that are unfinished and this master's, whether or not their rows can be read."""
+    rows = await connection.execute(_STILL_OWNED, {"ids": list(ids), "master": master})
+    return [WorkflowInstanceId(id_) for (id_,) in rows.all()]
+
+
+async def take_back(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+    """Let own runs be driven on that somebody set to FAILOVER by hand; in the state that was asked for, if any was."""
+    await connection.execute(_TAKE_BACK, {"ids": list(ids), "master": master})
+
+
 async def read_owned(
     connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch
 ) -> list[WorkflowInstance]:
@@ -271,9 +316,25 @@ async def read_owned(
     return [read_instance(row) for row in rows]
 
 
-async def hand_on(connection: AsyncConnection, limit: int) -> int:
-    """Ask, by RECOVER commands, for up to `limit` instances whose masters are gone. How many there were."""
-    return int((await connection.execute(_HAND_ON, {"limit": limit})).scalar_one())
+async def hand_on(
+    connection: AsyncConnection,
+    limit: int,
+    *,
+    aside: Sequence[WorkflowInstanceId] = (),
+    only: WorkflowInstanceId | None = None,
+) -> int:
+    """Ask, by RECOVER commands, for up to `limit` runs whose masters are gone: none of those `aside`, or the one
+    `only`. How many there were."""
+    values = {"limit": limit, "aside": list(aside), "only": only}
+    return int((await connection.execute(_HAND_ON, values)).scalar_one())
+
+
+async def left_behind(
+    connection: AsyncConnection, limit: int, aside: Sequence[WorkflowInstanceId] = ()
+) -> list[WorkflowInstanceId]:
+    """What `hand_on` would ask for."""
+    values = {"limit": limit, "aside": list(aside), "only": None}
+    return [WorkflowInstanceId(id_) for (id_,) in (await connection.execute(_FIND_LEFT_BEHIND, values)).all()]
 
 
 async def why_not_recovered(connection: AsyncConnection, id_: WorkflowInstanceId) -> str:
@@ -283,7 +344,14 @@ async def why_not_recovered(connection: AsyncConnection, id_: WorkflowInstanceId
         return f"there is no workflow instance {id_}"
     if row.ended:
         return f"workflow instance {id_} has already ended as {row.state}; there is nothing to take over"
+    if row.state == WorkflowState.SERIAL_WAIT:
+        return f"workflow instance {id_} waits for its turn, and no master drives it; there is nothing to take over"
     return f"workflow instance {id_} belongs to master {row.master_id}, which lives; it is not taken away"
+
+
+def named(ids: Collection[int]) -> str:
+    """Up to five ids, for a sentence."""
+    return ", ".join(map(str, sorted(ids)[:5])) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
 
 
 def read_instance(row: Row[Any]) -> WorkflowInstance:

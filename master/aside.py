@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from itertools import islice
 from typing import Generic, TypeVar
 
 from dao.errors import BadData, LockTaken
@@ -19,6 +20,8 @@ PAUSE_FIRST_S = 1.0
 PAUSE_MAX_S = 30.0
 ASIDE_MAX = 1_000
 """More than that means something else is wrong; the loop then waits as it does for a server."""
+TRIED_AT_ONCE = 20
+"""So many are tried before the loop looks after all others again."""
 
 Id = TypeVar("Id", bound=int)
 
@@ -65,6 +68,10 @@ class SetAside(Generic[Id]):
         is_small = len(ids) <= AdaptiveBatch.SMALLEST or isinstance(error, LockTaken)
         return bool(ids) and is_small and self._add(ids)
 
+    def add_named(self, ids: Collection[Id]) -> bool:
+        """Have these tried alone, which an error named. False if they are aside already, or too many are."""
+        return any(id_ not in self for id_ in ids) and self._add(ids)
+
     def add_hopeless(self, id_: Id, reason: str) -> bool:
         """Have this one refused, and not handled any more. False if too many are aside."""
         if not self._add([id_]):
@@ -73,9 +80,10 @@ class SetAside(Generic[Id]):
         return True
 
     async def try_due(self) -> bool:
-        """Try what is due one by one, until one waited for a lock in vain: meanwhile others came. Whether any was."""
+        """Try some of what is due one by one, until one waited for a lock in vain: meanwhile others came. Whether any
+        was."""
         tried = False
-        while (id_ := next(iter(self._due), None)) is not None:
+        for id_ in list(islice(self._due, TRIED_AT_ONCE)):
             try:
                 if not await self._try(id_):
                     return tried

@@ -1,9 +1,9 @@
 """The shell around all runnables of a master: feeds them events, writes what they want, forgets what went wrong.
 
 Memory is a copy of rows. Whenever a transaction fails, the runnables that it touched are dropped and made again from
-their rows; nothing is ever repaired in memory. If what is in its way may concern one of them alone (a stranger's lock,
-an error that nobody foresaw), each is tried alone: one that cannot be driven is given up, and one that cannot even be
-given up waits aside, with its events, while all others go on.
+their rows; nothing is ever repaired in memory. If what is in its way may concern one of them alone (a row that is not
+as memory has it, a stranger's lock, an error that nobody foresaw), each that may be meant is tried alone: one that
+cannot be driven is given up, and one that cannot even be given up waits aside, with its events, while all others go on.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dao.dependencies import Happened
 from dao.errors import BadData, LockTaken
 from dao.nodes import Me
 from dao.task_events import Unreadable
+from dao.workflow_instances import OwnershipLost
 from master.aside import SetAside
 from master.batch import AdaptiveBatch
 from master.events import Adopted, Child, ChildFinished, Event, HaltAsked, TaskFinished
@@ -32,7 +33,7 @@ from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import ChildEnd, TaskEnd, WorkflowInstance
 from model.instances import HaltAsked as HaltTold
 from model.logic.dependent import DependentParams
-from model.states import TaskState
+from model.states import TaskState, WorkflowState
 from registry.contact import boottime_s
 from registry.life import Life
 from registry.rounds import blaming_what_is_held, run_rounds
@@ -181,10 +182,9 @@ class Driver:
                 self._reload = True
                 raise
         goes_on = True
-        while goes_on:
-            while await self._one_batch():
-                pass
-            goes_on = await self._aside.try_due()
+        while goes_on:  # in turn, so that what is aside does not wait for the end of a stream of events
+            goes_on = await self._one_batch()
+            goes_on |= await self._aside.try_due()
 
     async def _one_batch(self) -> bool:
         """Take a batch of events, or set its instances aside. Whether it is worth to look again at once."""
@@ -194,15 +194,21 @@ class Driver:
         except (BadData, LockTaken) as error:
             if not self._set_aside(error):
                 raise
-            return False
+            return isinstance(error, OwnershipLost)  # the others of the batch are as they should be
         self._batch.took(count, boottime_s() - began_s)
         return count == size
 
     def _set_aside(self, error: ShoalError) -> bool:
-        """Have each instance of what failed tried alone. False if it is to be tried again in smaller parts."""
-        if not self._aside.add_failed(self._failing, error):
+        """Have each instance that may be why something failed tried alone. False if that is to be tried again in
+        smaller parts."""
+        failing = self._failing
+        if isinstance(error, OwnershipLost):
+            failing = error.ids
+            if not self._aside.add_named(failing):
+                return False
+        elif not self._aside.add_failed(failing, error):
             return False
-        log.warning("workflows_set_aside", count=len(self._failing), error=str(error), so="each is tried alone")
+        log.warning("workflows_set_aside", count=len(failing), error=str(error), so="each is tried alone")
         return True
 
     async def _drive_alone(self, id_: WorkflowInstanceId) -> bool:
@@ -310,6 +316,9 @@ class Driver:
     async def _adopt(self, connection: AsyncConnection, ids: Collection[WorkflowInstanceId], writes: Writes) -> None:
         if ids:
             owned = await workflow_instances.read_owned(connection, list(ids), self._me.epoch)
+            if handed_on := [each.id for each in owned if each.state is WorkflowState.FAILOVER]:
+                await workflow_instances.take_back(connection, handed_on, self._me.epoch)
+                owned = await workflow_instances.read_owned(connection, list(ids), self._me.epoch)
             await self.adopt(connection, owned, writes)
 
     async def _adopt_missing(self) -> None:
@@ -341,6 +350,7 @@ class Driver:
             except BaseException as error:
                 self.forget(ids)
                 if isinstance(error, BadData | LockTaken) and self._set_aside(error):
+                    missing = sorted({*missing, *ids} - set(self._aside.ids))
                     continue
                 raise
             self.written(writes)
@@ -352,9 +362,10 @@ class Driver:
             await nodes.hold_alive(connection, self._me)
             with blaming_what_is_held():
                 await task_events.forget(connection, [id_])
+                await workflow_instances.take_back(connection, [id_], self._me.epoch)
                 writes = Writes()
-                for instance in await workflow_instances.read_owned(connection, [id_], self._me.epoch):
-                    writes.give_up(instance.id, f"it could not be driven: {error}")
+                for own in await workflow_instances.still_owned(connection, [id_], self._me.epoch):
+                    writes.give_up(own, f"it could not be driven: {error}")
                 await self.flush(connection, writes)
         self.forget([id_])
         log.error("workflow_given_up", workflow_instance=id_, error=error)

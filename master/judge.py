@@ -4,6 +4,8 @@ Death is observed, not computed from timestamps: a node is judged by its beat nu
 *our* clock. No times of two machines are compared, and whatever keeps us from looking (a database outage, our own
 pause) starts the observation anew instead of killing the innocent. A wrong verdict on a master wastes work and breaks
 nothing, since it is fenced; one on a worker kills tasks, so for a worker both of its channels must be silent.
+How long a silence may last is what the judged one says itself with its beats, and keeps to: the judge may have been
+started with other times. Only of one that says nothing are the judge's own times taken.
 Source: reliability study, 2.3 rule 5 and window W7.
 """
 
@@ -14,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from model.ids import Epoch
 from model.nodes import NodeKind
-from model.timing import TASKS_END_S, Timing
+from model.timing import TASKS_END_S, Silence, Timing
 
 WORKER_CUT_MARGIN_S = 30.0
 """A worker that lost the database ends its own tasks at `worker_cut_limit`; the judge waits so much longer."""
@@ -22,12 +24,14 @@ WORKER_CUT_MARGIN_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A node in one read: its beat number, and whether its process is provably gone from this machine."""
+    """A node in one read: its beat number, whether its process is provably gone from this machine, and how long it may
+    be silent, as that beat says."""
 
     epoch: Epoch
     kind: NodeKind
     beat_no: int
     is_gone: bool
+    silence: Silence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +102,18 @@ class Judge:
         if suspect.kind is NodeKind.MASTER:
             if absent:
                 return f"it left the registry and its beat stood still for {still_s:.0f} s"
-            limit_s = self._timing.master_fence_after.total_seconds()
+            limit_s = self._silence(suspect).fence_s
         else:
-            if absent and still_s >= self._timing.worker_fence_after.total_seconds():
+            if absent and still_s >= self._silence(suspect).fence_s:
                 return f"it left the registry and its beat stood still for {still_s:.0f} s"
-            limit_s = self._timing.worker_cut_limit.total_seconds() + WORKER_CUT_MARGIN_S
+            limit_s = self._silence(suspect).cut_s + WORKER_CUT_MARGIN_S
         return f"its beat stood still for {still_s:.0f} s" if still_s >= limit_s else None
 
     def _may_be_told_for(self, suspect: Sight, still_s: float) -> bool:
         """A worker that died while nobody could look, since the database was away, may have left results on its disk:
         its successor gets as long to tell them as the registry would take to miss it."""
         died_unseen = suspect.kind is NodeKind.WORKER and self._seen[suspect.epoch].died_unseen
-        return died_unseen and still_s < self._timing.session_timeout.total_seconds()
+        return died_unseen and still_s < self._silence(suspect).session_s
 
     def _may_run_on(self, suspect: Sight, now_s: float) -> bool:
         """Its tasks, for a moment. From the fence on they may run elsewhere."""
@@ -120,7 +124,10 @@ class Judge:
         return sight.beat_no != self._seen[sight.epoch].gone_at and not self._is_still(sight, now_s)
 
     def _is_still(self, sight: Sight, now_s: float) -> bool:
-        return self._still_s(sight, now_s) >= 3 * self._timing.heartbeat_every.total_seconds()
+        return self._still_s(sight, now_s) >= 3 * self._silence(sight).beat_s
 
     def _still_s(self, sight: Sight, now_s: float) -> float:
         return now_s - self._seen[sight.epoch].since_s
+
+    def _silence(self, sight: Sight) -> Silence:
+        return sight.silence or sight.kind.silence(self._timing)

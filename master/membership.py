@@ -12,18 +12,17 @@ from collections.abc import Callable
 
 import structlog
 
-from dao import nodes, serial_line, task_events, task_instances, workflow_instances
+from dao import nodes, serial_line
 from dao.errors import BadData
 from dao.nodes import NodeRow
-from dao.notify import EVENT, TASK, notify
 from master.judge import Judge, Sight
+from master.leftovers import Leftovers
 from master.settings import MasterSettings
 from master.slots import SlotView, slot_view
 from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
 from model.load import RUNS_LIMIT, Measure
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
-from model.timing import Timing
 from registry.life import Life, boottime_s
 from registry.overload import Overload
 from registry.process import is_gone
@@ -32,7 +31,6 @@ from registry.waiting import set_within
 
 log = structlog.get_logger()
 
-HAND_ON_BATCH = 500
 READ_MEMBERS_EVERY_S = 5.0
 ANNOUNCE_EVERY_S = 10.0
 DOUBTFUL_BEATS = 2
@@ -50,7 +48,6 @@ class Membership:
         self,
         life: Life,
         registry: Registry,
-        timing: Timing,
         settings: MasterSettings,
         running: Callable[[], int],
         look: asyncio.Event,
@@ -64,11 +61,12 @@ class Membership:
         """Set when the life of a node has ended: what it left is to be handed on."""
         self._life = life
         self._registry = registry
-        self._timing = timing
+        self._timing = life.timing
         self._settings = settings
         self._running = running
         self._look = look
-        self._judge = Judge(life.me.epoch, timing)
+        self._judge = Judge(life.me.epoch, life.timing)
+        self._leftovers = Leftovers(life)
         self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
         self._statuses: dict[Epoch, NodeStatus] = {}
         self._view = SlotView(())
@@ -90,6 +88,7 @@ class Membership:
             slot_current=self.slot.current if self.slot else None,
             slot_total=self.slot.total if self.slot else None,
             view=self._view.hash,
+            silence=self._life.silence,
         )
 
     @property
@@ -109,11 +108,10 @@ class Membership:
         self._judge_load()
         heartbeat = self.heartbeat()
         await self._life.beat(heartbeat)
-        silence_s = DOUBTFUL_BEATS * self._timing.heartbeat_every.total_seconds()
         self._doubtful = {
             node.epoch: node.beat_no
             for node in self._life.living
-            if node.kind is NodeKind.MASTER and (node.beat_age_s > silence_s or is_gone(node.process))
+            if node.kind is NodeKind.MASTER and (self._looks_dead(node) or is_gone(node.process))
         }
         self._settle()
         await self._registry.register(heartbeat)
@@ -162,6 +160,10 @@ class Membership:
                 continue
             await set_within(self.left, self._settings.sweep_every.total_seconds())
 
+    def _looks_dead(self, node: NodeRow) -> bool:
+        silence = node.silence or node.kind.silence(self._timing)
+        return node.beat_age_s > DOUBTFUL_BEATS * silence.beat_s
+
     def _settle(self) -> None:
         """See who of the doubtful lives after all. What is wrong here costs a wait at the start, no more."""
         if not self.certain.is_set():
@@ -199,7 +201,9 @@ class Membership:
     async def _judge_others(self, now_s: float) -> None:
         # As they are now: `living` is read anew by others while this awaits.
         judged = {node.epoch: node for node in self._life.living}
-        sights = [Sight(node.epoch, node.kind, node.beat_no, is_gone(node.process)) for node in judged.values()]
+        sights = [
+            Sight(node.epoch, node.kind, node.beat_no, is_gone(node.process), node.silence) for node in judged.values()
+        ]
         suspects = self._judge.look(sights, now_s)
         if not suspects:
             return
@@ -211,9 +215,11 @@ class Membership:
         """Epochs in a fresh read of a connected registry; None when it cannot be trusted now.
 
         Not before we have been connected for as long as sessions last: it may have come back empty, and a worker that
-        has lost the database goes on for as long as it believes in its session.
+        has lost the database goes on for as long as it believes in its session. The longest that any of them may have.
         """
-        if boottime_s() - self._registry.unbroken_since < self._timing.session_timeout.total_seconds():
+        told = [node.silence.session_s for node in self._life.living if node.silence is not None]
+        longest_s = max(self._timing.session_timeout.total_seconds(), *told)
+        if boottime_s() - self._registry.unbroken_since < longest_s:
             return None
         try:
             members = [*await self._registry.members(NodeKind.MASTER), *await self._registry.members(NodeKind.WORKER)]
@@ -245,23 +251,8 @@ class Membership:
                 await nodes.hold_alive(connection, self._life.me)
                 if called := await serial_line.call_forgotten(connection):
                     log.warning("waiting_runs_called", commands=called, so="they go on, though nobody had told them to")
-        if not left:
-            return
-        handed = lost = 0
-        while True:
-            async with self._life.database.writing() as connection:
-                await nodes.hold_alive(connection, self._life.me)
-                instances = await workflow_instances.hand_on(connection, HAND_ON_BATCH)
-                tasks = await task_instances.mark_lost(connection, HAND_ON_BATCH)
-                if tasks:
-                    await notify(connection, EVENT)
-                    await notify(connection, TASK)
-                await task_events.drop_stale(connection)
-            handed, lost = handed + instances, lost + tasks
-            if instances < HAND_ON_BATCH and tasks < HAND_ON_BATCH:
-                break
-        if handed or lost:
-            log.info("handed_on", workflow_instances=handed, lost_tasks=lost)
+        if left:
+            await self._leftovers.hand_on()
 
     async def _count_slots(self) -> None:
         """The view stays as it was while the registry cannot be read: nobody can join or leave it then."""

@@ -195,6 +195,8 @@ class WorkflowRunnable:
                 self._give(code, outputs)
                 self._ready += self._progress.succeeded(code, branch)
                 return []
+            case T.PAUSE if not self._is_halted:
+                return self._queue(code, None)  # a pause of which nobody told: somebody changed rows
             case T.PAUSE:
                 self._ends.paused.add(code)
                 return []

@@ -10,6 +10,7 @@ import structlog
 
 from dao import commands, nodes, workflow_instances
 from dao.database import Database
+from dao.errors import BadData
 from dao.listen import Listener
 from dao.notify import COMMAND, DEPENDENCY, EVENT, NODE, SCHEDULE, concerns
 from dao.readiness import wait_until_ready
@@ -79,8 +80,7 @@ class Master:
                 self._address,
                 self._database_url,
                 self._registry_url,
-                session_timeout=self._timing.session_timeout,
-                fence_after=self._timing.master_fence_after,
+                timing=self._timing,
                 connect_timeout_s=self._connect_timeout_s,
             ) as (life, registry),
             ending_well(lambda: self._hand_over(life, broke=True), self._settings.when_fenced),
@@ -90,7 +90,7 @@ class Master:
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
         look = asyncio.Event()
         driver = Driver(life, self._settings.batch_max, look)
-        membership = Membership(life, registry, self._timing, self._settings, lambda: driver.running, look)
+        membership = Membership(life, registry, self._settings, lambda: driver.running, look)
         await membership.join()
         log.info("joined", slot=str(membership.slot), registry=registry.url)
         self._joined(str(membership.slot))
@@ -170,9 +170,13 @@ class Master:
         """
         handed = 0
         try:
-            async with life.database.writing() as connection:
-                await nodes.set_left(connection, life.me, broke=broke)
-                handed = await workflow_instances.hand_on(connection, self._settings.max_running_workflows)
+            try:
+                async with life.database.writing() as connection:
+                    await nodes.set_left(connection, life.me, broke=broke)
+                    handed = await workflow_instances.hand_on(connection, self._settings.max_running_workflows)
+            except BadData:  # of one run, say: who goes must go all the same
+                async with life.database.writing() as connection:
+                    await nodes.set_left(connection, life.me, broke=broke)
         except ShoalError as error:
             log.warning("left_without_a_word", error=str(error), so="the others take over when they miss its beat")
         log.info("left", handed_on=handed)

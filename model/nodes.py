@@ -12,6 +12,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from model.ids import Epoch
+from model.timing import Silence, Timing
 
 
 class NodeKind(StrEnum):
@@ -19,6 +20,10 @@ class NodeKind(StrEnum):
 
     MASTER = "MASTER"
     WORKER = "WORKER"
+
+    def silence(self, timing: Timing) -> Silence:
+        """How long a node of this kind with these times may be silent."""
+        return Silence.of_master(timing) if self is NodeKind.MASTER else Silence.of_worker(timing)
 
 
 class WhenFenced(StrEnum):
@@ -68,6 +73,7 @@ class Heartbeat(BaseModel):
     `address` is `host:port`. `running` counts workflow instances for a master, tasks for a worker; `capacity` is the
     most it takes. `because` says why it is BUSY. `load` is the machine's one-minute load divided by its cores. `slot`
     is as the master itself sees it; others compare it with the truth. `view` is a short hash of the members it counted.
+    `silence` is how long it may be silent before it counts as dead; None for one that does not say.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -84,6 +90,7 @@ class Heartbeat(BaseModel):
     slot_total: int | None = None
     view: str = ""
     groups: tuple[str, ...] = ()
+    silence: Silence | None = None
 
     @property
     def slot(self) -> Slot | None:

@@ -99,7 +99,8 @@ TASK_TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
     T.DELAY_EXECUTION: frozenset({T.QUEUED, T.KILL, T.PAUSE}),
     # Straight to RUNNING_EXECUTION: the claim itself is the record, written before the process exists.
     T.QUEUED: frozenset({T.DISPATCH, T.RUNNING_EXECUTION, T.KILL, T.PAUSE}),
-    T.DISPATCH: frozenset({T.RUNNING_EXECUTION, T.QUEUED, T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE}),
+    # PAUSE: its worker gives it back, or is lost, while its run is paused.
+    T.DISPATCH: frozenset({T.RUNNING_EXECUTION, T.QUEUED, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE}),
     # PAUSE: of a task that stands for another workflow, which was paused.
     T.RUNNING_EXECUTION: frozenset({T.SUCCESS, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE}),
     T.SUCCESS: frozenset(),

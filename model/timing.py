@@ -1,11 +1,18 @@
-"""The times by which a cluster lives. All nodes of one cluster must use the same; each checks how they fit together."""
+"""The times by which a cluster lives: one truth, kept in the database; and what a node says of its own.
+
+A node whose settings name other times does not start. Those that live while a person changes the times keep theirs
+until they are started again. So each says with every beat how long it may be silent, and is judged by that.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from model.errors import Refused
 
 TASKS_END_S = 1.0
 """When a worker's process dies the keepers of its tasks end these at once; on a busy machine that takes a moment. So
@@ -64,3 +71,64 @@ class Timing(BaseModel):
         if self.worker_cut_limit < self.worker_fence_after:
             raise ValueError("worker_cut_limit must not be shorter than worker_fence_after")
         return self
+
+    @classmethod
+    def recorded(cls, seconds: Mapping[str, object]) -> Self:
+        """The times as they stand in the database, or as a person wants them to. Raises `Refused`."""
+        try:
+            return cls.model_validate(seconds)
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            where = ".".join(str(step) for step in fault["loc"])
+            sentence = str(fault["msg"]).removeprefix("Value error, ")
+            raise Refused(f"the cluster cannot live by these times: {where}{': ' if where else ''}{sentence}") from None
+
+    def seconds(self) -> dict[str, float]:
+        """Each time by its name, in seconds, as they are recorded."""
+        return {name: getattr(self, name).total_seconds() for name in type(self).model_fields}
+
+    def agreed(self, recorded: Timing) -> Timing:
+        """The cluster's times, for a node with these settings. Raises `Refused` when the settings name others."""
+        ours, theirs = self.seconds(), recorded.seconds()
+        differing = [name for name in ours if name in self.model_fields_set and ours[name] != theirs[name]]
+        if not differing:
+            return recorded
+        told = ", ".join(f"{name} = {ours[name]:g} s (the cluster: {theirs[name]:g} s)" for name in differing)
+        change = " ".join(f"--set {name}={ours[name]:g}" for name in differing)
+        raise Refused(
+            f"this node's settings name other times than the cluster lives by: {told}; "
+            f"take them out of its settings, or change the cluster's: shoal db timing {change}"
+        )
+
+
+class Silence(BaseModel):
+    """How long a node may be silent before others take it for dead, in seconds, as it says itself with each beat.
+
+    `cut_s` is how long a worker goes on with the registry alone; for a master it means nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    beat_s: float = Field(gt=0)
+    session_s: float = Field(gt=0)
+    fence_s: float = Field(gt=0)
+    cut_s: float = Field(gt=0)
+
+    @classmethod
+    def of_master(cls, timing: Timing) -> Self:
+        """What a master with these times says."""
+        return cls._of(timing, timing.master_fence_after)
+
+    @classmethod
+    def of_worker(cls, timing: Timing) -> Self:
+        """What a worker with these times says, and keeps to: before the earliest of them all it ran has ended."""
+        return cls._of(timing, timing.worker_fence_after)
+
+    @classmethod
+    def _of(cls, timing: Timing, fence_after: timedelta) -> Self:
+        return cls(
+            beat_s=timing.heartbeat_every.total_seconds(),
+            session_s=timing.session_timeout.total_seconds(),
+            fence_s=fence_after.total_seconds(),
+            cut_s=timing.worker_cut_limit.total_seconds(),
+        )

@@ -7,7 +7,6 @@ does the node's work, not by a thread of its own: a hung loop must look dead.
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from uuid import UUID
 
 import structlog
@@ -17,7 +16,7 @@ from dao.database import Database
 from dao.nodes import Me, NodeRow
 from model.errors import Fenced, Refused, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind
-from model.timing import TASKS_END_S
+from model.timing import TASKS_END_S, Timing
 from registry.contact import boottime_s
 from registry.process import is_gone, this_process
 
@@ -27,9 +26,13 @@ log = structlog.get_logger()
 class Life:
     """A node's own row and beats. Make one with `begin`."""
 
-    def __init__(self, database: Database, me: Me) -> None:
+    def __init__(self, database: Database, me: Me, timing: Timing) -> None:
         self.database = database
         self.me = me
+        self.timing = timing
+        """The cluster's times when this life began. It keeps to them to its end."""
+        self.silence = me.kind.silence(timing)
+        """What it says of them with each beat."""
         self.living: list[NodeRow] = []
         self.last_beat_s = 0.0
         """Send time, by `boottime_s`, of the last beat that was answered."""
@@ -40,17 +43,17 @@ class Life:
 
     @classmethod
     async def begin(
-        cls, url: str, kind: NodeKind, address: str, incarnation: UUID, *, fence_after: timedelta, log_url: str = ""
+        cls, url: str, kind: NodeKind, address: str, incarnation: UUID, *, timing: Timing, log_url: str = ""
     ) -> Life:
         """Enlist under a new epoch. Raises `Refused` when a living node has our address, `Unavailable`."""
         starting = Database(url, application_name=f"shoal-{kind.lower()}-starting", connections_max=1)
         try:
-            await _free_address(starting, kind, address, fence_after)
+            await _free_address(starting, kind, address, timing)
             async with starting.writing() as connection:
                 me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url)
         finally:
             await starting.close()
-        return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me)
+        return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me, timing)
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         """Beat, and refresh `living`. Raises `Fenced`, or `Unavailable` when the database did not answer."""
@@ -95,13 +98,13 @@ class Life:
         await self.database.close()
 
 
-async def _free_address(database: Database, kind: NodeKind, address: str, fence_after: timedelta) -> None:
+async def _free_address(database: Database, kind: NodeKind, address: str, timing: Timing) -> None:
     """Make sure that no living node has this address; a former life of it that is dead is fenced.
 
-    One on this machine is dead when its process is gone, any other when its beat stands still for `fence_after`. A
-    worker counts as dead `TASKS_END_S` later: from the fence on its tasks may run elsewhere.
+    One on this machine is dead when its process is gone, any other when its beat stands still for as long as it says
+    itself that it may. A worker counts as dead `TASKS_END_S` later: from the fence on its tasks may run elsewhere.
     """
-    deadline_s = boottime_s() + fence_after.total_seconds()
+    began_s = boottime_s()
     first_seen: dict[int, int] = {}
     gone_since_s: dict[int, float] = {}
     while True:
@@ -121,7 +124,7 @@ async def _free_address(database: Database, kind: NodeKind, address: str, fence_
                     f"another {kind.lower()} is alive at {address} (epoch {node.epoch}); "
                     f"stop it, or give this one another --port"
                 )
-            if boottime_s() > deadline_s:
+            if boottime_s() - began_s > (node.silence or kind.silence(timing)).fence_s:
                 await nodes.fence(database, node, "a new process has its address", judge=None)
         await asyncio.sleep(0.2)
 

@@ -11,15 +11,22 @@ from uuid import uuid4
 
 import structlog
 
+from dao import cluster
+from dao.database import Database
 from model.backoff import Backoff
 from model.errors import Fenced, ShoalError, Unavailable, Unknown
 from model.nodes import NodeKind, WhenFenced
+from model.timing import Timing
 from registry.connect import make_registry
 from registry.contact import boottime_s
 from registry.life import Life
 from registry.protocol import Registry
+from registry.watchdog import watched
 
 log = structlog.get_logger()
+
+HUNG_MIN = timedelta(seconds=5)
+"""A disk that takes its time is no hang, however short the times of a cluster are."""
 
 
 @asynccontextmanager
@@ -29,28 +36,45 @@ async def new_life(
     database_url: str,
     registry_url: str,
     *,
-    session_timeout: timedelta,
-    fence_after: timedelta,
+    timing: Timing,
     connect_timeout_s: float,
     log_url: str = "",
 ) -> AsyncIterator[tuple[Life, Registry]]:
     """One life, from its epoch to the end of its connections, and the registry that it is to join.
 
+    If the loop hangs meanwhile for as long as the others wait before they fence it, and for `HUNG_MIN`, the process
+    ends with code 70.
+
     The registry is opened before the epoch is made: a node that has one and does not beat is taken for dead.
-    Raises `Refused` for a taken address or a wrong URL, `Unavailable` when a server stays away.
+    `timing` is what this node's settings say; it lives by the cluster's, `Life.timing`.
+    Raises `Refused` for a taken address, a wrong URL or times that differ from the cluster's, `Unavailable` when a
+    server stays away.
     """
     role = kind.lower()
-    registry = make_registry(registry_url, session_timeout=session_timeout, application_name=f"shoal-{role}-registry")
+    timing = await _agree(database_url, timing)
+    registry = make_registry(
+        registry_url, session_timeout=timing.session_timeout, application_name=f"shoal-{role}-registry"
+    )
     await registry.open(connect_timeout_s)
     try:
-        life = await Life.begin(database_url, kind, address, uuid4(), fence_after=fence_after, log_url=log_url)
+        life = await Life.begin(database_url, kind, address, uuid4(), timing=timing, log_url=log_url)
         with structlog.contextvars.bound_contextvars(**{role: address, "epoch": life.me.epoch}):
             try:
-                yield life, registry
+                with watched(max(timedelta(seconds=life.silence.fence_s), HUNG_MIN)):
+                    yield life, registry
             finally:
                 await life.close()
     finally:
         await registry.close()
+
+
+async def _agree(database_url: str, given: Timing) -> Timing:
+    database = Database(database_url, application_name="shoal-starting", connections_max=1)
+    try:
+        async with database.writing() as connection:
+            return await cluster.agree_on_timing(connection, given)
+    finally:
+        await database.close()
 
 
 @asynccontextmanager

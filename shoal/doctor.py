@@ -14,13 +14,14 @@ from enum import StrEnum
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import checks, commands, error_commands, lists, reasons, schema, server_checks
+from dao import checks, cluster, commands, error_commands, lists, reasons, schema, server_checks
 from dao.checks import SHOWN_MAX, Check
 from dao.database import Database, database_time
 from dao.nodes import NodeRow
 from dao.server_checks import CONNECTIONS_LEFT_MIN, OLDEST_SERVER, Server
 from model.errors import Refused, ShoalError, Unavailable
 from model.nodes import NodeKind, NodeState
+from model.timing import Timing
 from registry.contact import boottime_s
 from shoal.settings import Settings
 from shoal.slot_report import SlotReport, read_slots
@@ -29,6 +30,7 @@ from shoal.words import counted, duration
 CLOCK_OFF_S = 5.0
 QUEUED_S = 30.0
 ERRORS_COUNTED_MAX = 1_000
+TIMING_HOLDS = "all nodes live by the cluster's times"
 
 
 class Verdict(StrEnum):
@@ -76,10 +78,16 @@ async def examine(settings: Settings, database: Database) -> AsyncIterator[Resul
     async for result in _of_the_server(database, found):
         yield result
     yield clock_result((its_time - asked_at).total_seconds() - took_s / 2)
+    try:
+        async with database.reading() as connection:
+            timing = await cluster.timing(connection) or settings.timing
+    except Refused as error:
+        yield _judged("timing", TIMING_HOLDS, [str(error)], "shoal db timing --set NAME=SECONDS")
+        timing = settings.timing
     async with database.reading() as connection:
-        for result in await _of_the_cluster(connection, settings):
+        for result in await _of_the_cluster(connection, settings, timing):
             yield result
-    async for result in _of_the_tables(database, settings):
+    async for result in _of_the_tables(database, settings, timing):
         yield result
 
 
@@ -158,6 +166,22 @@ def worker_results(rows: Sequence[NodeRow], queue: Sequence[lists.GroupQueue], s
     ]  # fmt: skip
 
 
+def timing_result(rows: Sequence[NodeRow], timing: Timing) -> Result:
+    """Whether all nodes have started since the cluster's times were changed. Who has not is judged by its own."""
+    former = [
+        f"{row.kind.lower()} {row.address} (epoch {row.epoch}) lives by the times with which it started"
+        for row in rows
+        if row.silence is not None and row.silence != row.kind.silence(timing)
+    ]
+    if not former:
+        fences = " and ".join(
+            duration(each.total_seconds()) for each in (timing.master_fence_after, timing.worker_fence_after)
+        )
+        return _good("timing", TIMING_HOLDS, f"masters and workers are fenced after {fences}")
+    cure = "Start it again: it takes the cluster's times, shoal db timing. Safe meanwhile: it is judged by its own."
+    return Result("timing", TIMING_HOLDS, Verdict.NOTE, f"{len(former)} found", len(former), former[:SHOWN_MAX], cure)
+
+
 async def _of_the_server(database: Database, server: Server) -> AsyncIterator[Result]:
     free = server.connections_max - server.connections
     crowded = [f"{server.connections} of {server.connections_max} are taken"] if free < CONNECTIONS_LEFT_MIN else []
@@ -175,13 +199,13 @@ async def _of_the_server(database: Database, server: Server) -> AsyncIterator[Re
         yield await _checked(database, check, values)
 
 
-async def _of_the_cluster(connection: AsyncConnection, settings: Settings) -> list[Result]:
-    slots = await read_slots(connection, settings.registry(), settings.timing)
+async def _of_the_cluster(connection: AsyncConnection, settings: Settings, timing: Timing) -> list[Result]:
+    slots = await read_slots(connection, settings.registry(), timing)
     workers, queue = await lists.workers(connection), await lists.queue_by_group(connection)
     increment = await commands.id_increment(connection)
     step = settings.master.id_step
     stride = [f"ids come in steps of {increment}, and master.id_step is {step}: some slots get no commands"]
-    silent_after = 3 * settings.timing.heartbeat_every
+    silent_after = 3 * timing.heartbeat_every
     return [
         *master_results(slots, silent_after),
         _judged(
@@ -189,12 +213,13 @@ async def _of_the_cluster(connection: AsyncConnection, settings: Settings) -> li
             f"Set master.id_step to {increment}, for all masters.", f"step {increment}",
         ),
         *worker_results(workers, queue, silent_after),
+        timing_result([*(master.row for master in slots.masters), *workers], timing),
     ]  # fmt: skip
 
 
-async def _of_the_tables(database: Database, settings: Settings) -> AsyncIterator[Result]:
+async def _of_the_tables(database: Database, settings: Settings, timing: Timing) -> AsyncIterator[Result]:
     # What the living see to by themselves: they fence, and then look within a sweep.
-    after = settings.timing.master_fence_after + settings.master.sweep_every + timedelta(seconds=4)
+    after = timing.master_fence_after + settings.master.sweep_every + timedelta(seconds=4)
     values: dict[str, object] = {"handed_on_after": after}
     for check in checks.BEFORE_REASONS:
         yield await _checked(database, check, values)

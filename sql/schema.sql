@@ -143,6 +143,14 @@ CREATE TRIGGER schedule_begins_now BEFORE UPDATE OF crontab, time_zone, start_ti
 
 -- ------------------------------------------------------------------------------------------------- nodes
 
+CREATE TABLE cluster (
+    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    timing   jsonb CHECK (jsonb_typeof(timing) = 'object')
+);
+COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
+COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
+INSERT INTO cluster DEFAULT VALUES;
+
 CREATE TABLE node (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
     incarnation     uuid NOT NULL,
@@ -340,6 +348,9 @@ COMMENT ON COLUMN workflow_instance.depth IS 'How many workflows stand above thi
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How often its owner was fenced; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 -- Statements: what a master owns; what a dead master left.
 CREATE INDEX workflow_instance_unfinished ON workflow_instance (master_id, id) WHERE ended_at IS NULL;
+-- Statement: what is to be driven and has no owner, since somebody wrote so. What waits in line has none either.
+CREATE INDEX workflow_instance_ownerless ON workflow_instance (master_id)
+    WHERE master_id <= 0 AND state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER');
 -- Statement: what of a workflow has not ended, for serial execution. Said so that no other statement's condition implies
 -- it: of two indexes that fit, the planner may take this one for what a master owns or ends, and read all that runs.
 CREATE INDEX workflow_instance_in_line ON workflow_instance (workflow_code, id)
@@ -504,6 +515,7 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('DISPATCH', 'FAILURE'),
         ('DISPATCH', 'KILL'),
         ('DISPATCH', 'NEED_FAULT_TOLERANCE'),
+        ('DISPATCH', 'PAUSE'),
         ('DISPATCH', 'QUEUED'),
         ('DISPATCH', 'RUNNING_EXECUTION'),
         ('RUNNING_EXECUTION', 'FAILURE'),

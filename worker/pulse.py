@@ -10,7 +10,6 @@ import structlog
 from model.errors import Fenced, ShoalError
 from model.nodes import Heartbeat, NodeKind
 from model.states import TaskState
-from model.timing import Timing
 from registry.life import Life, boottime_s
 from registry.overload import Overload
 from registry.protocol import Registry
@@ -43,14 +42,12 @@ class Pulse:
         life: Life,
         registry: Registry,
         launcher: Launcher,
-        timing: Timing,
         settings: WorkerSettings,
         exchange: Exchange,
     ) -> None:
         self._life = life
         self._registry = registry
         self._launcher = launcher
-        self._timing = timing
         self._settings = settings
         self._exchange = exchange
         self._overload = Overload(settings.load, so="takes no new tasks; those that run go on", folder=settings.folder)
@@ -68,7 +65,7 @@ class Pulse:
 
     async def beat(self) -> None:
         """Beat for ever. Raises `Fenced`."""
-        every_s = self._timing.heartbeat_every.total_seconds()
+        every_s = self._life.silence.beat_s
         while True:
             now_s = boottime_s()
             is_news = self._judge_load()
@@ -86,7 +83,7 @@ class Pulse:
 
     async def measure(self) -> None:
         """Measure the load of the machine for ever."""
-        await self._overload.run(self._timing.heartbeat_every.total_seconds())
+        await self._overload.run(self._life.silence.beat_s)
 
     def _judge_load(self) -> bool:
         """Whether it turned BUSY or NORMAL."""
@@ -115,6 +112,7 @@ class Pulse:
             capacity=self._settings.capacity,
             load=round(os.getloadavg()[0] / (os.cpu_count() or 1), 2),
             groups=self._settings.groups,
+            silence=self._life.silence,
         )
 
     async def guard(self) -> None:
@@ -138,9 +136,6 @@ class Pulse:
         self._launcher.set_deadline(deadline_s)
 
     def _horizon_s(self) -> float:
-        beat_s = self._life.last_beat_s
-        alone_s = min(
-            self._registry.last_contact + self._timing.session_timeout.total_seconds(),
-            beat_s + self._timing.worker_cut_limit.total_seconds(),
-        )
-        return max(beat_s + self._timing.worker_fence_after.total_seconds(), alone_s)
+        beat_s, silence = self._life.last_beat_s, self._life.silence
+        alone_s = min(self._registry.last_contact + silence.session_s, beat_s + silence.cut_s)
+        return max(beat_s + silence.fence_s, alone_s)

@@ -99,19 +99,18 @@ class Worker:
             address,
             self._database_url,
             self._registry_url,
-            session_timeout=self._timing.session_timeout,
-            fence_after=self._timing.worker_fence_after,
+            timing=self._timing,
             connect_timeout_s=self._connect_timeout_s,
             log_url=f"http://{address}",
         ) as (life, registry):
             await self._serve(stop, life, registry, Spool(results, life.me))
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry, spool: Spool) -> None:
-        launcher = Launcher(grace_s=self._timing.kill_grace.total_seconds())
+        launcher = Launcher(grace_s=life.timing.kill_grace.total_seconds())
         executor = Executor(self._settings, launcher, life.me.epoch, NamedSecrets(life.database, self._vault))
         exchange = Exchange(life, executor, self._settings)
         late = LateResults(lambda: exchange.untold, spool)
-        pulse = Pulse(life, registry, launcher, self._timing, self._settings, exchange)
+        pulse = Pulse(life, registry, launcher, self._settings, exchange)
         executor.disk_was_full = pulse.disk_was_full
         try:
             launcher.open()
@@ -199,7 +198,7 @@ class Worker:
         await _until(lambda: not exchange.running, self._settings.drain.total_seconds())
         if exchange.running:
             exchange.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was stopped")
-            await _until(lambda: not exchange.running, self._timing.kill_grace.total_seconds() + 5)
+            await _until(lambda: not exchange.running, life.timing.kill_grace.total_seconds() + 5)
 
     async def _give_up(self, life: Life, exchange: Exchange) -> None:
         await exchange.abandon()

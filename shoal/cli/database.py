@@ -1,6 +1,9 @@
-"""`shoal db`: the schema is made, brought up to date, checked."""
+"""`shoal db`: the schema is made, brought up to date, checked; and what is the same for all nodes of the cluster."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -15,6 +18,7 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal db upgrade")(upgrade)
     verb(group, "shoal db check")(check)
     verb(group, "shoal db url")(url)
+    verb(group, "shoal db timing", "shoal db timing --set worker_fence_after=40")(timing)
     app.add_typer(group, name="db")
 
 
@@ -51,6 +55,58 @@ async def url(call: Call) -> None:
         print_json({"url": plain})
     else:
         say(plain)
+
+
+async def timing(
+    call: Call,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=SECONDS", help="Change one; may be repeated.")
+    ] = None,
+) -> None:
+    """The times by which all nodes of the cluster live; --set changes some. Each node takes them when it starts."""
+    from dao import cluster, lists
+    from model.timing import Timing
+    from shoal.cli import answer
+    from shoal.cli.answer import Column
+
+    wanted = _times(changes or ())
+    async with call.asking() as ask:
+        if wanted:
+            async with ask.database.writing() as connection:
+                found: Timing | None = await cluster.set_timing(connection, wanted)
+        else:
+            found = await cluster.timing(ask.connection)
+        living = [*await lists.masters(ask.connection), *await lists.workers(ask.connection)]
+    times = found or call.settings.timing
+    former = [row for row in living if row.silence is not None and row.silence != row.kind.silence(times)]
+    if call.as_json:
+        by_others = [row.epoch for row in former]
+        answer.print_json({"timing": times.seconds(), "recorded": found is not None, "live_by_others": by_others})
+        return
+    if found is None:
+        answer.say("No node has started yet: the first one's settings become the cluster's times. These are yours.")
+    rows = [(name, f"{seconds:g} s") for name, seconds in times.seconds().items()]
+    answer.table([Column("TIME"), Column("VALUE", right=True)], rows)
+    for row in former:
+        answer.say(
+            f"{row.kind.lower()} {row.address} (epoch {row.epoch}) lives by the times with which it started, and is "
+            f"judged by those; start it again."
+        )
+
+
+def _times(changes: Sequence[str]) -> dict[str, object]:
+    """`NAME=SECONDS`, each. Raises `Refused`."""
+    from model.errors import Refused
+    from model.timing import Timing
+
+    found: dict[str, object] = {}
+    for change in changes:
+        name, equals, value = change.partition("=")
+        name = name.strip().removeprefix("timing.")
+        if not equals or name not in Timing.model_fields:
+            raise Refused(f'"{change}" changes no time; write NAME=SECONDS, of {", ".join(Timing.model_fields)}')
+        found[name] = value.strip()
+    return found
 
 
 async def _upgrade(call: Call) -> None:

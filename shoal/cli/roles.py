@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +15,6 @@ from shoal.cli.verbs import verb
 EXIT_CHECK_FAILED = 1
 LEAVE_S_MAX = 20.0
 """What a graceful stop may take beside the time that running work is given."""
-HUNG_MIN = timedelta(seconds=5)
-"""A disk that takes its time is no hang, however short the times of a cluster are."""
 EXIT_FENCED = 75
 """Others took it for dead, and it is set to exit: a supervisor shall start it again."""
 EXIT_GAVE_UP = 1
@@ -100,7 +97,7 @@ async def master(
             joined=lambda _slot: started.set(),
         )
         running = until_stopped(role.run, started, settings.master.drain.total_seconds() + LEAVE_S_MAX)
-        await _serve(running, settings.timing.master_fence_after)
+        await _serve(running)
 
 
 async def worker(
@@ -129,20 +126,15 @@ async def worker(
         joined=lambda _address: started.set(),
     )
     running = until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX)
-    await _serve(running, settings.timing.worker_fence_after)
+    await _serve(running)
 
 
-async def _serve(role: Awaitable[None], hung_limit: timedelta) -> None:
-    """Wait for a role's end. Raises `typer.Exit` when it gave up, with another code than for wrong use.
-
-    If its loop hangs for `hung_limit`, and `HUNG_MIN`, the process ends: by then the others have taken it for dead.
-    """
+async def _serve(role: Awaitable[None]) -> None:
+    """Wait for a role's end. Raises `typer.Exit` when it gave up, with another code than for wrong use."""
     from model.errors import Fenced, Unavailable
-    from registry.watchdog import watched
 
     try:
-        with watched(max(hung_limit, HUNG_MIN)):
-            await role
+        await role
     except Unavailable as gone:
         typer.echo(f"shoal: {gone}", err=True)
         raise typer.Exit(EXIT_GAVE_UP) from None

@@ -1,5 +1,47 @@
 -- What testing from outside found: nothing that one row, one node or one person does stops the others.
 
+-- What is to be driven and has no owner is found and handed on, whoever wrote so; what waits in line has none either.
+CREATE INDEX workflow_instance_ownerless ON workflow_instance (master_id)
+    WHERE master_id <= 0 AND state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER');
+
+-- What comes back to the queue while its run is paused is held back: DISPATCH -> PAUSE.
+DROP TRIGGER task_instance_moves_legally ON task_instance;
+CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instance FOR EACH ROW
+    WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (
+        ('SUBMITTED_SUCCESS', 'DELAY_EXECUTION'),
+        ('SUBMITTED_SUCCESS', 'KILL'),
+        ('SUBMITTED_SUCCESS', 'PAUSE'),
+        ('SUBMITTED_SUCCESS', 'QUEUED'),
+        ('DELAY_EXECUTION', 'KILL'),
+        ('DELAY_EXECUTION', 'PAUSE'),
+        ('DELAY_EXECUTION', 'QUEUED'),
+        ('QUEUED', 'DISPATCH'),
+        ('QUEUED', 'KILL'),
+        ('QUEUED', 'PAUSE'),
+        ('QUEUED', 'RUNNING_EXECUTION'),
+        ('DISPATCH', 'FAILURE'),
+        ('DISPATCH', 'KILL'),
+        ('DISPATCH', 'NEED_FAULT_TOLERANCE'),
+        ('DISPATCH', 'PAUSE'),
+        ('DISPATCH', 'QUEUED'),
+        ('DISPATCH', 'RUNNING_EXECUTION'),
+        ('RUNNING_EXECUTION', 'FAILURE'),
+        ('RUNNING_EXECUTION', 'KILL'),
+        ('RUNNING_EXECUTION', 'NEED_FAULT_TOLERANCE'),
+        ('RUNNING_EXECUTION', 'PAUSE'),
+        ('RUNNING_EXECUTION', 'SUCCESS'),
+        ('FAILURE', 'FORCED_SUCCESS'),
+        ('KILL', 'FORCED_SUCCESS'),
+        ('NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')))
+    EXECUTE FUNCTION refuse_transition();
+-- The times of a cluster are one truth: a node whose settings name others does not start.
+CREATE TABLE cluster (
+    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    timing   jsonb CHECK (jsonb_typeof(timing) = 'object')
+);
+COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
+COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
+INSERT INTO cluster DEFAULT VALUES;
 -- DEPENDENT tasks that wait are walked over in stretches, so the index holds their whole order.
 DROP INDEX task_instance_dependent;
 CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id, id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';

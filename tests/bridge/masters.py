@@ -51,6 +51,8 @@ async def advance(p: Program) -> None:
         await p.random.choices(_WRITES, (3, 4, 1, 1, 2, ends_soon))[0](p, me, id_, run)
     if p.chance(0.4):
         await p.call(reasons.walk, me.epoch, WorkflowInstanceId(0), 50, timedelta(0))
+    if p.chance(0.1):
+        await p.call(workflow_instances.take_back, p.instances(), me.epoch)
     if p.chance(0.2):
         await p.call(workflow_instances.settle, [id_ for id_, _ in owned], me.epoch)
 
@@ -214,6 +216,11 @@ async def clean_up(p: Program) -> None:
     if p.chance(0.5):
         await p.call(serial_line.anyone_waits)
         await p.call(serial_line.call_forgotten)
+    if p.chance(0.2):  # as one does that met an error
+        await p.call(workflow_instances.left_behind, 100, p.instances())
+        await p.call(task_instances.lost, 100)
+        await p.call(workflow_instances.hand_on, 100, only=p.one(p.instances()))
+        await p.call(task_instances.mark_lost, 1, aside=[TaskInstanceId(1)])
     if p.chance(0.7):
         await p.call(workflow_instances.hand_on, 100)
         await p.call(task_instances.mark_lost, 100)
@@ -230,6 +237,7 @@ async def look(p: Program) -> None:
     await p.call(commands.id_increment)
     owned = await p.call(workflow_instances.owned, me.epoch)
     await p.call(workflow_instances.read_owned, sorted({*owned, *p.instances()}), me.epoch)
+    await p.call(workflow_instances.still_owned, sorted({*owned, *p.instances()}), me.epoch)
     await p.call(task_instances.latest_attempts, p.instances())
     await p.call(reasons.walk, me.epoch, WorkflowInstanceId(p.random.choice((0, 0, 2))), 50, p.random.choice(_AGES))
     believed = [UnderWay(each.workflow_instance_id, each.task_code, each.attempt) for _, each in p.rows(p.server.tasks)]

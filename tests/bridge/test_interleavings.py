@@ -28,7 +28,9 @@ from tests.bridge.scripts.runs import (
     claims,
     consumes,
     finishes,
+    gives_back,
     marks_running,
+    pauses,
     queues_due,
     reports,
     revives,
@@ -93,6 +95,17 @@ def nothing_goes_on(rows: Rows, told: list[str]) -> None:
     if "B COMMIT" in told:
         for row in _all(rows, "task_instance"):
             assert row["ended_at"] is not None or (row["state"] != "QUEUED" and row["kill_requested"]), row
+
+
+def nothing_begins(rows: Rows, told: list[str]) -> None:
+    """Of a run that is to pause nothing waits, and its master heard of what was held back, or will."""
+    if "B COMMIT" in told:
+        assert not [row for row in _all(rows, "task_instance") if row["state"] in ("QUEUED", "DELAY_EXECUTION")]
+        heard = "\n".join(line for line in told if line.startswith("B halt ="))
+        events = [row["task_code"] for row in _all(rows, "task_event")]
+        for row in _all(rows, "task_instance"):
+            if row["state"] == "PAUSE":
+                assert (f"'code': {row['task_code']}," in heard) != (row["task_code"] in events), row
 
 
 def claimed_once(rows: Rows, _: list[str]) -> None:
@@ -221,6 +234,11 @@ PAIRS = {
     "mark running, stop": Pair(scenes.tasks_that_run, marks_running(W1), stops(M1), nothing_goes_on),
     "due, stop": Pair(scenes.a_timer, queues_due(M2), stops(M1), nothing_goes_on),
     "lose, stop": Pair(scenes.a_dead_worker, marks_lost(M2), stops(M1), nothing_goes_on),
+    "due, pause": Pair(scenes.a_timer, queues_due(M2), pauses(M1), nothing_begins),
+    "lose, pause": Pair(scenes.a_dead_worker, marks_lost(M2), pauses(M1), nothing_begins),
+    "give back, pause": Pair(scenes.tasks_that_run, gives_back(W1), pauses(M1), nothing_begins),
+    "give back, stop": Pair(scenes.tasks_that_run, gives_back(W1), stops(M1), nothing_goes_on),
+    "lose, ask to stop": Pair(scenes.a_dead_worker, marks_lost(M2), asks_for_a_stop(M3), nothing),
     "report, stop": Pair(scenes.tasks_that_run, reports(W1, 1, 2), stops(M1), nothing_goes_on),
     "lose, lose": Pair(scenes.a_dead_worker, marks_lost(M2), marks_lost(M3), nothing),
     "report, fence": Pair(scenes.tasks_that_run, reports(W1, 1, 2), fences_and(M2, W1, marks_lost), one_end),

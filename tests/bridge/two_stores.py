@@ -29,8 +29,9 @@ from tests.simulation.wiring import models
 UNORDERED = (
     *("dao.task_claims.claim", "dao.task_claims.held", "dao.task_instances.halt", "dao.task_instances.queue_due"),
     *("dao.task_instances.latest_attempts", "dao.deadly_commands.try_next", "dao.workflow_instances.read_owned"),
-    *("dao.workflow_instances.finish", "dao.children.of", "dao.dependencies.waiting_of"),
-    "dao.dependencies.still_waiting",
+    *("dao.workflow_instances.left_behind", "dao.task_instances.lost"),
+    *("dao.workflow_instances.finish", "dao.workflow_instances.still_owned", "dao.children.of"),
+    *("dao.dependencies.waiting_of", "dao.dependencies.still_waiting"),
 )
 """Statements that promise no order of what they answer, or one by times that two rows may share in the model only."""
 CLOCK_STEP_S = 0.01

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dao import task_claims
+from dao import requeue, task_claims
 from dao.task_claims import ClaimedTask, Report
 from model.nodes import NodeKind
 from model.states import TaskState
@@ -35,6 +35,13 @@ async def mark_running(p: Program) -> None:
     await p.call(task_claims.mark_running, task, me.epoch)
 
 
+async def give_back(p: Program) -> None:
+    """What it claimed and has not started, some of it."""
+    me = await p.licensed(NodeKind.WORKER)
+    claimed = p.rows(p.server.tasks, lambda each: each.worker_id == me.epoch and each.state is T.DISPATCH)
+    await p.call(requeue.put_back, p.some([row.id for row, _ in claimed]) if claimed else [])
+
+
 async def report(p: Program) -> None:
     """Of what it holds; now and then of what was taken from it."""
     me = await p.licensed(NodeKind.WORKER)
@@ -55,4 +62,4 @@ def _report(p: Program, task: Values) -> Report:
     return Report(task.id, attempt, state, "" if state is T.SUCCESS else "it failed", 0, outputs)
 
 
-ACTIONS = ((claim_tasks, 12), (mark_running, 6), (report, 13))
+ACTIONS = ((claim_tasks, 12), (mark_running, 6), (give_back, 2), (report, 13))

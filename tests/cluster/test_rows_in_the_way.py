@@ -166,6 +166,20 @@ async def test_a_run_whose_row_a_stranger_holds_is_stopped_later_and_the_others_
     assert cluster.one("SELECT count(*) FROM command_history WHERE type = 'STOP' AND outcome = 'DONE'") == 2
 
 
+async def test_a_run_that_somebody_set_to_failover_goes_on_and_no_other_waits_for_it(cluster: Cluster) -> None:
+    master = await started(cluster)
+    odd, other = await long_runs(cluster, 2)
+    cluster.rows("UPDATE workflow_instance SET state = 'FAILOVER' WHERE id = %s", odd)
+    await good_ones_run(cluster)
+    (cluster.folder / "go").touch()
+    await good_ones_run(cluster)
+    await cluster.all_ends(within_s=10)
+    ends = cluster.rows("SELECT id, state FROM workflow_instance WHERE id IN (%s, %s) ORDER BY 1", odd, other)
+    assert ends == [(odd, "SUCCESS"), (other, "SUCCESS")]
+    assert not master.events("reads_again"), "one odd row is no reason to read all again"
+    assert [event["count"] for event in master.events("workflows_set_aside")] == [1]
+
+
 async def test_the_end_of_a_task_of_a_run_whose_row_a_stranger_holds_waits_alone(cluster: Cluster) -> None:
     master = await started(cluster)
     held, other = await long_runs(cluster, 2)

@@ -63,13 +63,14 @@ async def test_a_worker_that_starts_again_at_once_gets_its_tasks_again_at_once(
     gate = tmp_path / "gate"
     script = cluster.journal.script(f"while [ ! -e {gate} ]; do sleep 0.1; done")
     cluster.define(1, "wait", tasks=[{"name": "a", "type": "SHELL", "params": {"script": script}}])
-    await cluster.master(
-        SHOAL_MASTER__SWEEP_EVERY="60",
-        SHOAL_TIMING__HEARTBEAT_EVERY="60",
-        SHOAL_TIMING__SESSION_TIMEOUT="180",
-        SHOAL_TIMING__MASTER_FENCE_AFTER="180",
-        SHOAL_TIMING__WORKER_FENCE_AFTER="190",
-    )
+    cluster.environment |= {
+        "SHOAL_MASTER__SWEEP_EVERY": "60",
+        "SHOAL_TIMING__HEARTBEAT_EVERY": "60",
+        "SHOAL_TIMING__SESSION_TIMEOUT": "180",
+        "SHOAL_TIMING__MASTER_FENCE_AFTER": "180",
+        "SHOAL_TIMING__WORKER_FENCE_AFTER": "190",
+    }
+    await cluster.master()
     place = {"SHOAL_WORKER__FOLDER": str(tmp_path / "worker"), "SHOAL_WORKER__LOG_PORT": str(free_port())}
     former = await cluster.worker(**place)
     cluster.start(1, 5)

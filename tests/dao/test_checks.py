@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -266,6 +267,31 @@ async def test_what_breaks_a_check_is_told_by_that_one_alone(
     assert list(found) == [BREAKING[break_it]]
     (shown,) = found[BREAKING[break_it]]
     assert shown.startswith(sentence)
+
+
+ADVISED = re.compile(r"(?:SELECT|UPDATE|DELETE) .*?(?=\.$|\. )")
+
+
+@pytest.mark.parametrize(
+    "break_it", [handled_and_waiting, sequence_set_back, event_of_no_run], ids=lambda f: f.__name__
+)
+async def test_the_sql_that_the_doctor_advises_heals_what_it_found(
+    scene: Scene, break_it: Callable[[Scene], Awaitable[str]]
+) -> None:
+    await scene.sql("SELECT nextval(pg_get_serial_sequence('command', 'id')) FROM generate_series(1, 3)")
+    await break_it(scene)
+    name = BREAKING[break_it]
+    _, (shown,) = await finds(scene, CHECKS[name])
+    (statement,) = ADVISED.findall(CHECKS[name].mend)
+    number = re.search(r"\d+", shown)
+    assert number is not None
+    await scene.sql(re.sub(r"\bID\b", number[0], statement))
+    assert await broken(scene) == {}
+
+
+def test_whatever_sql_the_doctor_advises_is_tried() -> None:
+    advising = {name for name, check in CHECKS.items() if ADVISED.search(check.mend)}
+    assert advising == {"commands_have_one_outcome", "ids_are_new", "events_are_read"}
 
 
 def test_each_check_is_broken_by_a_test() -> None:

@@ -136,7 +136,7 @@ async def test_only_the_owner_moves_what_runs_and_a_stop_may_follow_a_pause(scen
     async with scene.writing() as connection:
         await workflow_instances.enter(connection, {id_: W.READY_PAUSE}, master.epoch)
         await workflow_instances.enter(connection, {id_: W.READY_STOP}, master.epoch)
-    with pytest.raises(OwnershipLost, match="1 of 1 instances to halt are not its own"):
+    with pytest.raises(OwnershipLost, match=f"{id_} of 1 runs to halt"):
         async with scene.writing() as connection:
             await workflow_instances.enter(connection, {id_: W.READY_STOP}, other.epoch)
     assert await column(scene, "state", id_) == "READY_STOP"

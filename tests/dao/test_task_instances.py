@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import pytest
 
-from dao import task_claims, task_events, task_instances
+from dao import nodes, task_claims, task_events, task_instances
 from dao.errors import BadData
 from dao.nodes import Me
 from dao.workflow_instances import OwnershipLost
@@ -46,9 +46,10 @@ async def mark_lost(scene: Scene, limit: int = 100) -> int:
 async def test_only_the_owner_of_a_running_instance_queues_its_tasks(scene: Scene) -> None:
     master, other = await scene.master(), await scene.master()
     mine, theirs = await scene.instance(master), await scene.instance(other)
-    with pytest.raises(OwnershipLost, match="1 of 2 tasks"):
+    with pytest.raises(OwnershipLost, match="cannot begin") as lost:
         async with scene.writing() as connection:
             await task_instances.queue(connection, [new_task(mine, 1), new_task(theirs, 1)], master.epoch)
+    assert lost.value.ids == {theirs}
     assert await scene.states() == {}
     await scene.queue(mine, 1, 2, master=master)
     assert await scene.states() == {1: "QUEUED", 2: "QUEUED"}
@@ -277,6 +278,26 @@ async def test_what_a_lost_worker_ran_is_marked_once_and_told(scene: Scene) -> N
     assert await scene.sql("SELECT workflow_instance_id, task_code, attempt, state FROM task_event ORDER BY 2") == [
         (instance, code, 1, gone) for code in (1, 2)
     ]
+
+
+@pytest.mark.parametrize("worker_id", [0, -1, 2**63 - 1, 10**6, "master"])
+@pytest.mark.parametrize("write_ahead", [True, False])
+async def test_a_task_on_a_worker_that_never_was_is_lost_like_any_other(
+    scene: Scene, worker_id: int | str, write_ahead: bool
+) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    instance = await scene.instance(master)
+    await scene.queue(instance, 1, 2, master=master, write_ahead=write_ahead)
+    await scene.claim(worker)
+    number = master.epoch if isinstance(worker_id, str) else worker_id
+    await scene.sql("UPDATE task_instance SET worker_id = :worker WHERE task_code = 1", worker=number)
+    async with scene.database.reading() as connection:
+        assert await nodes.anything_left(connection)
+    assert await mark_lost(scene) == 1
+    assert await scene.states() == {
+        1: "NEED_FAULT_TOLERANCE" if write_ahead else "QUEUED",
+        2: "RUNNING_EXECUTION" if write_ahead else "DISPATCH",
+    }
 
 
 async def test_two_masters_that_mark_at_once_tell_once(scene: Scene) -> None:

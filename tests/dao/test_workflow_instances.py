@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dao import workflow_instances
+from dao import nodes, workflow_instances
 from dao.errors import BadData
 from dao.nodes import Me
 from dao.workflow_instances import InstanceEnd, NewInstance, OwnershipLost
@@ -69,7 +69,7 @@ async def test_a_command_makes_one_run_and_no_second(scene: Scene) -> None:
 async def test_only_the_owner_ends_a_run_and_only_once(scene: Scene) -> None:
     master, other = await scene.master(), await scene.master()
     id_ = await scene.instance(master)
-    with pytest.raises(OwnershipLost, match="1 of 1"):
+    with pytest.raises(OwnershipLost, match=f"{id_} of 1 runs to finish"):
         await finish(scene, id_, other)
     await finish(scene, id_, master)
     with pytest.raises(OwnershipLost):
@@ -85,11 +85,34 @@ async def test_only_the_owner_ends_a_run_and_only_once(scene: Scene) -> None:
 async def test_ends_that_are_not_all_ours_are_not_written_at_all(scene: Scene) -> None:
     master, other = await scene.master(), await scene.master()
     mine, theirs = await scene.instance(master), await scene.instance(other)
-    with pytest.raises(OwnershipLost, match="1 of 2"):
+    with pytest.raises(OwnershipLost, match="of 2 runs") as lost:
         async with scene.writing() as connection:
             ends = [InstanceEnd(id_, WorkflowState.FAILURE, "x") for id_ in (mine, theirs)]
             await workflow_instances.finish(connection, ends, master.epoch)
+    assert lost.value.ids == {theirs}
     assert await owner_of(scene, mine) == ("RUNNING_EXECUTION", master.epoch)
+
+
+async def test_a_run_that_somebody_set_to_failover_is_taken_back_by_its_living_owner(scene: Scene) -> None:
+    master, other = await scene.master(), await scene.master()
+    odd, asked, theirs = [await scene.instance(each) for each in (master, master, other)]
+    await scene.sql("UPDATE workflow_instance SET state = 'FAILOVER'")
+    await scene.sql("UPDATE workflow_instance SET requested_state = 'READY_STOP' WHERE id = :id", id=asked)
+    async with scene.writing() as connection:
+        await workflow_instances.take_back(connection, [odd, asked, theirs], master.epoch)
+    assert [(await owner_of(scene, id_))[0] for id_ in (odd, asked, theirs)] == [
+        "RUNNING_EXECUTION", "READY_STOP", "FAILOVER"
+    ]  # fmt: skip
+
+
+async def test_a_run_in_line_belongs_to_nobody_whatever_its_row_says(scene: Scene) -> None:
+    master = await scene.master()
+    waits, runs = await scene.instance(master, state=WorkflowState.SERIAL_WAIT), await scene.instance(master)
+    await scene.sql("UPDATE workflow_instance SET master_id = :id", id=master.epoch)
+    async with scene.writing() as connection:
+        assert await workflow_instances.owned(connection, master.epoch) == {runs}
+        assert await workflow_instances.still_owned(connection, [waits, runs], master.epoch) == [runs]
+        assert len(await workflow_instances.read_owned(connection, [waits, runs], master.epoch)) == 1
 
 
 async def test_what_a_dead_master_left_is_handed_on_once(scene: Scene) -> None:
@@ -106,6 +129,38 @@ async def test_what_a_dead_master_left_is_handed_on_once(scene: Scene) -> None:
     assert await owner_of(scene, left[0]) == ("FAILOVER", dead.epoch)
     assert await owner_of(scene, others) == ("RUNNING_EXECUTION", living.epoch)
     assert await owner_of(scene, ended) == ("SUCCESS", dead.epoch)
+
+
+@pytest.mark.parametrize("state", ["RUNNING_EXECUTION", "READY_PAUSE", "READY_STOP", "FAILOVER"])
+@pytest.mark.parametrize("owner", [0, -1, 2**63 - 1, 10**6, "worker", "fenced", "left"])
+async def test_a_run_whose_owner_cannot_drive_it_is_handed_on_and_taken_over(
+    scene: Scene, state: str, owner: int | str
+) -> None:
+    fenced, left, me, worker = [await scene.master() for _ in range(3)] + [await scene.worker()]
+    await scene.fence(fenced)
+    await scene.sql("UPDATE node SET state = 'LEFT' WHERE id = :id", id=left.epoch)
+    odd, waits, runs = [await scene.instance(me) for _ in range(3)]
+    epochs = {"worker": worker.epoch, "fenced": fenced.epoch, "left": left.epoch}
+    await scene.sql("ALTER TABLE workflow_instance DISABLE TRIGGER workflow_instance_moves_legally")
+    await scene.sql("UPDATE workflow_instance SET state = :state WHERE id = :id", state=state, id=odd)
+    await scene.sql("UPDATE workflow_instance SET state = 'SERIAL_WAIT' WHERE id = :id", id=waits)
+    await scene.sql("ALTER TABLE workflow_instance ENABLE TRIGGER workflow_instance_moves_legally")
+    number = epochs[owner] if isinstance(owner, str) else owner
+    await scene.sql(
+        "UPDATE workflow_instance SET master_id = :owner WHERE id = ANY(:ids)", owner=number, ids=[odd, waits]
+    )
+    async with scene.database.reading() as connection:
+        assert await nodes.anything_left(connection)
+    assert await hand_on(scene) == 1
+    assert await scene.sql("SELECT workflow_instance_id FROM command") == [odd]
+    assert list(await take_over(scene, odd, waits, runs, master=me)) == [odd]
+    await scene.sql("DELETE FROM command")
+    assert await hand_on(scene) == 0
+    async with scene.database.reading() as connection:
+        assert not await nodes.anything_left(connection)
+    expected = "RUNNING_EXECUTION" if state == "FAILOVER" else state
+    assert await owner_of(scene, odd) == (expected, me.epoch)
+    assert (await owner_of(scene, waits))[0] == "SERIAL_WAIT"
 
 
 async def test_two_masters_that_hand_on_at_once_ask_once(scene: Scene) -> None:

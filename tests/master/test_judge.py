@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from master.judge import WORKER_CUT_MARGIN_S, Judge, Sight, Verdict
 from model.ids import Epoch
 from model.nodes import NodeKind
-from model.timing import TASKS_END_S, Timing
+from model.timing import TASKS_END_S, Silence, Timing
 
 MASTER, WORKER = NodeKind.MASTER, NodeKind.WORKER
 ME, OTHER = Epoch(1), Epoch(2)
@@ -202,3 +202,18 @@ def test_one_dead_node_among_many_is_the_only_one_judged() -> None:
         sights = [Sight(Epoch(epoch), MASTER, 0 if epoch == 5 else look, False) for epoch in range(1, 9)]
         suspects = judge.look(sights, BEAT_S * look)
     assert [verdict.epoch for verdict in judge.verdicts(suspects, None, 10)] == [5]
+
+
+def test_a_node_is_judged_by_the_silence_that_it_states_itself() -> None:
+    """Whatever the judge was started with: shorter times of its own do not make it hasty, longer ones not patient."""
+    said = Silence(beat_s=1, session_s=4, fence_s=60, cut_s=100)
+    for kind, registry, limit_s in (
+        (WORKER, ABSENT, 60),
+        (WORKER, PRESENT, 100 + WORKER_CUT_MARGIN_S),
+        (MASTER, PRESENT, 60),
+        (MASTER, ABSENT, 3),
+    ):
+        judge = Judge(ME, TIMING)
+        for now_s in range(0, int(limit_s) + 1):
+            suspects = judge.look([Sight(OTHER, kind, 7, is_gone=False, silence=said)], now_s)
+            assert bool(judge.verdicts(suspects, registry, now_s)) == (now_s >= limit_s), (kind, now_s)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
-from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 
 from model.errors import Fenced
 from model.nodes import Heartbeat, NodeKind
+from model.timing import Timing
 from registry.life import Life
 
 ADDRESS = "127.0.0.1:1"
 
 
 async def _begin(database_url: str) -> tuple[Life, Heartbeat]:
-    life = await Life.begin(database_url, NodeKind.MASTER, ADDRESS, uuid4(), fence_after=timedelta(seconds=10))
+    life = await Life.begin(database_url, NodeKind.MASTER, ADDRESS, uuid4(), timing=Timing())
     return life, Heartbeat(epoch=life.me.epoch, kind=NodeKind.MASTER, address=ADDRESS)
 
 

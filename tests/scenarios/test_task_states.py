@@ -187,3 +187,30 @@ def _runs(pid: int) -> bool:
             return stat.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.parametrize(("asked", "ends"), [("PAUSE", "PAUSE"), ("STOP", "STOP")])
+async def test_what_a_lost_worker_gives_back_does_not_begin_in_a_run_that_was_halted(
+    engine: Engine, asked: str, ends: str
+) -> None:
+    """Claimed by a worker that dies before it starts it, while a pause or stop was accepted: the run ends so."""
+    run = await engine.begin(engine.define({"name": "a", "worker_group": "nobody", "on_worker_loss": "fail"}))
+    await engine.task_becomes(run, "a", "QUEUED")
+    worker = engine.cluster.one(
+        """INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started)
+           VALUES (gen_random_uuid(), 'WORKER', 'by hand', 'no boot', 1, 1) RETURNING id"""
+    )
+    engine.cluster.rows(
+        """UPDATE task_instance SET state = 'DISPATCH', worker_id = %s
+           WHERE workflow_instance_id = %s AND state = 'QUEUED' RETURNING id""",
+        worker, run,
+    )  # fmt: skip
+    await engine.change(asked, run)
+    await engine.becomes(run, f"READY_{asked}")
+    engine.cluster.rows("UPDATE node SET state = 'FENCED' WHERE id = %s RETURNING id", worker)
+    assert await engine.end(run) == ends
+    assert engine.path(run, "a") == ["QUEUED", "DISPATCH", {"PAUSE": "PAUSE", "STOP": "KILL"}[asked]]
+    if asked == "PAUSE":
+        await engine.change("RECOVER_SUSPENDED_PROCESS", run)
+        await engine.task_becomes(run, "a", "QUEUED")
+        await engine.change("STOP", run)

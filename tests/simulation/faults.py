@@ -11,12 +11,15 @@ from random import Random
 from typing import Any
 
 from dao import nodes
+from model.command_moves import CommandType
 from model.errors import ShoalError
 from model.nodes import NodeKind, NodeState
+from model.states import TaskState
 from registry import life
 from tests.simulation.definitions import PLAIN
 from tests.simulation.loop import Process
 from tests.simulation.server import Session
+from tests.simulation.workload import ask
 from tests.simulation.world import FAULTS_S, URL, World
 
 _RARE = 0.1
@@ -245,7 +248,29 @@ def strangers(world: World, random: Random) -> None:
     _each(world, random, 4, "stranger", hold)
 
 
-_OWN_RUNS = (long_registry_outage, poison, phantoms, strangers)
+def unstarted(world: World, random: Random) -> None:
+    """A worker dies between claiming a task and starting it, while somebody wants its run to pause or stop."""
+    left = random.choice((1, 2, 4))
+
+    def strike(process: Process) -> None:
+        nonlocal left
+        runs = [
+            each.values.workflow_instance_id
+            for each in world.server.tasks.unfinished.values()
+            if each.values is not None
+            and each.values.state is TaskState.DISPATCH
+            and world.process_of(each.values.worker_id) is process
+        ]
+        if not left or not runs or process.is_dead:
+            return
+        left -= 1
+        ask(world, random.choice((CommandType.PAUSE, CommandType.STOP)), workflow_instance_id=str(random.choice(runs)))
+        world.kill(process)
+
+    world.at_each("mark_running", strike)
+
+
+_OWN_RUNS = (long_registry_outage, poison, phantoms, strangers, unstarted)
 KINDS: tuple[Callable[[World, Random], None], ...] = (
     kills,
     pauses,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 T, W = TaskState, WorkflowState
 _LIVING = (NodeState.ALIVE, NodeState.LEAVING)
+_QUEUED = (T.QUEUED, T.DELAY_EXECUTION)
 _MASTERS_OWN = ("workflow_instance", "task_instance", "command", "command_history")
 Change = tuple[Row, Values | None, Values | None]
 
@@ -174,6 +175,8 @@ class Invariants:
         if after is None:
             return
         who = f"task {row.id} ({after.workflow_instance_id}/{after.task_code}#{after.attempt})"
+        if after.state in _QUEUED and (before is None or before.state is not after.state):
+            self._queued(who, after)
         if before is None:
             others = [
                 other.id
@@ -195,6 +198,12 @@ class Invariants:
                 self._broken("I5", f"{who} is given up for lost, and still runs at {run.process.name}")
         elif before.state.is_final and (before.ended_s, before.worker_id) != (after.ended_s, after.worker_id):
             self._broken("I5", f"{who} had ended as {before.state} and was written once more")
+
+    def _queued(self, who: str, after: Values) -> None:
+        """I17: of a run that is halted or over nothing is queued."""
+        run = self.server.instances.rows[after.workflow_instance_id].values
+        if run is not None and run.state not in (W.RUNNING_EXECUTION, W.FAILOVER):
+            self._broken("I17", f"{who} is {after.state}, and its run is {run.state}")
 
     # ------------------------------------------------------------------------------------------- each process
 

@@ -48,6 +48,9 @@ class Protections:
     observed: bool = True
     """Death is observed: a beat that stands still in one's own reads; without, timestamps are compared
     (`master/judge.py`)."""
+    stated: bool = True
+    """A node is judged by how long it says itself that it may be silent, not by the judge's times
+    (`master/judge.py`)."""
     unbroken: bool = True
     """What a registry does not show counts only once one has been connected for as long as a session lasts
     (`master/membership.py`)."""
@@ -59,6 +62,9 @@ class Protections:
     """DEPENDENT tasks that wait are judged now and then though nobody told of an end (`master/dependents.py`)."""
     periodic: bool = True
     """The registry is read now and then without being told (`master/membership.py`)."""
+
+    obeyed: bool = True
+    """What comes back to the queue obeys what was asked of its run (`requeue.put_back`)."""
 
     def without(self, name: str) -> Protections:
         """One of them off."""

@@ -27,9 +27,11 @@ FOUND: dict[str, tuple[int, str]] = {
     "deadline": (35, "I5"),
     "terminate": (5, "I10"),
     "observed": (34, "I5"),
+    "stated": (291, "I5"),
     "unbroken": (289, "I3"),
     "steal": (6, "I2: command"),
     "periodic": (0, "I2: the masters"),
+    "obeyed": (35, "I17"),
 }
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws
 or what Shoal does changes which seeds fail: the test then looks for another, and says which to write here."""

@@ -26,6 +26,7 @@ import master.schedules
 import master.server
 import registry.contact
 import registry.process
+import registry.watchdog
 import worker.server  # noqa: F401 - so that its modules are loaded
 from dao import deadly_commands as dao_deadly_commands
 from dao import nodes as dao_nodes
@@ -34,8 +35,10 @@ from dao.listen import Listener
 from dao.nodes import Me, NodeRow
 from dao.notify import NODE
 from master.dependents import Dependents
+from master.judge import Judge
 from master.membership import Membership
 from model.nodes import ProcessIdentity
+from model.timing import Timing
 from registry.connect import make_registry
 from registry.overload import Overload
 from tests.simulation import disk, statements
@@ -172,8 +175,14 @@ async def _ready(*_: Any) -> None:
     """It is there, with the right schema."""
 
 
+async def _own_timing(_: Session, given: Timing) -> Timing:
+    """As if each process had started with other times of the cluster: a person may have changed them in between."""
+    return given
+
+
 OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
     "dao.notify.notify": _notify,
+    "dao.cluster.agree_on_timing": _own_timing,
     "dao.nodes.fence": _fence,
     "dao.readiness.wait_until_ready": _ready,
 }
@@ -193,6 +202,12 @@ class _Timer:
 @contextmanager
 def _timer() -> Iterator[_Timer]:
     yield _Timer()
+
+
+@contextmanager
+def _unwatched(_limit: timedelta) -> Iterator[None]:
+    """Virtual time does not hang."""
+    yield
 
 
 async def _idle(*_: Any) -> None:
@@ -220,6 +235,8 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
         made.append((Pulse, "guard", _idle))
     if not protections.observed:
         made.append((Membership, "_judge_others", _judge_by_timestamps))
+    if not protections.stated:
+        made.append((Judge, "_silence", lambda judge, sight: sight.kind.silence(judge._timing)))
     if not protections.unbroken:
         made.append((SimulatedRegistry, "unbroken_since", 0.0))
     if not protections.walk:
@@ -300,6 +317,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (registry.process.is_gone, is_gone),
         (Listener, listener),
         (make_registry, of_url),
+        (registry.watchdog.watched, _unwatched),
         (Launcher, launcher),
         (Executor, executor),
         (Spool, lambda folder, me: SimulatedSpool(world.files, folder, me)),

@@ -35,9 +35,9 @@ def arrange(world: World) -> None:
                 "workflow_code": str(own.choice(favourites)),
                 "priority": own.choice((None, None, "HIGHEST", "LOWEST")),
             }
-            loop.in_world(when_s, partial(_ask, world, C.START_PROCESS, **asked))
+            loop.in_world(when_s, partial(ask, world, C.START_PROCESS, **asked))
     if world.poison:
-        loop.in_world(random.uniform(1, 9), partial(_ask, world, C.START_PROCESS, workflow_code=str(world.poison)))
+        loop.in_world(random.uniform(1, 9), partial(ask, world, C.START_PROCESS, workflow_code=str(world.poison)))
     for number in range(random.choice((0, 0, 2, 6, 10))):
         own = world.draw("move", number)
         if world.has(f"move {number}"):
@@ -57,18 +57,17 @@ def _wait_for_others(world: World) -> None:
         own = world.draw("dependent", number)
         if world.has(f"dependent {number}"):
             code = own.randint(COUNT + 1, WAITING)
-            world.loop.in_world(
-                own.uniform(0, FAULTS_S), partial(_ask, world, C.START_PROCESS, workflow_code=str(code))
-            )
+            world.loop.in_world(own.uniform(0, FAULTS_S), partial(ask, world, C.START_PROCESS, workflow_code=str(code)))
             for each in sorted(awaited(code)):
                 if own.random() < 0.8 or waits_without_limit(code):
-                    began = partial(_ask, world, C.START_PROCESS, workflow_code=str(each))
+                    began = partial(ask, world, C.START_PROCESS, workflow_code=str(each))
                     world.loop.in_world(own.uniform(0, FAULTS_S), began)
 
 
-def _ask(world: World, type_: CommandType, **columns: Any) -> None:
+def ask(world: World, type_: CommandType, **columns: Any) -> None:
+    """Insert a command, once the server is there."""
     if world.server.is_down:
-        world.loop.in_world(0.5, lambda: _ask(world, type_, **columns))
+        world.loop.in_world(0.5, lambda: ask(world, type_, **columns))
         return
     id_ = world.server.do(lambda tx: commands.ask(tx, type_, **columns))
     world.trace.add("client", f"command {id_}: {type_} {columns}")
@@ -86,7 +85,7 @@ def _move(world: World, random: Random) -> None:
             server.do(lambda tx: commands.ask_recover(tx, id_, 1))
         return
     more = {"start_tasks": "t0"} if type_ is C.EXECUTE_TASK else {}
-    _ask(world, type_, workflow_instance_id=str(id_), **more)
+    ask(world, type_, workflow_instance_id=str(id_), **more)
 
 
 def _resume_children(world: World) -> None:
@@ -96,7 +95,7 @@ def _resume_children(world: World) -> None:
         if child is not None and child.parent is not None and child.state is WorkflowState.PAUSE:
             above = world.server.instances.rows[child.parent.instance].values
             if above is not None and not above.state.is_final:
-                _ask(world, C.RECOVER_SUSPENDED_PROCESS, workflow_instance_id=str(row.id))
+                ask(world, C.RECOVER_SUSPENDED_PROCESS, workflow_instance_id=str(row.id))
     world.loop.in_world(5.0, _resume_children, world)
 
 

@@ -108,6 +108,7 @@ class World:
         self._hosts = drawn.choice((1, 1, 9))
         masters, workers = drawn.choice((1, 2, 2, 2, 3, 3, 4, 5)), drawn.choice((1, 1, 2, 2, 3, 4))
         names = [f"master{n}" for n in range(masters)] + [f"worker{n}" for n in range(workers)]
+        self._timings_differ = self.draw("timings").random() < 0.25 and self.has("timings")
         self.names = [name for name in names if name in ("master0", "worker0") or self.has(name)]
 
     def draw(self, *what: object) -> Random:
@@ -138,6 +139,17 @@ class World:
         task = self.loop.begin(process, self._main(process))
         task.add_done_callback(lambda task: self.loop.in_world(0.0, self._ended, process, task))
 
+    def timing_of(self, process: Process) -> Timing:
+        """In some seeds a person changes the cluster's times all the while, and each process lives by those with which
+        it started: workers by longer or shorter ones than the masters, who judge them."""
+        if not self._timings_differ:
+            return TIMING
+        drawn = self.draw("timing", process.name, process.pid)
+        fence_s = drawn.choice((5.5, 8.0, 11.0))
+        session_s = drawn.choice((3.0, 4.0))
+        changes = {"worker_fence_after": fence_s, "worker_cut_limit": fence_s + 3.0, "session_timeout": session_s}
+        return Timing.recorded({**TIMING.seconds(), **changes})
+
     def somebody(self) -> Process:
         """A process of nobody's, from which a person does something."""
         return Process("somebody", 0, "elsewhere", 0.0, 1.0)
@@ -145,11 +157,12 @@ class World:
     async def _main(self, process: Process) -> None:
         stop = self.stops[process.name] = asyncio.Event()
         if process.name.startswith("master"):
-            await Master(URL, URL, f"{process.name}:1", TIMING, MASTER, connect_timeout_s=5.0).run(stop)
+            timing = self.timing_of(process)
+            await Master(URL, URL, f"{process.name}:1", timing, MASTER, connect_timeout_s=5.0).run(stop)
             return
         settings = WorkerSettings(capacity=2, folder=Path("/nowhere") / process.name, drain=timedelta(seconds=1))
         vault: Any = None
-        worker = Worker(URL, URL, TIMING, settings, vault, connect_timeout_s=5.0)
+        worker = Worker(URL, URL, self.timing_of(process), settings, vault, connect_timeout_s=5.0)
         logs: Any = SimpleNamespace(address=(process.name, 1))
         await live_again_and_again(lambda stop: worker._live(stop, logs), stop, 5.0)
 

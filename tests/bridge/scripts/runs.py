@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from dao import (
     children,
     ends,
     instance_moves,
     nodes,
+    requeue,
     task_claims,
     task_events,
     task_instances,
@@ -17,11 +21,12 @@ from dao import (
 from dao.instance_moves import Revival
 from dao.nodes import Me
 from dao.workflow_instances import InstanceEnd
-from model.ids import TaskCode, WorkflowInstanceId
+from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import Parent
 from model.states import TaskState, WorkflowState
 from tests.bridge.interleaving import Script, call
 from tests.bridge.scenes import RUN, new_run, report_of, task
+from tests.simulation.tables import Transaction
 
 T, W = TaskState, WorkflowState
 
@@ -84,6 +89,50 @@ def stops(me: Me) -> Script:
         await call(task_instances.ask_kill, [RUN], me.epoch)
 
     return script
+
+
+def pauses(me: Me) -> Script:
+    """Holds back what waits, lets what runs come to its end."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(workflow_instances.enter, {RUN: W.READY_PAUSE}, me.epoch)
+        await call(task_instances.halt, {RUN: (T.PAUSE, "it was held back")}, set[WorkflowInstanceId](), me.epoch)
+
+    return script
+
+
+def gives_back(me: Me) -> Script:
+    """What it claimed and has not started."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        held = await call(hold_unstarted, me.epoch, model=hold_unstarted_in_model)
+        await call(requeue.put_back, held)
+
+    return script
+
+
+async def hold_unstarted(connection: AsyncConnection, worker: Epoch) -> list[TaskInstanceId]:
+    """As whoever puts tasks back does first."""
+    rows = await connection.execute(_HOLD_UNSTARTED, {"worker": worker})
+    return [TaskInstanceId(id_) for (id_,) in rows.all()]
+
+
+def hold_unstarted_in_model(tx: Transaction, worker: Epoch) -> list[TaskInstanceId]:
+    found = [
+        (row, task)
+        for row, task in tx.scan(tx.server.tasks.rows)
+        if (task.worker_id, task.state) == (worker, T.DISPATCH)
+    ]
+    for row, _ in found:
+        tx.lock(row)
+    return [TaskInstanceId(row.id) for row, _ in found]
+
+
+_HOLD_UNSTARTED = text(
+    "SELECT id FROM task_instance WHERE worker_id = :worker AND state = 'DISPATCH' ORDER BY id FOR UPDATE"
+)
 
 
 def finishes(me: Me) -> Script:

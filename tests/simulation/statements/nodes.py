@@ -7,8 +7,9 @@ from dao.notify import NODE
 from model.errors import Fenced
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
+from model.states import WorkflowState
 from tests.simulation.server import Session
-from tests.simulation.statements.rows import is_gone, open_recovers
+from tests.simulation.statements.rows import RUNNING, is_gone, open_recovers, owns_no_more
 from tests.simulation.tables import Transaction, Values
 
 S = NodeState
@@ -127,11 +128,13 @@ def anything_left(tx: Transaction) -> bool:
     recovering = open_recovers(tx)
     return (
         any(
-            is_gone(tx, each.master_id, NodeKind.MASTER) and not each.state.is_final and str(row.id) not in recovering
+            owns_no_more(tx, each.master_id, NodeKind.MASTER)
+            and (each.state.is_driven or each.state is WorkflowState.FAILOVER)
+            and str(row.id) not in recovering
             for row, each in tx.scan(server.instances.unfinished)
         )
         or any(
-            task.worker_id is not None and is_gone(tx, task.worker_id, NodeKind.WORKER)
+            task.state in RUNNING and task.worker_id is not None and owns_no_more(tx, task.worker_id, NodeKind.WORKER)
             for _, task in tx.scan(server.tasks.unfinished)
         )
         or any(

@@ -25,6 +25,12 @@ def is_gone(tx: Transaction, epoch: int, kind: NodeKind) -> bool:
     return node is not None and node.kind is kind and node.state in GONE
 
 
+def owns_no_more(tx: Transaction, epoch: int, kind: NodeKind) -> bool:
+    """Whether `node` does not have it ALIVE or LEAVING in this role: it is gone, or never was."""
+    node = tx.get(tx.server.nodes, epoch)
+    return node is None or node.kind is not kind or node.state in GONE
+
+
 def open_recovers(tx: Transaction) -> set[str]:
     """The instances, as text, for which a RECOVER command is open."""
     type_ = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS

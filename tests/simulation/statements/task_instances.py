@@ -6,23 +6,26 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 
 from dao.task_instances import MasterTaskEnd, NewTask
-from dao.workflow_instances import OwnershipLost
+from dao.workflow_instances import OwnershipLost, named
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.nodes import NodeKind
 from model.states import TaskState
-from tests.simulation.statements.rows import RUNNING, is_gone, is_owned, tell_event
-from tests.simulation.tables import Transaction, Values
+from tests.simulation.statements import requeue
+from tests.simulation.statements.rows import RUNNING, is_owned, owns_no_more, tell_event
+from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
 
 
 def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
     """JOIN workflow_instance ON master_id = :master AND state IN the driven ones; unique (instance, code, attempt)."""
-    server, count = tx.server, 0
+    server = tx.server
+    missed: set[WorkflowInstanceId] = set()
     for task in tasks:
         instance = tx.get(server.instances, task.workflow_instance_id)
         if instance is None or not is_owned(tx, instance, master) or not instance.state.is_driven:
+            missed.add(task.workflow_instance_id)
             continue
         for row in list(server.tasks.by_key.get(task.workflow_instance_id, ())):
             there = tx.see(row) or (row.owner.writes.get(row) if row.owner else None)
@@ -44,9 +47,8 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             "ended_s": server.now_s if task.state.is_final else None,
         }
         tx.insert(server.tasks, id_, Values(**values))
-        count += 1
-    if count != len(tasks):
-        raise OwnershipLost(f"{len(tasks) - count} of {len(tasks)} tasks belong to instances of others")
+    if missed:
+        raise OwnershipLost(missed, f"tasks of runs {named(missed)} cannot begin: master {master} does not drive them")
     return 0
 
 
@@ -86,7 +88,7 @@ def ask_kill(tx: Transaction, instances: Sequence[WorkflowInstanceId], master: E
 
 
 def end_in_master(tx: Transaction, ends: Sequence[MasterTaskEnd], master: Epoch) -> None:
-    count = 0
+    ended: set[tuple[WorkflowInstanceId, TaskCode]] = set()
     for end in ends:
         for id_ in _own(tx, [end.workflow_instance_id], master):
             for row, task in tx.of_key(tx.server.tasks, id_):
@@ -94,9 +96,9 @@ def end_in_master(tx: Transaction, ends: Sequence[MasterTaskEnd], master: Epoch)
                 if same and task.state is T.RUNNING_EXECUTION and task.worker_id is None:
                     given = {"reason": end.reason or None, "outputs": end.outputs}
                     tx.update(row, state=end.state, ended_s=tx.server.now_s, **given)
-                    count += 1
-    if count != len(ends):
-        raise OwnershipLost(f"{len(ends) - count} of {len(ends)} tasks are not as their master believes")
+                    ended.add((end.workflow_instance_id, end.code))
+    if missed := {end.workflow_instance_id for end in ends if (end.workflow_instance_id, end.code) not in ended}:
+        raise OwnershipLost(missed, f"tasks of runs {named(missed)} do not run in master {master} as it believes")
 
 
 def invalidate(tx: Transaction, tasks: Sequence[tuple[WorkflowInstanceId, TaskCode]]) -> None:
@@ -134,13 +136,12 @@ def latest_attempts(
 
 def queue_due(tx: Transaction, limit: int) -> list[str]:
     """DELAY_EXECUTION that is due, FOR UPDATE SKIP LOCKED."""
-    groups: list[str] = []
+    due: list[TaskInstanceId] = []
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
         is_due = task.state is T.DELAY_EXECUTION and task.due_s <= tx.server.now_s
-        if is_due and len(groups) < limit and tx.try_lock(row):
-            tx.update(row, state=T.QUEUED, queued_s=tx.server.now_s)
-            groups.append(task.worker_group)
-    return groups
+        if is_due and len(due) < limit and tx.try_lock(row):
+            due.append(TaskInstanceId(row.id))
+    return requeue.put_back(tx, due)
 
 
 def next_due_in_s(tx: Transaction) -> float | None:
@@ -149,19 +150,37 @@ def next_due_in_s(tx: Transaction) -> float | None:
     return min((task.due_s - tx.server.now_s for task in waiting if task.due_s > tx.server.now_s), default=None)
 
 
-def mark_lost(tx: Transaction, limit: int) -> int:
-    """DISPATCH and RUNNING of a FENCED or LEFT worker, FOR UPDATE SKIP LOCKED; surely unstarted = queued again."""
+def mark_lost(
+    tx: Transaction, limit: int, *, aside: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
+) -> int:
+    """DISPATCH and RUNNING without a living worker, FOR UPDATE SKIP LOCKED; surely unstarted = put back."""
     count = 0
-    for row, task in list(tx.scan(tx.server.tasks.unfinished)):
-        if task.state not in RUNNING or task.worker_id is None or count == limit:
-            continue
-        if not is_gone(tx, task.worker_id, NodeKind.WORKER) or not tx.try_lock(row):
+    unstarted = []
+    for row, task in _lost(tx, aside):
+        if count == limit or only not in (None, row.id) or not tx.try_lock(row):
             continue
         count += 1
-        if task.state is T.DISPATCH and not task.kill_requested:
-            tx.update(row, state=T.QUEUED, worker_id=None)
+        if task.state is T.DISPATCH:
+            unstarted.append(TaskInstanceId(row.id))
         else:
             reason = "its worker was lost"
             tx.update(row, state=T.NEED_FAULT_TOLERANCE, ended_s=tx.server.now_s, reason=reason)
             tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.NEED_FAULT_TOLERANCE)
+    requeue.put_back(tx, unstarted)
     return count
+
+
+def lost(tx: Transaction, limit: int, aside: Sequence[TaskInstanceId] = ()) -> list[TaskInstanceId]:
+    """The same, only held."""
+    return [row.id for row, _ in _lost(tx, aside) if tx.try_lock(row)][:limit]
+
+
+def _lost(tx: Transaction, aside: Sequence[TaskInstanceId]) -> list[tuple[Row, Values]]:
+    return [
+        (row, task)
+        for row, task in tx.scan(tx.server.tasks.unfinished)
+        if task.state in RUNNING
+        and task.worker_id is not None
+        and owns_no_more(tx, task.worker_id, NodeKind.WORKER)
+        and row.id not in aside
+    ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from dao.errors import BadData
-from dao.workflow_instances import InstanceEnd, NewInstance, OwnershipLost
+from dao.workflow_instances import InstanceEnd, NewInstance, OwnershipLost, named
 from model.choices import ExecutionType
 from model.ids import CommandId, Epoch, WorkflowInstanceId
 from model.instances import WorkflowInstance
@@ -14,7 +14,7 @@ from model.nodes import NodeKind, NodeState
 from model.states import WorkflowState
 from tests.simulation.server import Session
 from tests.simulation.statements import commands
-from tests.simulation.statements.rows import is_gone, is_owned, open_recovers, read_instance, rows_of
+from tests.simulation.statements.rows import is_owned, open_recovers, owns_no_more, read_instance, rows_of
 from tests.simulation.tables import Row, Transaction, Values
 
 W = WorkflowState
@@ -85,23 +85,24 @@ def enter(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState], m
     ]
     for row in own:
         tx.update(row, state=states[row.id])
-    if len(own) != len(states):
-        raise OwnershipLost(f"{len(states) - len(own)} of {len(states)} instances to halt are not its own")
+    if missed := states.keys() - {row.id for row in own}:
+        raise OwnershipLost(missed, f"{named(missed)} of {len(states)} runs to halt are not driven by master {master}")
 
 
 def finish(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
     """WHERE master_id = :master AND state IN the driven ones."""
-    awaited, count = [], 0
+    awaited: list[WorkflowInstanceId] = []
+    ended: set[WorkflowInstanceId] = set()
     for end in ends:
         for row, each in rows_of(tx, [end.id]):
             if is_owned(tx, each, master) and each.state.is_driven:
-                ended = {"state": end.state, "reason": end.reason or None, "ended_s": tx.server.now_s}
-                tx.update(row, outputs=end.outputs, requested_state=None, **ended)
-                count += 1
+                told = {"state": end.state, "reason": end.reason or None, "ended_s": tx.server.now_s}
+                tx.update(row, outputs=end.outputs, requested_state=None, **told)
+                ended.add(end.id)
                 if each.parent is not None or each.execution_type is not ExecutionType.PARALLEL or each.backfill:
                     awaited.append(end.id)
-    if count != len(ends):
-        raise OwnershipLost(f"{len(ends) - count} of {len(ends)} instances to finish are not master {master}'s")
+    if missed := {end.id for end in ends} - ended:
+        raise OwnershipLost(missed, f"{named(missed)} of {len(ends)} runs to finish are not driven by master {master}")
     return awaited
 
 
@@ -113,12 +114,15 @@ def take_over(
     for row, _ in rows_of(tx, ids):
         tx.lock(row)
     for row, each in rows_of(tx, ids):
-        owner = tx.get(tx.server.nodes, each.master_id)
-        if owner is None or not (is_gone(tx, each.master_id, NodeKind.MASTER) or not tx.server.protections.takeover):
+        if tx.server.protections.takeover and not owns_no_more(tx, each.master_id, NodeKind.MASTER):
             continue
         if each.state.is_driven or each.state is W.FAILOVER:
             state = each.requested_state or (W.RUNNING_EXECUTION if each.state is W.FAILOVER else each.state)
-            takeovers = each.takeovers + (owner.state is NodeState.FENCED and tx.server.protections.takeovers)
+            if each.state is W.READY_STOP:
+                state = each.state
+            owner = tx.get(tx.server.nodes, each.master_id)
+            was_fenced = owner is not None and owner.kind is NodeKind.MASTER and owner.state is NodeState.FENCED
+            takeovers = each.takeovers + (was_fenced and tx.server.protections.takeovers)
             after = tx.update(row, master_id=master, state=state, takeovers=takeovers)
             taken[row.id] = (read_instance(after), takeovers)
     return taken
@@ -134,28 +138,62 @@ def owned(tx: Transaction, master: Epoch) -> set[WorkflowInstanceId]:
     return {
         row.id
         for row, each in tx.scan(tx.server.instances.unfinished)
-        if each.master_id == master and not each.state.is_final
+        if each.master_id == master and _may_be_driven(each.state)
     }
 
 
 def read_owned(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> list[WorkflowInstance]:
     return [
-        read_instance(each) for _, each in rows_of(tx, ids) if is_owned(tx, each, master) and not each.state.is_final
+        read_instance(each) for _, each in rows_of(tx, ids) if is_owned(tx, each, master) and _may_be_driven(each.state)
     ]
 
 
-def hand_on(tx: Transaction, limit: int) -> int:
-    """What a FENCED or LEFT master has unfinished and without an open RECOVER command, FOR UPDATE SKIP LOCKED."""
-    recovering = open_recovers(tx) if tx.server.protections.recover else set()
+def still_owned(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> list[WorkflowInstanceId]:
+    """The same by their ids alone."""
+    return [row.id for row, each in rows_of(tx, ids) if is_owned(tx, each, master) and _may_be_driven(each.state)]
+
+
+def take_back(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+    """WHERE master_id = :master AND state = 'FAILOVER'."""
+    for row, each in rows_of(tx, ids):
+        if is_owned(tx, each, master) and each.state is W.FAILOVER:
+            tx.update(row, state=each.requested_state or W.RUNNING_EXECUTION)
+
+
+def _may_be_driven(state: WorkflowState) -> bool:
+    """Unfinished, and not in line."""
+    return not state.is_final and state is not W.SERIAL_WAIT
+
+
+def hand_on(
+    tx: Transaction, limit: int, *, aside: Sequence[WorkflowInstanceId] = (), only: WorkflowInstanceId | None = None
+) -> int:
+    """What is to be driven, has no living master and no open RECOVER command, FOR UPDATE SKIP LOCKED."""
     handed = 0
-    for row, each in list(tx.scan(tx.server.instances.unfinished)):
-        if each.state.is_final or not is_gone(tx, each.master_id, NodeKind.MASTER) or str(row.id) in recovering:
-            continue
-        if handed < limit and tx.try_lock(row):
-            tx.update(row, state=W.FAILOVER)
+    for row, each in _left_behind(tx, aside):
+        if handed < limit and only in (None, row.id) and tx.try_lock(row):
+            is_halted = each.state in (W.READY_PAUSE, W.READY_STOP) and each.requested_state is not W.READY_STOP
+            tx.update(row, state=W.FAILOVER, requested_state=each.state if is_halted else each.requested_state)
             commands.ask_recover(tx, row.id, each.workflow_code, each.priority)
             handed += 1
     return handed
+
+
+def left_behind(tx: Transaction, limit: int, aside: Sequence[WorkflowInstanceId] = ()) -> list[WorkflowInstanceId]:
+    """The same, only held."""
+    return [row.id for row, _ in _left_behind(tx, aside) if tx.try_lock(row)][:limit]
+
+
+def _left_behind(tx: Transaction, aside: Sequence[WorkflowInstanceId]) -> list[tuple[Row, Values]]:
+    recovering = open_recovers(tx) if tx.server.protections.recover else set()
+    return [
+        (row, each)
+        for row, each in tx.scan(tx.server.instances.unfinished)
+        if (each.state.is_driven or each.state is W.FAILOVER)
+        and owns_no_more(tx, each.master_id, NodeKind.MASTER)
+        and str(row.id) not in recovering
+        and row.id not in aside
+    ]
 
 
 def why_not_recovered(tx: Transaction, id_: WorkflowInstanceId) -> str:
@@ -164,4 +202,6 @@ def why_not_recovered(tx: Transaction, id_: WorkflowInstanceId) -> str:
         return f"there is no workflow instance {id_}"
     if each.state.is_final:
         return f"workflow instance {id_} has already ended as {each.state}; there is nothing to take over"
+    if each.state is W.SERIAL_WAIT:
+        return f"workflow instance {id_} waits for its turn, and no master drives it; there is nothing to take over"
     return f"workflow instance {id_} belongs to master {each.master_id}, which lives; it is not taken away"
