@@ -86,8 +86,11 @@ _WORK_WAITS = text("""
            (SELECT min(e.id) FROM task_event e
             WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master) IS NOT NULL
            AS events,
-           (SELECT extract(epoch FROM min(due_at) - clock_timestamp())::float8 FROM task_instance
-            WHERE state = 'DELAY_EXECUTION') AS due_in_s,
+           (SELECT CASE WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
+                        WHEN at < clock_timestamp() THEN 0 END
+            FROM (SELECT least((SELECT min(due_at) FROM task_instance WHERE state = 'DELAY_EXECUTION'),
+                               (SELECT min(dispatch_by) FROM task_instance
+                                WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL)) AS at) AS first) AS due_in_s,
            (SELECT min(workflow_instance_id) FROM task_instance
             WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents,
            (SELECT id FROM schedule WHERE state = 'ONLINE' AND problem IS NULL

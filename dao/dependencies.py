@@ -104,9 +104,10 @@ _WAITING = """
     SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
            CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END
                AS schedule_time,
-           i.time_zone, extract(epoch FROM clock_timestamp() - coalesce(t.started_at, t.queued_at))::float8
-               AS waited_s, t.timeout_s,
-           t.timeout_strategy
+           i.time_zone,
+           CASE WHEN isfinite(t.started_at) THEN extract(epoch FROM clock_timestamp() - t.started_at) ELSE 0 END::float8
+               AS waited_s,
+           t.timeout_s, t.timeout_strategy
 """
 _OWN = """
     JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)

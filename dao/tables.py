@@ -215,6 +215,7 @@ workflow_instance = Table(
     Column("parent_task_code", Integer),
     Column("parent_attempt", SmallInteger),
     Column("child_index", Integer),
+    Column("running_since", _TIME),
     UniqueConstraint("command_id", name="workflow_instance_command"),
 )
 
@@ -254,6 +255,8 @@ task_instance = Table(
     Column("environment", Text),
     Column("tenant", Text),
     Column("parameter_types", Text),
+    Column("dispatch_timeout_s", Double),
+    Column("dispatch_by", _TIME),
     UniqueConstraint("workflow_instance_id", "task_code", "attempt", name="task_instance_attempt"),
 )
 

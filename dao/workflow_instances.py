@@ -135,7 +135,9 @@ _FINISH = text("""
 INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params,
               state, requested_state, startup_names, schedule_time, time_zone, dry_run, environment,
               coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code, parent_attempt,
-              child_index"""
+              child_index, CASE WHEN isfinite(coalesce(running_since, started_at))
+                                THEN extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at))
+                                ELSE 0 END::float8 AS ran_s"""
 # `takeovers` counts owners that were fenced, not those that left: a rolling restart must not fail a long run.
 _TAKE_OVER = text(f"""
     UPDATE workflow_instance i
@@ -285,6 +287,13 @@ async def take_over(
     return {WorkflowInstanceId(row.id): (read_instance(row), row.takeovers) for row in rows}
 
 
+async def ran_s(
+    connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch
+) -> dict[WorkflowInstanceId, float]:
+    """For how many seconds those of these run that are unfinished and this master's, by the database's clock."""
+    return {each.id: each.ran_s for each in await read_owned(connection, ids, master)}
+
+
 async def settle(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
     """Forget the takeovers of own instances that have got on since: they are not what kills masters."""
     await connection.execute(_SETTLE, {"ids": list(ids), "master": master})
@@ -382,4 +391,5 @@ def read_instance(row: Row[Any]) -> WorkflowInstance:
         None if row.scope is None else frozenset(map(TaskCode, json.loads(row.scope))),
         row.depth,
         parent,
+        row.ran_s,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -23,7 +24,8 @@ from dao.task_events import Unreadable
 from dao.workflow_instances import OwnershipLost
 from master.aside import SetAside
 from master.batch import AdaptiveBatch
-from master.events import Adopted, Child, ChildFinished, Event, HaltAsked, TaskFinished
+from master.events import Adopted, Child, ChildFinished, Event, HaltAsked, TaskFinished, TookTooLong
+from master.lengths import Lengths
 from master.plan import Plan
 from master.plans import PlanKey, Plans
 from master.runnable import WorkflowRunnable
@@ -40,11 +42,16 @@ from registry.rounds import blaming_what_is_held, run_rounds
 
 log = structlog.get_logger()
 
+LENGTH_PAUSE_S = 10.0
+"""Until a run that took too long and could not be ended is tried again."""
+
 
 class Driver:
     """Drives the workflow instances that this master owns."""
 
-    def __init__(self, life: Life, batch_max: int, look: asyncio.Event) -> None:
+    def __init__(
+        self, life: Life, batch_max: int, look: asyncio.Event, *, longest_run: timedelta | None = None
+    ) -> None:
         """`look` is set when attempts were written that wait for a time."""
         self.wake = asyncio.Event()
         """Set when there may be events, or something to reload."""
@@ -57,7 +64,7 @@ class Driver:
         self._failing: Collection[WorkflowInstanceId] = ()
         self._taken_over: set[WorkflowInstanceId] = set()
         self._runnables: dict[WorkflowInstanceId, WorkflowRunnable] = {}
-        self._timers: dict[WorkflowInstanceId, asyncio.TimerHandle] = {}
+        self._lengths = Lengths(self.wake, longest_run)
         self.ended: Callable[[], None] = lambda: None
         """Called when instances have ended, so that there is room for others."""
         self.dependents_wait = False
@@ -83,27 +90,14 @@ class Driver:
         for runnable in runnables:
             id_ = runnable.instance.id
             self._runnables[id_] = runnable
-            self._stop_timer(id_)
-            if minutes := runnable.plan.spec.timeout_minutes:
-                loop = asyncio.get_running_loop()
-                self._timers[id_] = loop.call_later(60 * minutes, self._warn_of_length, id_, minutes)
-
-    def _warn_of_length(self, id_: WorkflowInstanceId, minutes: float) -> None:
-        """A workflow's own timeout only warns. It counts from when this master began to drive it."""
-        del self._timers[id_]
-        log.warning("workflow_takes_too_long", workflow_instance=id_, timeout_minutes=minutes)
-
-    def _stop_timer(self, id_: WorkflowInstanceId) -> None:
-        """A day's timer of a run of a second must not keep anything of it in memory."""
-        if timer := self._timers.pop(id_, None):
-            timer.cancel()
+            self._lengths.watch(runnable)
 
     def forget(self, ids: Iterable[WorkflowInstanceId]) -> None:
         """Drop from memory: what has ended, or what may no longer be as the rows say."""
         before = len(self._runnables)
         for id_ in ids:
             self._runnables.pop(id_, None)
-            self._stop_timer(id_)
+            self._lengths.forget(id_)
         if len(self._runnables) < before:
             self.ended()
 
@@ -185,6 +179,42 @@ class Driver:
         while goes_on:  # in turn, so that what is aside does not wait for the end of a stream of events
             goes_on = await self._one_batch()
             goes_on |= await self._aside.try_due()
+
+    async def _mind_lengths(self, ids: Collection[WorkflowInstanceId]) -> None:
+        """Warn of these runs, or end them, if they have run for too long by the database's clock."""
+        try:
+            async with self._database.reading() as connection:
+                ran_s = await workflow_instances.ran_s(connection, list(ids), self._me.epoch)
+            for id_, seconds in ran_s.items():
+                runnable = self._runnables.get(id_)
+                if runnable is not None:
+                    await self._mind_length(runnable, seconds)
+        except BaseException:
+            self.drive_again(ids)  # which has their timers ring again
+            raise
+
+    async def _mind_length(self, runnable: WorkflowRunnable, ran_s: float) -> None:
+        id_, limits = runnable.instance.id, self._lengths.of(runnable)
+        self._lengths.ring_at(id_, limits.next_after(ran_s), ran_s)
+        if limits.warn_s is not None and ran_s >= limits.warn_s:
+            minutes = runnable.plan.spec.timeout_minutes
+            log.warning("workflow_takes_too_long", workflow_instance=id_, timeout_minutes=minutes)
+        if limits.fail_s is None or ran_s < limits.fail_s:
+            return
+        log.warning("workflow_took_too_long", workflow_instance=id_, reason=limits.why, so="it ends as FAILURE")
+        writes = Writes()
+        try:
+            async with self._database.writing() as connection:
+                await nodes.hold_alive(connection, self._me)
+                with blaming_what_is_held():
+                    self.tell(runnable, TookTooLong(limits.why), writes)
+                    await self.flush(connection, writes)
+        except (BadData, LockTaken) as error:  # of this run alone
+            self.forget([id_])
+            log.warning("workflow_not_ended_yet", workflow_instance=id_, error=str(error), so="it is tried again")
+            asyncio.get_running_loop().call_later(LENGTH_PAUSE_S, self.drive_again, [id_])
+            return
+        self.written(writes)
 
     async def _one_batch(self) -> bool:
         """Take a batch of events, or set its instances aside. Whether it is worth to look again at once."""

@@ -103,11 +103,12 @@ class Lookout:
             groups = await task_instances.queue_due(connection, DUE_BATCH)
             if groups:
                 await notify(connection, TASK, groups)
+            failed = await task_instances.fail_undispatched(connection, DUE_BATCH)
             due_in_s = await task_instances.next_due_in_s(connection)
-        if len(groups) == DUE_BATCH:
+        if DUE_BATCH in (len(groups), failed):
             return 0.0
-        if groups:
+        if groups or failed:
             self._held_up.reset()
         # What is due and could not be had is held by somebody, for who knows how long. The others go on in their time.
         pause_s = self._held_up.next_pause_s(random.random())  # noqa: S311 - jitter
-        return pause_s if due_in_s is None else min(pause_s, due_in_s)
+        return min(pause_s, due_in_s)

@@ -89,7 +89,7 @@ class Master:
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
         look = asyncio.Event()
-        driver = Driver(life, self._settings.batch_max, look)
+        driver = Driver(life, self._settings.batch_max, look, longest_run=self._settings.longest_run)
         membership = Membership(life, registry, self._settings, lambda: driver.running, look)
         await membership.join()
         log.info("joined", slot=str(membership.slot), registry=registry.url)

@@ -203,6 +203,7 @@ def _new_task(runnable: WorkflowRunnable, effect: QueueTask | RecordTask) -> New
         task.environment or instance.environment,
         task.tenant,
         task.parameter_types,
+        task.dispatch_timeout * 60 or None,
     )
 
 

@@ -331,6 +331,7 @@ CREATE TABLE workflow_instance (
     parent_task_code   integer,
     parent_attempt     smallint,
     child_index        integer,
+    running_since      timestamptz DEFAULT clock_timestamp(),
     -- A row whose end and state contradict each other could be neither driven nor handed on.
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
 ) WITH (fillfactor = 80);
@@ -345,6 +346,7 @@ COMMENT ON COLUMN workflow_instance.executing IS 'JSON list of task codes to whi
 COMMENT ON COLUMN workflow_instance.backfill IS 'JSON object: the dates that follow when this one succeeds, and how.';
 COMMENT ON COLUMN workflow_instance.outputs IS 'JSON object: what it gives to the task of the workflow above it.';
 COMMENT ON COLUMN workflow_instance.depth IS 'How many workflows stand above this one.';
+COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout counts: its start, or when a command last let it go on.';
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How often its owner was fenced; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 -- Statements: what a master owns; what a dead master left.
 CREATE INDEX workflow_instance_unfinished ON workflow_instance (master_id, id) WHERE ended_at IS NULL;
@@ -399,6 +401,8 @@ CREATE TABLE task_instance (
     environment          text,
     tenant               text,
     parameter_types      text,
+    dispatch_timeout_s   double precision CHECK (dispatch_timeout_s > 0),
+    dispatch_by          timestamptz,
     CONSTRAINT task_instance_end CHECK (
         (ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS'))),
     -- Also the index of everything that is asked by workflow instance.
@@ -408,6 +412,8 @@ COMMENT ON TABLE task_instance IS 'One attempt of one task of one workflow insta
 COMMENT ON COLUMN task_instance.retries IS 'How many failures this attempt makes good; an attempt after a lost worker counts as none.';
 COMMENT ON COLUMN task_instance.due_at IS 'When a DELAY_EXECUTION is queued: the timer is this row, so it survives its master.';
 COMMENT ON COLUMN task_instance.timeout_s IS 'Seconds from its start on the worker; null = none.';
+COMMENT ON COLUMN task_instance.dispatch_timeout_s IS 'Seconds in the queue; null = no limit.';
+COMMENT ON COLUMN task_instance.dispatch_by IS 'Until when a worker must have taken it, counted from when it was queued; null = no limit.';
 COMMENT ON COLUMN task_instance.write_ahead IS 'true: a claim makes it RUNNING_EXECUTION at once. false (on_worker_loss: fail): DISPATCH first, so that a lost one that surely never started can be queued again.';
 COMMENT ON COLUMN task_instance.params IS 'JSON object: the parameters of its type, as the definition gives them.';
 COMMENT ON COLUMN task_instance.parameter_values IS 'JSON object: what each ${name} stands for. The task type puts them in, since it knows what is safe there.';
@@ -422,6 +428,8 @@ CREATE INDEX task_instance_queue ON task_instance (worker_group, workflow_priori
     WHERE state = 'QUEUED';
 -- Statement: timers that are due.
 CREATE INDEX task_instance_due ON task_instance (due_at) WHERE state = 'DELAY_EXECUTION';
+-- Statement: what no worker took in time.
+CREATE INDEX task_instance_undispatched ON task_instance (dispatch_by) WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL;
 -- Statements: what a worker runs; what a dead worker left.
 CREATE INDEX task_instance_running ON task_instance (worker_id) WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION');
 -- Statements: DEPENDENT tasks that wait; they live in the masters: those of a run, and a walk over all.
@@ -509,6 +517,7 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('DELAY_EXECUTION', 'PAUSE'),
         ('DELAY_EXECUTION', 'QUEUED'),
         ('QUEUED', 'DISPATCH'),
+        ('QUEUED', 'FAILURE'),
         ('QUEUED', 'KILL'),
         ('QUEUED', 'PAUSE'),
         ('QUEUED', 'RUNNING_EXECUTION'),

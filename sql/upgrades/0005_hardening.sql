@@ -16,6 +16,7 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('DELAY_EXECUTION', 'PAUSE'),
         ('DELAY_EXECUTION', 'QUEUED'),
         ('QUEUED', 'DISPATCH'),
+        ('QUEUED', 'FAILURE'),
         ('QUEUED', 'KILL'),
         ('QUEUED', 'PAUSE'),
         ('QUEUED', 'RUNNING_EXECUTION'),
@@ -62,3 +63,14 @@ CREATE TRIGGER schedule_begins_now BEFORE UPDATE OF crontab, time_zone, start_ti
         OR (NEW.next_fire_at IS NULL AND OLD.next_fire_at IS NOT NULL AND NEW.problem IS NULL)
         OR (NEW.problem IS NULL AND OLD.problem IS NOT NULL))
     EXECUTE FUNCTION begin_schedule_now();
+
+-- A limit on waiting for a worker, and one on the length of a run that counts from when it began to run.
+ALTER TABLE task_instance ADD COLUMN dispatch_timeout_s double precision CHECK (dispatch_timeout_s > 0);
+ALTER TABLE task_instance ADD COLUMN dispatch_by timestamptz;
+COMMENT ON COLUMN task_instance.dispatch_timeout_s IS 'Seconds in the queue; null = no limit.';
+COMMENT ON COLUMN task_instance.dispatch_by IS 'Until when a worker must have taken it, counted from when it was queued; null = no limit.';
+CREATE INDEX task_instance_undispatched ON task_instance (dispatch_by) WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL;
+ALTER TABLE workflow_instance ADD COLUMN running_since timestamptz;
+UPDATE workflow_instance SET running_since = started_at WHERE ended_at IS NULL;
+ALTER TABLE workflow_instance ALTER COLUMN running_since SET DEFAULT clock_timestamp();
+COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout counts: its start, or when a command last let it go on.';

@@ -73,6 +73,7 @@ def _new_task(p: Program, id_: WorkflowInstanceId, code: int, **fields: object) 
         "retries": attempt - 1,
         "wait_reason": wait,
         "wait_minutes": 0 if wait is None else p.random.choice((0, 60, 180)),
+        "dispatch_timeout_s": 7200.0 if p.chance(0.1) else None,
         "branch": "[1,2]" if p.chance(0.05) else None,
     }
     return NewTask(
@@ -226,6 +227,7 @@ async def clean_up(p: Program) -> None:
         await p.call(task_instances.mark_lost, 100)
         await p.call(task_events.drop_stale)
     await p.call(task_instances.queue_due, 100)
+    await p.call(task_instances.fail_undispatched, 100)
     await p.call(task_instances.next_due_in_s)
 
 

@@ -28,7 +28,7 @@ _DUE_UNIT_S = 600.0
 """To which a time that was reckoned from a clock is rounded: the two clocks run apart by seconds at most."""
 _FAR_S = 1e6
 """From here on a span is only long, into the past or the future."""
-_OF_ONE_STORE = ("process", "log_url", "beat_age_s", "created_at", "day", "updated_at", "counts_from", "now")
+_OF_ONE_STORE = ("process", "log_url", "beat_age_s", "created_at", "day", "updated_at", "counts_from", "now", "ran_s")
 """Fields of answers that say nothing of what a statement decided."""
 
 TABLES = (

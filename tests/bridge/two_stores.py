@@ -39,8 +39,8 @@ CLOCK_STEP_S = 0.01
 _SHIFTED = {
     "command": ("created_at",),
     "node_beat": ("beaten_at",),
-    "workflow_instance": ("started_at", "ended_at"),
-    "task_instance": ("queued_at", "started_at", "ended_at", "due_at"),
+    "workflow_instance": ("started_at", "ended_at", "running_since"),
+    "task_instance": ("queued_at", "started_at", "ended_at", "due_at", "dispatch_by"),
     "schedule": ("updated_at", "counts_from"),
 }
 """The columns that hold times of the database's clock."""
