@@ -271,6 +271,7 @@ task_event = Table(
     Column("created_at", _TIME, nullable=False),
     Column("outputs", Text),
     Column("child_index", Integer),
+    Column("owner", BigInteger),
 )
 
 project = Table(

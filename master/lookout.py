@@ -10,7 +10,7 @@ import random
 
 import structlog
 
-from dao import commands, nodes, task_instances
+from dao import commands, nodes, task_events, task_instances
 from dao.notify import TASK, notify
 from master.command_loop import CommandLoop
 from master.dependents import Dependents
@@ -91,6 +91,10 @@ class Lookout:
             self._loop.wake.set()
         if waiting.events:
             self._driver.wake.set()
+        if waiting.stray_events:
+            async with self._life.database.writing() as connection:
+                await nodes.hold_alive(connection, self._life.me)
+                await task_events.readdress(connection)
         if waiting.due_in_s is not None and waiting.due_in_s <= 0:
             return await self._queue_due()
         self._held_up.reset()

@@ -171,6 +171,8 @@ COMMENT ON COLUMN node.process_boot IS 'Kernel boot id and pid namespace: only w
 COMMENT ON COLUMN node.log_url IS 'Where a worker serves its task logs.';
 -- Statement: the ALIVE nodes, and whether an address is taken.
 CREATE INDEX node_alive ON node (kind, address) WHERE state IN ('ALIVE', 'LEAVING');
+-- Statements: which ended nodes are to be forgotten; who was fenced last.
+CREATE INDEX node_ended ON node (ended_at) WHERE state IN ('LEFT', 'FENCED');
 
 CREATE TABLE node_beat (
     node_id   bigint PRIMARY KEY,
@@ -450,12 +452,26 @@ CREATE TABLE task_event (
     state                text NOT NULL,
     created_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     outputs              text,
-    child_index          integer
+    child_index          integer,
+    owner                bigint
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0,
         autovacuum_analyze_threshold = 20000);
 COMMENT ON TABLE task_event IS 'The end of an attempt or of a child, written with its state; deleted by the owner in the transaction that moves the workflow on.';
 COMMENT ON COLUMN task_event.task_code IS '0 = about the instance itself: READY_PAUSE or READY_STOP is asked for.';
 COMMENT ON COLUMN task_event.child_index IS 'Of the end of a sub-workflow: which child of the attempt; `state` is then that of a workflow.';
+COMMENT ON COLUMN task_event.owner IS 'The epoch of the master that owned its run when it was written: where to look for it, and no more.';
+-- Statements: what a master has to hear of; what is on its way to a run.
+CREATE INDEX task_event_owner ON task_event (owner, id);
+CREATE INDEX task_event_run ON task_event (workflow_instance_id);
+-- Whoever says not to whom an event goes has it addressed. The master that owns the run then may have been replaced since:
+-- it is only where to look, and what is addressed to nobody who lives is addressed again by any master.
+CREATE FUNCTION address_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.owner := coalesce((SELECT master_id FROM workflow_instance WHERE id = NEW.workflow_instance_id), 0);
+    RETURN NEW;
+END $$;
+CREATE TRIGGER task_event_is_addressed BEFORE INSERT ON task_event FOR EACH ROW WHEN (NEW.owner IS NULL)
+    EXECUTE FUNCTION address_event();
 
 -- ------------------------------------------------------------------------- what must never happen is refused
 

@@ -74,3 +74,23 @@ ALTER TABLE workflow_instance ADD COLUMN running_since timestamptz;
 UPDATE workflow_instance SET running_since = started_at WHERE ended_at IS NULL;
 ALTER TABLE workflow_instance ALTER COLUMN running_since SET DEFAULT clock_timestamp();
 COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout counts: its start, or when a command last let it go on.';
+
+-- A master finds its own events, however many others have not read theirs.
+ALTER TABLE task_event ADD COLUMN owner bigint;
+UPDATE task_event e SET owner = coalesce((SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id), 0);
+COMMENT ON COLUMN task_event.owner IS 'The epoch of the master that owned its run when it was written: where to look for it, and no more.';
+-- Statements: what a master has to hear of; what is on its way to a run.
+CREATE INDEX task_event_owner ON task_event (owner, id);
+CREATE INDEX task_event_run ON task_event (workflow_instance_id);
+-- Whoever says not to whom an event goes has it addressed. The master that owns the run then may have been replaced since:
+-- it is only where to look, and what is addressed to nobody who lives is addressed again by any master.
+CREATE FUNCTION address_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.owner := coalesce((SELECT master_id FROM workflow_instance WHERE id = NEW.workflow_instance_id), 0);
+    RETURN NEW;
+END $$;
+CREATE TRIGGER task_event_is_addressed BEFORE INSERT ON task_event FOR EACH ROW WHEN (NEW.owner IS NULL)
+    EXECUTE FUNCTION address_event();
+
+-- Nodes that ended long ago are forgotten.
+CREATE INDEX node_ended ON node (ended_at) WHERE state IN ('LEFT', 'FENCED');

@@ -225,7 +225,9 @@ async def clean_up(p: Program) -> None:
     if p.chance(0.7):
         await p.call(workflow_instances.hand_on, 100)
         await p.call(task_instances.mark_lost, 100)
+        await p.call(task_events.readdress)
         await p.call(task_events.drop_stale)
+        await p.call(nodes.forget_ended, timedelta(days=30), 100)
     await p.call(task_instances.queue_due, 100)
     await p.call(task_instances.fail_undispatched, 100)
     await p.call(task_instances.next_due_in_s)

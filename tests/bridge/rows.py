@@ -138,7 +138,7 @@ _TASK = (
     *("write_ahead", "worker_group", "workflow_priority", "task_priority", "worker_id", "params", "parameter_values"),
     *("outputs", "reason", "branch"),
 )
-_EVENT = ("workflow_instance_id", "task_code", "attempt", "state", "child_index", "outputs")
+_EVENT = ("owner", "workflow_instance_id", "task_code", "attempt", "state", "child_index", "outputs")
 _FIRES = ("next_fire_at", "last_fire_at")
 _SCHEDULE = ("workflow_code", "crontab", "state", "misfire", "problem")
 

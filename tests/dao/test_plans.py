@@ -112,16 +112,16 @@ HOT = {
         lambda c: commands.work_waits(c, None, timedelta(days=1), 1, LIVING_MASTER), {"command_age"}, 2_100
     ),
     "consume": Hot(
-        lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_pkey", "workflow_instance_pkey"}, 500
+        lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_owner", "workflow_instance_pkey"}, 500
     ),
     "consume, many aside": Hot(
         lambda c: task_events.consume(c, LIVING_MASTER, 100, aside=RUNNING[:200]),
-        {"task_event_pkey", "workflow_instance_pkey"},
+        {"task_event_owner", "workflow_instance_pkey"},
         2_100,
     ),
     "consume, of one alone": Hot(
         lambda c: task_events.consume(c, LIVING_MASTER, 100, only=RUNNING[-1]),
-        {"task_event_pkey", "workflow_instance_pkey"},
+        {"task_event_owner", "workflow_instance_pkey"},
         500,
     ),
     "queue": Hot(
@@ -350,6 +350,42 @@ async def test_however_many_dependent_tasks_wait_a_judgement_reads_only_those_th
     plan = explaining.plan
     assert not plan.whole_tables & BIG, plan
     assert sum(rows for through, rows in plan.read.items() if not through.startswith("task_event")) <= 400, plan
+
+
+UNREAD = """
+    INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, owner)
+    SELECT i.id, 7, 1, 'SUCCESS', i.master_id
+    FROM (SELECT id, master_id FROM workflow_instance WHERE ended_at IS NULL AND master_id = :owner LIMIT 1) AS i,
+         generate_series(1, 5000)
+"""
+LOOKS: dict[str, Callable[[AsyncConnection], Awaitable[Any]]] = {
+    "idle look": lambda c: commands.work_waits(c, None, timedelta(days=1), 1, Epoch(77)),
+    "look for what is left": lambda c: nodes.anything_left(c),
+    "consume": lambda c: task_events.consume(c, Epoch(77), 100),
+    "forget": lambda c: task_events.forget(c, RUNNING[-1:]),
+    "what was not heard": lambda c: reasons.unheard(c, [UnderWay(RUNNING[0], TaskCode(1), 1)], timedelta(0)),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+async def test_however_many_events_others_have_not_read_a_look_reads_none_of_them(
+    full: AsyncConnection, name: str
+) -> None:
+    """Of an owner that is gone a bounded part."""
+    await full.execute(text("DELETE FROM task_event"))
+    await full.execute(text(UNREAD), {"owner": LIVING_MASTER})
+    explaining = Explaining(full)
+    await LOOKS[name](cast(AsyncConnection, explaining))
+    read = sum(rows for through, rows in explaining.plan.read.items() if through.startswith("task_event"))
+    assert "task_event" not in explaining.plan.whole_tables, explaining.plan
+    assert read <= 20, explaining.plan
+
+
+async def test_nodes_that_ended_are_forgotten_by_their_index(full: AsyncConnection) -> None:
+    explaining = Explaining(full)
+    await nodes.forget_ended(cast(AsyncConnection, explaining), timedelta(days=30), 100)
+    assert "node_ended" in explaining.plan.indexes, explaining.plan
+    assert not explaining.plan.whole_tables & {*BIG, "node"}, explaining.plan
 
 
 CHECKS = {check.name: check for check in (*BEFORE_REASONS, *AFTER_REASONS)}
