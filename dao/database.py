@@ -17,8 +17,14 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
+from dao.connection import CONNECT_S_MAX, Connection
 from dao.errors import translated, translating
 from model.errors import Refused, ShoalError, Unavailable, Unknown
+
+STATEMENT_S_MAX = 6.0
+ANSWER_WITHIN_S = STATEMENT_S_MAX + 1.0
+"""The longest wait for an answer, by our own clock: the server ends every statement before that, and says so. What is
+not answered by then was lost on the way; the connection is given up (`dao/connection.py`)."""
 
 # 57014, 55P03 and 25P03 of these bound what a black-holed network, a stranger's lock or a stopped process can hold up;
 # together they stay below the registry's session time-out, so that a fence never waits for long.
@@ -30,7 +36,7 @@ from model.errors import Refused, ShoalError, Unavailable, Unknown
 # in coalesce(..., false) there: the planner then takes half of the rows to be so. From statistics it may conclude that
 # nothing is, and read the whole table for the one row that it expects, each row of it against the whole batch.
 SESSION_SETTINGS: Mapping[str, str] = {
-    "statement_timeout": "15s",
+    "statement_timeout": f"{STATEMENT_S_MAX:g}s",
     "lock_timeout": "2s",
     "idle_in_transaction_session_timeout": "3s",
     "default_transaction_isolation": "read committed",
@@ -43,7 +49,7 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "jit": "off",
 }
 _KEEPALIVE: Mapping[str, Any] = {
-    "connect_timeout": 5,
+    "connect_timeout": round(CONNECT_S_MAX),
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 3,
@@ -75,22 +81,36 @@ def _options() -> str:
     return " ".join(f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in SESSION_SETTINGS.items())
 
 
-async def connect(url: str, application_name: str) -> psycopg.AsyncConnection[tuple[Any, ...]]:
-    """A connection outside any pool, in autocommit: for LISTEN, beats and leases. Raises `Unavailable`."""
+async def connect(url: str, application_name: str, answer_within_s: float = ANSWER_WITHIN_S) -> Connection:
+    """A connection outside any pool, in autocommit: for LISTEN and leases. Raises `Unavailable`."""
     parsed = parse_url(url)
     plain = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
     try:
-        return await psycopg.AsyncConnection.connect(
-            plain, autocommit=True, application_name=application_name, options=_options(), **_KEEPALIVE
+        return await Connection.connect_within(
+            plain,
+            answer_within_s=answer_within_s,
+            autocommit=True,
+            application_name=application_name,
+            options=_options(),
+            **_KEEPALIVE,
         )
     except (psycopg.Error, OSError) as error:
         raise Unavailable(f"cannot reach the database {shown(parsed)}: {_first_line(error)}") from error
 
 
 class Database:
-    """A pool of connections to one PostgreSQL, as one node of the cluster sees it."""
+    """A pool of connections to one PostgreSQL, as one node of the cluster sees it.
 
-    def __init__(self, url: str, *, application_name: str, connections_max: int = 8) -> None:
+    Args:
+        url: in SQLAlchemy's form.
+        application_name: what the connections are called in the database.
+        connections_max: how many at once.
+        answer_within_s: the longest wait for the answer to one statement; then its connection is given up.
+    """
+
+    def __init__(
+        self, url: str, *, application_name: str, connections_max: int = 8, answer_within_s: float = ANSWER_WITHIN_S
+    ) -> None:
         parsed = parse_url(url)
         self.url = url
         self.shown = shown(parsed)
@@ -101,11 +121,21 @@ class Database:
             pool_size=connections_max,
             max_overflow=0,
             pool_timeout=10,
-            connect_args={"application_name": application_name, "options": _options(), **_KEEPALIVE},
+            connect_args={
+                "async_creator_fn": Connection.connect_within,
+                "answer_within_s": answer_within_s,
+                "application_name": application_name,
+                "options": _options(),
+                **_KEEPALIVE,
+            },
         )
 
     async def close(self) -> None:
         """Close the pool; connections in use are closed when they are given back."""
+        await self._engine.dispose()
+
+    async def doubt(self) -> None:
+        """Close the connections that nobody uses now: another one turned out to be dead, so these may be as well."""
         await self._engine.dispose()
 
     @asynccontextmanager

@@ -4,7 +4,8 @@ What is wrong with a command and can be caught ends that command alone. What can
 the process before anything is written, and would end the next one too: the command would walk through the cluster for
 ever. So whoever fences a master sets apart what it may have been at. That is tried in groups, each by one master, whose
 epoch is committed to it *before* the try: should that one die as well, the group is divided. Who survives has cleared
-its group; a command that was alone at the last try is the culprit (reliability study, W19).
+its group; a command that was alone at the last try is the culprit (reliability study, W19). A master takes no more than
+it has room for, and gives back what it has no room for by then, so that a neighbour can try it.
 """
 
 from __future__ import annotations
@@ -58,10 +59,15 @@ _TRY = text("""
         ORDER BY c.deaths DESC LIMIT :limit FOR UPDATE OF c SKIP LOCKED
     ), picked AS (
         SELECT place FROM free WHERE deaths = (SELECT max(deaths) FROM free)
-        ORDER BY id LIMIT (SELECT coalesce((CAST(:groups AS integer[]))[max(deaths)], 1) FROM free)
+        ORDER BY id LIMIT (SELECT least(coalesce((CAST(:groups AS integer[]))[max(deaths)], 1), :room) FROM free)
     )
     UPDATE command SET tried_by = :master WHERE ctid = ANY(ARRAY(SELECT place FROM picked))
     RETURNING id, deaths
+""")
+
+
+_GIVE_BACK = text("""
+    UPDATE command SET tried_by = NULL WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(tried_by = :master, false)
 """)
 
 
@@ -91,8 +97,16 @@ async def set_apart(connection: AsyncConnection, dead: Epoch, slot: Slot) -> int
     return (await connection.execute(_SET_APART, values)).rowcount
 
 
-async def try_next(connection: AsyncConnection, master: Epoch, aside: Sequence[CommandId] = ()) -> list[Deadly]:
-    """The group to be tried next, by this master from the commit on, without those `aside`; a culprit comes alone."""
-    values = {"master": master, "groups": list(GROUPS), "limit": 2 * SET_APART_MAX, "aside": list(aside)}
+async def try_next(
+    connection: AsyncConnection, master: Epoch, room: int, aside: Sequence[CommandId] = ()
+) -> list[Deadly]:
+    """The group to be tried next, by this master from the commit on: at most `room`, without those `aside`; a culprit
+    comes alone."""
+    values = {"master": master, "room": room, "groups": list(GROUPS), "limit": 2 * SET_APART_MAX, "aside": list(aside)}
     rows = (await connection.execute(_TRY, values)).all()
     return [Deadly(CommandId(id_), deaths) for id_, deaths in rows]
+
+
+async def give_back(connection: AsyncConnection, ids: Sequence[CommandId], master: Epoch) -> None:
+    """Let others try these, which this master had taken to be tried and was not at."""
+    await connection.execute(_GIVE_BACK, {"ids": list(ids), "master": master})

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 import psycopg
 import structlog
 
+from dao.connection import Connection
 from dao.database import connect, shown
 from model.errors import Unavailable
 
@@ -28,8 +29,9 @@ class Listener:
     reconnect: anything may have happened). The functions must return at once.
     """
 
-    PROBE_S = 10.0
-    """A connection that is silent for so long is asked whether it lives."""
+    PROBE_S = 3.0
+    """How often a connection is asked whether it lives: on this one silence is normal."""
+    ANSWER_WITHIN_S = 2.0
     PAUSE_S_MAX = 1.0
 
     def __init__(self, url: str, application_name: str, channels: Mapping[str, Wake]) -> None:
@@ -42,7 +44,7 @@ class Listener:
         pause_s, is_lost = 0.05, False
         while True:
             try:
-                async with await connect(self._url, self._application_name) as connection:
+                async with await connect(self._url, self._application_name, self.ANSWER_WITHIN_S) as connection:
                     for channel in self._channels:
                         await connection.execute(f'LISTEN "{channel}"')
                     if is_lost:
@@ -57,7 +59,7 @@ class Listener:
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
             pause_s = min(pause_s * 2, self.PAUSE_S_MAX)
 
-    async def _receive(self, connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
+    async def _receive(self, connection: Connection) -> None:
         while True:
             async for notification in connection.notifies(timeout=self.PROBE_S):
                 wake = self._channels.get(notification.channel)

@@ -32,12 +32,16 @@ OUT_OF_REACH = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """What a node needs to prove that a write is its own."""
+    """What a node needs to prove that a write is its own, and what it is called."""
 
     epoch: Epoch
     incarnation: UUID
     kind: NodeKind
     address: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()} {self.name or self.address} (epoch {self.epoch})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,15 @@ class NodeRow:
     beat_no: int
     beat_age_s: float
     heartbeat: Heartbeat | None
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()} {self.shown} (epoch {self.epoch})"
+
+    @property
+    def shown(self) -> str:
+        """Its name; the address of one that has none."""
+        return self.name or self.address
 
     @property
     def slot(self) -> Slot | None:
@@ -70,8 +83,8 @@ class NodeRow:
 
 _ENLIST = text("""
     WITH enlisted AS (
-        INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started, log_url)
-        VALUES (:incarnation, :kind, :address, :boot, :pid, :started, :log_url)
+        INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started, log_url, name)
+        VALUES (:incarnation, :kind, :address, :boot, :pid, :started, :log_url, :name)
         RETURNING id
     )
     INSERT INTO node_beat (node_id) SELECT id FROM enlisted RETURNING node_id
@@ -85,8 +98,8 @@ _HOLD_ALIVE = text("""
 _BARRIER = text("SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation FOR UPDATE")
 
 _LIVING = """
-    SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, b.beat_no,
-           extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 AS beat_age_s, b.heartbeat
+    SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
+           b.beat_no, extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 AS beat_age_s, b.heartbeat
     FROM node n JOIN node_beat b ON b.node_id = n.id
     WHERE n.state IN ('ALIVE', 'LEAVING')          -- index: node_alive
     ORDER BY n.id
@@ -173,7 +186,13 @@ def application_name(kind: NodeKind, epoch: Epoch) -> str:
 
 
 async def enlist(
-    connection: AsyncConnection, incarnation: UUID, kind: NodeKind, address: str, process: ProcessIdentity, log_url: str
+    connection: AsyncConnection,
+    incarnation: UUID,
+    kind: NodeKind,
+    address: str,
+    process: ProcessIdentity,
+    log_url: str,
+    name: str = "",
 ) -> Me:
     """Begin a life: a new row, a new epoch."""
     values = {
@@ -184,15 +203,16 @@ async def enlist(
         "pid": process.pid,
         "started": process.started,
         "log_url": log_url or None,
+        "name": name,
     }
-    return Me(Epoch((await connection.execute(_ENLIST, values)).scalar_one()), incarnation, kind, address)
+    return Me(Epoch((await connection.execute(_ENLIST, values)).scalar_one()), incarnation, kind, address, name)
 
 
 async def hold_alive(connection: AsyncConnection, me: Me) -> None:
     """Hold our licence to write until this transaction ends. Raises `Fenced` if it is gone."""
     row = await connection.execute(_HOLD_ALIVE, {"epoch": me.epoch, "incarnation": me.incarnation})
     if row.first() is None:
-        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+        raise Fenced(f"{me} was fenced: others took it for dead")
 
 
 async def anything_left(connection: AsyncConnection) -> bool:
@@ -216,7 +236,7 @@ async def barrier(connection: AsyncConnection, me: Me) -> None:
     """
     state = (await connection.execute(_BARRIER, {"epoch": me.epoch, "incarnation": me.incarnation})).scalar()
     if state not in (NodeState.ALIVE, NodeState.LEAVING):
-        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+        raise Fenced(f"{me} was fenced: others took it for dead")
 
 
 async def beat(
@@ -236,7 +256,7 @@ async def beat(
     }
     rows = (await connection.execute(_BEAT, values)).all()
     if rows[0].my_beat_no is None:
-        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+        raise Fenced(f"{me} was fenced: others took it for dead")
     return int(rows[0].my_beat_no), [_node_row(row) for row in rows if row.id is not None]
 
 
@@ -298,4 +318,5 @@ def _node_row(row: Row[Any]) -> NodeRow:
         values["beat_no"],
         values["beat_age_s"],
         heartbeat,
+        values["name"],
     )

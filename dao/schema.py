@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError
@@ -24,6 +25,7 @@ import structlog
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.connection import Connection
 from dao.database import Database
 from model.errors import Refused
 
@@ -130,8 +132,7 @@ async def upgrade(database: Database, folder: Traversable | None = None) -> Upgr
     scripts = read_scripts(folder)
     ran: list[str] = []
     while True:
-        async with database.writing() as connection:
-            await connection.execute(_PATIENT)
+        async with database.writing() as connection, _patient(connection):
             await connection.execute(_ALONE)
             applied = await _applied(connection)
             script = scripts.after(applied[-1].version) if applied else scripts.schema
@@ -150,6 +151,19 @@ async def upgrade(database: Database, folder: Traversable | None = None) -> Upgr
 
 init = upgrade
 """`shoal db init` and `shoal db upgrade` differ only in what their user expects to happen."""
+
+
+@asynccontextmanager
+async def _patient(connection: AsyncConnection) -> AsyncIterator[None]:
+    """For a transaction of which nobody knows how long it takes: no time-outs, neither the server's nor ours."""
+    driver = (await connection.get_raw_connection()).driver_connection
+    assert isinstance(driver, Connection)
+    await connection.execute(_PATIENT)
+    answer_within_s, driver.answer_within_s = driver.answer_within_s, None
+    try:
+        yield
+    finally:
+        driver.answer_within_s = answer_within_s
 
 
 async def check(database: Database, folder: Traversable | None = None) -> None:

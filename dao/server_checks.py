@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import psycopg
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.checks import Check, finding
-from dao.database import Database, parse_url
+from dao.connection import Connection
+from dao.database import ANSWER_WITHIN_S, Database, parse_url
 from dao.errors import translating
 from dao.schema import read_scripts
 
@@ -113,8 +113,8 @@ async def dangers(database: Database) -> list[str]:
     """
     url = parse_url(database.url).set(drivername="postgresql").render_as_string(hide_password=False)
     with translating():
-        async with await psycopg.AsyncConnection.connect(
-            url, application_name=database.application_name, connect_timeout=5
+        async with await Connection.connect_within(
+            url, answer_within_s=ANSWER_WITHIN_S, application_name=database.application_name
         ) as connection:
             cursor = await connection.execute(
                 "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off'", [list(_MUST_BE_ON)]

@@ -85,6 +85,7 @@ node = Table(
     Column("started_at", _TIME, nullable=False),
     Column("ended_at", _TIME),
     Column("ended_why", Text),
+    Column("name", Text, nullable=False),
 )
 
 node_beat = Table(

@@ -86,7 +86,7 @@ class SetAside(Generic[Id]):
         for id_ in list(islice(self._due, TRIED_AT_ONCE)):
             try:
                 if not await self._try(id_):
-                    return tried
+                    continue  # there may be room for another
             except (BadData, LockTaken) as error:
                 self._wait(id_, error)
                 if isinstance(error, LockTaken):

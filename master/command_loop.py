@@ -43,6 +43,9 @@ OVERLOADED_BATCH = 50
 """What a master takes in a round whose machine is overloaded, but which is the only one or one like all others. It
 looks every `look_every` at least: slower than else, and never not at all."""
 
+BY_AGE_EVERY = 4
+"""Each fourth batch begins with what has waited too long, whosever it is: a slot's own stream may never end."""
+
 Take = Callable[[AsyncConnection, Slot | None, int], Awaitable[list[CommandRow]]]
 """Takes up to so many commands out of the table, for a master with that slot."""
 
@@ -67,6 +70,7 @@ class CommandLoop:
         self._failing: list[CommandRow] = []
         self._aside: SetAside[CommandId] = SetAside(self.wake, self._handle_alone, self._refuse, self._say_it_waits)
         self._trying: list[CommandId] = []
+        self._turn = 0
         self._full = False
         self._starter = Starter(life.me.epoch, driver)
         self._mover = Mover(life.me.epoch, driver)
@@ -86,13 +90,12 @@ class CommandLoop:
 
     async def _catch_up(self) -> None:
         goes_on = True
-        while goes_on:
-            while await self._one_batch(self._take if self._room > 0 else self._take_halts):
-                if self._membership.is_overloaded:
-                    break
-            while (self._trying or self.deadly) and await self._try_deadly():
-                pass
-            goes_on = await self._aside.try_due()
+        while goes_on:  # in turn, so that neither what is set apart nor what is aside waits for the end of a stream
+            goes_on = await self._one_batch(self._take if self._room > 0 else self._take_halts)
+            goes_on |= await self._try_deadly()
+            goes_on |= await self._aside.try_due()
+            if self._membership.is_overloaded:
+                break
 
     async def _handle_alone(self, id_: CommandId) -> bool:
         """Handle a command with no other beside it. False if there is no room for it now."""
@@ -126,14 +129,20 @@ class CommandLoop:
     async def _try_deadly(self) -> bool:
         """Handle a group of commands that masters may have died of. Whether it is worth to go on at once.
 
-        A group is tried until it is done, however often the database is away: this master lives.
+        A group is tried until it is done, however often the database is away: this master lives. But what there is no
+        room for is given back, since a neighbour may have some.
         """
-        if not self._membership.accepts:
+        if not (self._trying or self.deadly):
+            return False
+        room = self._room
+        if room <= 0 or not self._membership.accepts:
+            self._full = True
+            await self._give_back()
             return False
         if not self._trying:
             async with self._life.database.writing() as connection:
                 await nodes.hold_alive(connection, self._life.me)
-                group = await deadly_commands.try_next(connection, self._life.me.epoch, self._aside.ids)
+                group = await deadly_commands.try_next(connection, self._life.me.epoch, room, self._aside.ids)
             self.deadly = bool(group)
             if not group:
                 return False
@@ -151,6 +160,13 @@ class CommandLoop:
         await self._one_batch(take)
         self._trying = self._trying[len(tried) :]
         return bool(tried)
+
+    async def _give_back(self) -> None:
+        if self._trying:
+            async with self._life.database.writing() as connection:
+                await nodes.hold_alive(connection, self._life.me)
+                await deadly_commands.give_back(connection, self._trying, self._life.me.epoch)
+            self._trying = []
 
     async def _one_batch(self, take: Take) -> bool:
         """Handle a batch, or set it aside if one of its commands may be why that fails. Whether it is worth to look
@@ -213,13 +229,23 @@ class CommandLoop:
 
     async def _take(self, connection: AsyncConnection, slot: Slot | None, limit: int) -> list[CommandRow]:
         rows: list[CommandRow] = []
-        if slot:
-            rows = await commands.claim(connection, slot, limit, self._settings.id_step, self._aside.ids)
-        if self.aged and len(rows) < limit:
-            aged = await commands.steal(connection, self._settings.steal_after, limit - len(rows), self._aside.ids)
-            self.aged = bool(aged)
-            rows += aged
+        self._turn += 1
+        by_age_first = self._turn % BY_AGE_EVERY == 0
+        if by_age_first:
+            rows = await self._take_aged(connection, limit)
+        if slot and len(rows) < limit:
+            settings, room = self._settings, limit - len(rows)
+            rows += await commands.claim(connection, slot, room, settings.id_step, self._aside.ids)
+        if not by_age_first:
+            rows += await self._take_aged(connection, limit - len(rows))
         return rows
+
+    async def _take_aged(self, connection: AsyncConnection, limit: int) -> list[CommandRow]:
+        if not self.aged or limit <= 0:
+            return []
+        aged = await commands.steal(connection, self._settings.steal_after, limit, self._aside.ids)
+        self.aged = bool(aged)
+        return aged
 
     async def _handle(self, rows: Sequence[CommandRow], work: BatchWork) -> None:
         """Do what each command asks for: kind by kind, since a kind is handled as a set."""

@@ -16,10 +16,7 @@ from dataclasses import dataclass, replace
 
 from model.ids import Epoch
 from model.nodes import NodeKind
-from model.timing import TASKS_END_S, Silence, Timing
-
-WORKER_CUT_MARGIN_S = 30.0
-"""A worker that lost the database ends its own tasks at `worker_cut_limit`; the judge waits so much longer."""
+from model.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Silence, Timing
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,9 @@ from model.load import RUNS_LIMIT, Measure
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from registry.life import Life, boottime_s
 from registry.overload import Overload
+from registry.presence import present
 from registry.process import is_gone
-from registry.protocol import ConnectionState, Registry
+from registry.protocol import Registry
 from registry.waiting import set_within
 
 log = structlog.get_logger()
@@ -85,6 +86,7 @@ class Membership:
             epoch=self._life.me.epoch,
             kind=NodeKind.MASTER,
             address=self._life.me.address,
+            name=self._life.me.name,
             status=self._overload.status,
             because=self._overload.because,
             running=running,
@@ -221,26 +223,15 @@ class Membership:
             await self._fence(judged[verdict.epoch], verdict.why)
 
     async def _present(self) -> set[Epoch] | None:
-        """Epochs in a fresh read of a connected registry; None when it cannot be trusted now.
-
-        Not before we have been connected for as long as sessions last: it may have come back empty, and a worker that
-        has lost the database goes on for as long as it believes in its session. The longest that any of them may have.
-        """
         told = [node.silence.session_s for node in self._life.living if node.silence is not None]
-        longest_s = max(self._timing.session_timeout.total_seconds(), *told)
-        if boottime_s() - self._registry.unbroken_since < longest_s:
-            return None
-        try:
-            members = [*await self._registry.members(NodeKind.MASTER), *await self._registry.members(NodeKind.WORKER)]
-        except Unavailable:
-            return None
-        return {member.epoch for member in members} if self._registry.state is ConnectionState.CONNECTED else None
+        return await present(self._registry, max(self._life.silence.session_s, *told))
 
     async def _fence(self, node: NodeRow, why: str) -> None:
         if await nodes.fence(self._life.database, node, why, judge=self._life.me):
             log.warning(
                 "node_fenced",
                 kind=node.kind,
+                name=node.shown,
                 address=node.address,
                 epoch=node.epoch,
                 why=why,

@@ -41,7 +41,8 @@ class Master:
     Args:
         database_url: PostgreSQL with the schema of this program's version.
         registry_url: ZooKeeper, or PostgreSQL.
-        address: `host:port`, its name in the cluster.
+        name: who it is in the cluster; no other master that lives may have it.
+        address: `host:port`, for people.
         connect_timeout_s: how long to try for servers that are away at start.
         joined: called once it has its first slot.
     """
@@ -50,6 +51,7 @@ class Master:
         self,
         database_url: str,
         registry_url: str,
+        name: str,
         address: str,
         timing: Timing,
         settings: MasterSettings,
@@ -59,6 +61,7 @@ class Master:
     ) -> None:
         self._database_url = database_url
         self._registry_url = registry_url
+        self._name = name
         self._address = address
         self._timing = timing
         self._settings = settings
@@ -77,6 +80,7 @@ class Master:
         async with (
             new_life(
                 NodeKind.MASTER,
+                self._name,
                 self._address,
                 self._database_url,
                 self._registry_url,

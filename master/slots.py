@@ -40,16 +40,17 @@ def slot_view(members: Iterable[Heartbeat], alive: Collection[Epoch] | None = No
         alive: epochs that the database holds ALIVE; an entry of any other (a phantom, a former life) gives no slot.
             None: not asked.
 
-    Of two entries with one address only the higher epoch counts. BUSY masters are left out, so that their share goes
+    Of two entries with one name only the higher epoch counts. BUSY masters are left out, so that their share goes
     to others; if all are BUSY, all stay in: somebody must take what comes.
     """
     latest: dict[str, Heartbeat] = {}
     for member in members:
         if alive is not None and member.epoch not in alive:
             continue
-        former = latest.get(member.address)
+        who = member.name or member.address
+        former = latest.get(who)
         if former is None or former.epoch < member.epoch:
-            latest[member.address] = member
+            latest[who] = member
     masters = list(latest.values())
     ready = [master for master in masters if master.status is not NodeStatus.BUSY] or masters
     queue = [master.epoch for master in ready]

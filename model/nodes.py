@@ -70,9 +70,10 @@ class Slot:
 class Heartbeat(BaseModel):
     """What a node says of itself, in the registry and in `node_beat`. Holds nothing secret.
 
-    `address` is `host:port`. `running` counts workflow instances for a master, tasks for a worker; `capacity` is the
-    most it takes. `because` says why it is BUSY. `load` is the machine's one-minute load divided by its cores. `slot`
-    is as the master itself sees it; others compare it with the truth. `view` is a short hash of the members it counted.
+    `name` is who it is, `address` where it is reached. `running` counts workflow instances for a master, tasks for a
+    worker; `capacity` is the most it takes. `because` says why it is BUSY. `load` is the machine's one-minute load
+    divided by its cores. `slot` is as the master itself sees it; others compare it with the truth. `view` is a short
+    hash of the members it counted.
     `silence` is how long it may be silent before it counts as dead; None for one that does not say.
     """
 
@@ -81,6 +82,7 @@ class Heartbeat(BaseModel):
     epoch: Epoch
     kind: NodeKind
     address: str
+    name: str = ""
     status: NodeStatus = NodeStatus.NORMAL
     because: str = ""
     running: int = 0

@@ -18,6 +18,9 @@ TASKS_END_S = 1.0
 """When a worker's process dies the keepers of its tasks end these at once; on a busy machine that takes a moment. So
 much later it may be fenced, upon which its tasks run elsewhere."""
 
+WORKER_CUT_MARGIN_S = 30.0
+"""A worker that lost the database ends its own tasks at `worker_cut_limit`; who judges it waits so much longer."""
+
 
 def _from_number(value: object) -> object:
     """Numbers are seconds, also as text: an environment variable has no other form."""

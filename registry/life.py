@@ -14,13 +14,19 @@ import structlog
 from dao import nodes
 from dao.database import Database
 from dao.nodes import Me, NodeRow
-from model.errors import Fenced, Refused, Unavailable, Unknown
+from model.errors import Fenced, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind
-from model.timing import TASKS_END_S, Timing
+from model.timing import Timing
 from registry.contact import boottime_s
-from registry.process import is_gone, this_process
+from registry.namesakes import Namesakes
+from registry.process import this_process
+from registry.protocol import Registry
 
 log = structlog.get_logger()
+
+
+BEAT_SHARE = 1 / 3
+"""How much of the session time-out one beat may take: two can fail before anybody takes the node for dead."""
 
 
 class Life:
@@ -38,19 +44,36 @@ class Life:
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self._beat_no = 0
         self._unanswered = 0
-        # Of its own: a beat must not queue behind one's own work.
-        self._beats = Database(database.url, application_name=database.application_name, connections_max=1)
+        # A pool for them alone: a beat must not queue behind one's own work, nor wait long for a dead link.
+        self._beats = Database(
+            database.url,
+            application_name=database.application_name,
+            connections_max=1,
+            answer_within_s=timing.session_timeout.total_seconds() * BEAT_SHARE,
+        )
 
     @classmethod
     async def begin(
-        cls, url: str, kind: NodeKind, address: str, incarnation: UUID, *, timing: Timing, log_url: str = ""
+        cls,
+        url: str,
+        kind: NodeKind,
+        address: str,
+        incarnation: UUID,
+        *,
+        name: str,
+        timing: Timing,
+        registry: Registry,
+        log_url: str = "",
     ) -> Life:
-        """Enlist under a new epoch. Raises `Refused` when a living node has our address, `Unavailable`."""
+        """Enlist under a new epoch. Raises `Refused` when a living node has our name, `Unavailable`.
+
+        `registry` is open; it is asked whether a former life of that name is still there.
+        """
         starting = Database(url, application_name=f"shoal-{kind.lower()}-starting", connections_max=1)
         try:
-            await _free_address(starting, kind, address, timing)
+            await Namesakes(starting, registry, kind, name, timing).give_way()
             async with starting.writing() as connection:
-                me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url)
+                me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url, name)
         finally:
             await starting.close()
         return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me, timing)
@@ -65,8 +88,10 @@ class Life:
                 )
         except Fenced:
             raise
-        except BaseException:
+        except BaseException as error:
             self._unanswered += 1
+            if isinstance(error, Unavailable):
+                await self.database.doubt()  # what took the beat may have taken what other connections carry, too
             raise
         self._unanswered = 0
         self.last_beat_s = sent_s
@@ -96,37 +121,6 @@ class Life:
         """Close the connections."""
         await self._beats.close()
         await self.database.close()
-
-
-async def _free_address(database: Database, kind: NodeKind, address: str, timing: Timing) -> None:
-    """Make sure that no living node has this address; a former life of it that is dead is fenced.
-
-    One on this machine is dead when its process is gone, any other when its beat stands still for as long as it says
-    itself that it may. A worker counts as dead `TASKS_END_S` later: from the fence on its tasks may run elsewhere.
-    """
-    began_s = boottime_s()
-    first_seen: dict[int, int] = {}
-    gone_since_s: dict[int, float] = {}
-    while True:
-        async with database.reading() as connection:
-            same = [node for node in await nodes.living(connection) if (node.kind, node.address) == (kind, address)]
-        if not same:
-            return
-        for node in same:
-            beat_no = first_seen.setdefault(node.epoch, node.beat_no)
-            if is_gone(node.process):
-                for_s = boottime_s() - gone_since_s.setdefault(node.epoch, boottime_s())
-                if kind is NodeKind.MASTER or for_s >= TASKS_END_S:
-                    await nodes.fence(database, node, "a new process has its address", judge=None)
-                continue
-            if node.beat_no != beat_no:
-                raise Refused(
-                    f"another {kind.lower()} is alive at {address} (epoch {node.epoch}); "
-                    f"stop it, or give this one another --port"
-                )
-            if boottime_s() - began_s > (node.silence or kind.silence(timing)).fence_s:
-                await nodes.fence(database, node, "a new process has its address", judge=None)
-        await asyncio.sleep(0.2)
 
 
 __all__ = ["Fenced", "Life", "boottime_s"]

@@ -32,6 +32,7 @@ HUNG_MIN = timedelta(seconds=5)
 @asynccontextmanager
 async def new_life(
     kind: NodeKind,
+    name: str,
     address: str,
     database_url: str,
     registry_url: str,
@@ -47,8 +48,8 @@ async def new_life(
 
     The registry is opened before the epoch is made: a node that has one and does not beat is taken for dead.
     `timing` is what this node's settings say; it lives by the cluster's, `Life.timing`.
-    Raises `Refused` for a taken address, a wrong URL or times that differ from the cluster's, `Unavailable` when a
-    server stays away.
+    Raises `Refused` for a name that another has, a wrong URL or times that differ from the cluster's, `Unavailable`
+    when a server stays away.
     """
     role = kind.lower()
     timing = await _agree(database_url, timing)
@@ -57,8 +58,10 @@ async def new_life(
     )
     await registry.open(connect_timeout_s)
     try:
-        life = await Life.begin(database_url, kind, address, uuid4(), timing=timing, log_url=log_url)
-        with structlog.contextvars.bound_contextvars(**{role: address, "epoch": life.me.epoch}):
+        life = await Life.begin(
+            database_url, kind, address, uuid4(), name=name, timing=timing, registry=registry, log_url=log_url
+        )
+        with structlog.contextvars.bound_contextvars(**{role: address, "name": name, "epoch": life.me.epoch}):
             try:
                 with watched(max(timedelta(seconds=life.silence.fence_s), HUNG_MIN)):
                     yield life, registry

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, LiteralString
 
-import psycopg
-
+from dao.connection import Connection
 from dao.database import connect
 from dao.errors import translating
 from model.errors import Unavailable
@@ -30,9 +29,8 @@ class QueryLine:
         self._url = url
         self._application_name = application_name
         self._answer_within_s = answer_within_s
-        self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
+        self._connection: Connection | None = None
         self._lock = asyncio.Lock()
-        self._abandoned: set[asyncio.Task[Any]] = set()
 
     async def ask(self, statement: LiteralString, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
         """Run an *idempotent* statement: if an older connection turns out to be dead it is sent again on a new one.
@@ -59,32 +57,15 @@ class QueryLine:
             await connection.close()
 
     async def _in_time(self, statement: LiteralString, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
-        # A task of its own: on cancellation psycopg asks the server to stop the statement and waits up to ten seconds
-        # for that, which a server that does not answer makes it do. Nobody has to wait with it.
-        query = asyncio.create_task(self._run(statement, parameters))
         try:
-            await asyncio.wait({query}, timeout=self._answer_within_s)
-        finally:
-            if not query.done():
-                self._abandon(query)
-        if query.done():
-            return query.result()
-        raise _NoAnswer(f"the database gave no answer within {self._answer_within_s:g} s")
-
-    def _abandon(self, query: asyncio.Task[Any]) -> None:
-        self._connection = None
-        self._abandoned.add(query)
-        query.add_done_callback(self._abandoned_ended)
-        query.cancel()
-
-    def _abandoned_ended(self, query: asyncio.Task[Any]) -> None:
-        self._abandoned.discard(query)
-        if not query.cancelled():
-            query.exception()  # looked at, so that asyncio does not complain of it
+            async with asyncio.timeout(self._answer_within_s):
+                return await self._run(statement, parameters)
+        except TimeoutError:
+            raise _NoAnswer(f"the database gave no answer within {self._answer_within_s:g} s") from None
 
     async def _run(self, statement: LiteralString, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
         if self._connection is None:
-            self._connection = await connect(self._url, self._application_name)
+            self._connection = await connect(self._url, self._application_name, self._answer_within_s)
         connection = self._connection
         sound = False
         try:
@@ -94,7 +75,5 @@ class QueryLine:
             sound = True
             return rows
         finally:
-            if not sound and (connection.broken or connection.closed or self._connection is not connection):
-                await connection.close()
-                if self._connection is connection:
-                    self._connection = None
+            if not sound and (connection.broken or connection.closed):
+                self._connection = None

@@ -119,7 +119,7 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
     said = f"{slots.registry_fault}" if slots.registry_fault else ""
     faults = []
     for master in slots.masters:
-        who, has = f"master {master.row.address} (epoch {master.row.epoch})", master.slot or "none"
+        who, has = str(master.row), master.slot or "none"
         if master.row.state is not NodeState.ALIVE:
             continue
         if not master.in_registry and not said:
@@ -169,7 +169,7 @@ def worker_results(rows: Sequence[NodeRow], queue: Sequence[lists.GroupQueue], s
 def timing_result(rows: Sequence[NodeRow], timing: Timing) -> Result:
     """Whether all nodes have started since the cluster's times were changed. Who has not is judged by its own."""
     former = [
-        f"{row.kind.lower()} {row.address} (epoch {row.epoch}) lives by the times with which it started"
+        f"{row} lives by the times with which it started"
         for row in rows
         if row.silence is not None and row.silence != row.kind.silence(timing)
     ]
@@ -268,7 +268,7 @@ async def _checked(database: Database, check: Check, values: Mapping[str, object
 
 def _silent(rows: Sequence[NodeRow], after: timedelta) -> list[str]:
     return [
-        f"{row.kind.lower()} {row.address} (epoch {row.epoch}) has been silent for {duration(row.beat_age_s)}"
+        f"{row} has been silent for {duration(row.beat_age_s)}"
         for row in rows
         if row.beat_age_s > after.total_seconds()
     ]

@@ -174,7 +174,7 @@ class LocalCluster:
         with _appending(log) as output:
             return await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "shoal", kind.lower()),
-                env={"SHOAL_WORKER__FOLDER": str(self.folder / name), **self._environment},
+                env={"SHOAL_WORKER__FOLDER": str(self.folder / name), **self._environment, "SHOAL_NAME": name},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=asyncio.subprocess.STDOUT,

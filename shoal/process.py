@@ -16,6 +16,7 @@ from typing import Any
 import structlog
 
 from model.errors import Refused
+from registry.address import advertised, joined
 
 log = structlog.get_logger()
 
@@ -57,18 +58,20 @@ async def until_stopped(
 
 
 def hold_address(host: str, port: int) -> tuple[str, socket.socket]:
-    """Reserve `host:port` on this machine for as long as the socket lives; nobody can connect to it.
+    """Reserve `port` on this machine for as long as the socket lives; nobody can connect to it.
 
-    It is a master's name in the cluster, so two processes must not have it. Port 0 takes any free one.
+    With the host's name it is a master's name in the cluster, if it has no other, so two processes must not have it.
+    Port 0 takes any free one. The address is for people: `host`, or for every address (`0.0.0.0`) the machine's name.
     Raises `Refused` when another process has it.
     """
-    holder = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    shown = advertised(host, "0.0.0.0")  # noqa: S104 - nothing is bound to it
     try:
-        holder.bind((host, port))
+        holder.bind(("127.0.0.1", port))
     except OSError as error:
         holder.close()
         raise Refused(
-            f"the address {host}:{port} cannot be used ({error.strerror}); "
+            f"the address {joined(shown, port)} cannot be used ({error.strerror}); "
             f"another master may have it: stop that one, or give another --port"
         ) from None
-    return f"{host}:{holder.getsockname()[1]}", holder
+    return joined(shown, holder.getsockname()[1]), holder

@@ -47,10 +47,23 @@ class Settings(BaseSettings):
         None, description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: the database"
     )
     connect_timeout_s: float = Field(30, gt=0, description="seconds to try for at start before giving up")
-    host: str = Field("127.0.0.1", description="the name or address under which others know this node")
-    port: int = Field(0, ge=0, le=65535, description="its port, part of its name in the cluster; 0 = any free one")
+    name: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}$",
+        description="who this node is; no other that lives has it. Not given: the host's name and a master's port, or "
+        "what a worker's folder keeps",
+    )
+    host: str = Field(
+        "127.0.0.1",
+        description="the name or address under which others reach this node, where it serves beyond loopback",
+    )
+    port: int = Field(
+        0, ge=0, le=65535, description="a master's port, which no other on its machine has; 0 = any free one"
+    )
     folder: Path | None = Field(
-        None, description="data of `shoal up`, where the other verbs find it; not given: ~/.local/share/shoal"
+        None,
+        description="data of `shoal up`, where the other verbs find it, and of workers without a folder of their own; "
+        "not given: ~/.local/share/shoal, for root /var/lib/shoal",
     )
     log_format: str = Field("auto", pattern="^(auto|text|json)$", description="auto: text on a terminal, else JSON")
     timing: Timing = Timing()
@@ -84,6 +97,13 @@ class Settings(BaseSettings):
     def data_folder(self) -> Path:
         """Where `shoal up` keeps its data: as set, else the user's data folder, for root the system's."""
         return self.folder or default_folder()
+
+    def worker_settings(self) -> WorkerSettings:
+        """Those of a worker, its folder too: as set, else one for its name in the data folder."""
+        if self.worker.folder is not None:
+            return self.worker
+        folder = self.data_folder / "workers" / (self.name or "default")
+        return self.worker.model_copy(update={"folder": folder})
 
     def registry(self) -> str:
         """The registry's URL: its own, else the database's."""

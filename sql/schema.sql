@@ -163,13 +163,15 @@ CREATE TABLE node (
     log_url         text,
     started_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at        timestamptz,
-    ended_why       text
+    ended_why       text,
+    name            text NOT NULL DEFAULT ''
 );
 COMMENT ON TABLE node IS 'One life of a master or worker. Its id is its epoch, never used again. Who writes holds its own row FOR SHARE.';
 COMMENT ON COLUMN node.incarnation IS 'Tells two processes apart that believe in one epoch (a cloned machine).';
+COMMENT ON COLUMN node.name IS 'Who it is: two that live have not the same. The address only says where it is reached.';
 COMMENT ON COLUMN node.process_boot IS 'Kernel boot id and pid namespace: only within one of both can a neighbour prove that a pid is gone.';
 COMMENT ON COLUMN node.log_url IS 'Where a worker serves its task logs.';
--- Statement: the ALIVE nodes, and whether an address is taken.
+-- Statement: the ALIVE nodes, and whether a name is taken.
 CREATE INDEX node_alive ON node (kind, address) WHERE state IN ('ALIVE', 'LEAVING');
 -- Statements: which ended nodes are to be forgotten; who was fenced last.
 CREATE INDEX node_ended ON node (ended_at) WHERE state IN ('LEFT', 'FENCED');

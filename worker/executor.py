@@ -47,7 +47,7 @@ class Executor:
         self._processes = processes
         self._epoch = epoch
         self._secrets = secrets
-        folder = settings.folder.absolute()  # the launcher's processes have another working directory than we
+        folder = settings.place.absolute()  # the launcher's processes have another working directory than we
         self._logs = folder / "logs"
         self._folders = folder / "work"
         self._log_bytes_max = settings.log_bytes_max

@@ -1,19 +1,32 @@
-"""The folder of a worker: checked when it starts, and served at the same address as before."""
+"""The folder of a worker: checked and locked when it starts, and served at the same address as before."""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import re
+import secrets
 import tempfile
+import time
 from pathlib import Path
 
 from model.errors import Refused, Unavailable
+from registry.address import host_name
 from worker.log_service import LogService
+
+LOCK_WAIT_S = 2.0
+"""A former process that was killed may take a moment to be gone."""
 
 
 class WorkerFolder:
-    """Holds `logs/` and `work/`, and in `log-port` where the logs were served last."""
+    """Holds `logs/` and `work/`, in `log-port` where the logs were served last, in `id` what makes its worker's name.
+
+    One worker uses it at a time: two would serve each other's logs, and tell each other's results.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
+        self._lock: int | None = None
 
     def make(self) -> None:
         """Make it, if it is missing, and try to write. Raises `Refused`.
@@ -29,6 +42,41 @@ class WorkerFolder:
                 f"the worker's folder {self._path} cannot be written ({error.strerror}); "
                 f"give another by --folder or SHOAL_WORKER__FOLDER, or make room"
             ) from None
+
+    def lock(self, name: str | None) -> str:
+        """Have the folder for this process alone, until it ends or `unlock`; the name of its worker.
+
+        Args:
+            name: as it was set; None = the host's name and what the folder keeps, the same at each start.
+
+        Raises `Refused`, with the holder, when another process has it.
+        """
+        file = self._path / "lock"
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        deadline_s = time.monotonic() + LOCK_WAIT_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline_s:
+                    os.close(descriptor)
+                    raise Refused(
+                        f"the worker's folder {self._path} is in use by {_signature(file)}; "
+                        f"stop that one, or give this one another by --folder, or a name of its own by --name"
+                    ) from None
+            time.sleep(0.05)
+        self._lock = descriptor
+        name = name or f"{host_name()}-{self._id()}"
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()} {name}\n".encode(), 0)
+        return name
+
+    def unlock(self) -> None:
+        """Let others have it."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     async def serve_logs(self, host: str, port: int, token: str | None) -> LogService:
         """Serve the logs; with port 0 where they were served last, if that is free, else anywhere.
@@ -47,6 +95,15 @@ class WorkerFolder:
             return logs
         raise AssertionError("the last address tried is the one that was asked for")
 
+    def _id(self) -> str:
+        """What tells this folder from any other; made up the first time."""
+        file = self._path / "id"
+        if file.exists() and re.fullmatch(r"[0-9a-f]{8}", found := file.read_text(errors="replace").strip()):
+            return found
+        made = secrets.token_hex(4)
+        file.write_text(f"{made}\n")
+        return made
+
     @property
     def _port_file(self) -> Path:
         return self._path / "log-port"
@@ -57,3 +114,9 @@ class WorkerFolder:
         except (OSError, ValueError):
             return 0
         return port if 0 < port < 65536 else 0
+
+
+def _signature(file: Path) -> str:
+    """Who wrote itself into the file, for a sentence."""
+    pid, _, name = file.read_text(errors="replace").strip().partition(" ")
+    return f"worker {name} (process {pid})" if pid else "another process"

@@ -50,7 +50,7 @@ class Pulse:
         self._launcher = launcher
         self._settings = settings
         self._exchange = exchange
-        self._overload = Overload(settings.load, so="takes no new tasks; those that run go on", folder=settings.folder)
+        self._overload = Overload(settings.load, so="takes no new tasks; those that run go on", folder=settings.place)
         self._announced_s = 0.0
         self._deadline_s = 0.0
 
@@ -106,6 +106,7 @@ class Pulse:
             epoch=self._life.me.epoch,
             kind=NodeKind.WORKER,
             address=self._life.me.address,
+            name=self._life.me.name,
             status=self._overload.status,
             because=self._overload.because,
             running=self._exchange.running,

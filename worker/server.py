@@ -17,6 +17,7 @@ from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.states import TaskState
 from model.timing import Timing
+from registry.address import advertised, joined
 from registry.life import Life, boottime_s
 from registry.lives import end_all, ending_well, live_again_and_again, new_life
 from registry.protocol import Registry
@@ -46,6 +47,8 @@ class Worker:
         database_url: PostgreSQL with the schema of this program's version.
         registry_url: ZooKeeper, or PostgreSQL.
         vault: opens the data sources and environments that its tasks name.
+        name: who it is; no other worker that lives may have it. None: the host's name and what its folder keeps.
+        host: the name or address under which others reach its logs; None: what they are served on.
         connect_timeout_s: how long to try for servers that are away at start.
         joined: called with its address once it takes tasks.
     """
@@ -59,6 +62,8 @@ class Worker:
         vault: Vault,
         *,
         connect_timeout_s: float,
+        name: str | None = None,
+        host: str | None = None,
         joined: Callable[[str], None] = lambda _address: None,
     ) -> None:
         self._database_url = database_url
@@ -67,35 +72,40 @@ class Worker:
         self._settings = settings
         self._vault = vault
         self._connect_timeout_s = connect_timeout_s
+        self._name = name
+        self._host = host
         self._joined = joined
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
 
-        Raises `Refused` for a wrong schema or a log service that others could reach without a token, `Unavailable`
-        when a server stays away at start.
+        Raises `Refused` for a wrong schema, a folder that another worker uses or a log service that others could reach
+        without a token, `Unavailable` when a server stays away at start.
         """
         hide_from_own_user()  # a task under the same user could read the database's password from our environment
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         token = self._settings.log_token
-        folder = WorkerFolder(self._settings.folder)
+        folder = WorkerFolder(self._settings.place)
         folder.make()
+        name = folder.lock(self._name)
         logs = await folder.serve_logs(
             self._settings.log_host, self._settings.log_port, token.get_secret_value() if token else None
         )
         try:
-            await live_again_and_again(lambda stop: self._live(stop, logs), stop, self._connect_timeout_s)
+            await live_again_and_again(lambda stop: self._live(stop, name, logs), stop, self._connect_timeout_s)
         finally:
             await logs.stop()
+            folder.unlock()
 
-    async def _live(self, stop: asyncio.Event, logs: LogService) -> None:
-        host, port = logs.address
-        address = f"{host}:{port}"
-        results = self._settings.folder.absolute() / "results"
+    async def _live(self, stop: asyncio.Event, name: str, logs: LogService) -> None:
+        bound, port = logs.address
+        address = joined(advertised(self._host, bound), port)
+        results = self._settings.place.absolute() / "results"
         # First: the new life fences the former one, which may then tell nothing more.
         await tell_what_is_left(results, self._database_url, self._connect_timeout_s)
         async with new_life(
             NodeKind.WORKER,
+            name,
             address,
             self._database_url,
             self._registry_url,

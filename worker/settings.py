@@ -33,7 +33,9 @@ class WorkerSettings(BaseModel):
 
     groups: Groups = Field((DEFAULT_WORKER_GROUP,), min_length=1, description="worker groups it serves")
     capacity: int = Field(8, gt=0, le=100_000, description="tasks it runs at once")
-    folder: Path = Field(Path("shoal-worker"), description="where its logs and its tasks' work folders lie")
+    folder: Path | None = Field(
+        None, description="where its logs and its tasks' work folders lie; not given: workers/NAME in `folder`"
+    )
     log_bytes_max: int = Field(
         100 * 1024 * 1024, gt=0, description="size at which a task's log is cut off; its last 64 KiB follow"
     )
@@ -52,3 +54,9 @@ class WorkerSettings(BaseModel):
         description="time that running tasks get on a graceful stop; then they run elsewhere",
     )
     load: WorkerLoadSettings = WorkerLoadSettings()
+
+    @property
+    def place(self) -> Path:
+        """The folder, once it is decided."""
+        assert self.folder is not None
+        return self.folder

@@ -102,7 +102,7 @@ def _master_row(master: MasterSlot) -> tuple[object, ...]:
         notes.append("not in the registry")
     return (
         master.slot.current if master.slot else "-",
-        row.address,
+        row.shown,
         row.epoch,
         answer.state(beat.status if beat and row.state == "ALIVE" else row.state),
         beat.running if beat else "-",
@@ -123,7 +123,7 @@ def _worker_row(row: NodeRow) -> tuple[object, ...]:
         about = (", ".join(beat.groups), beat.running, beat.capacity, f"{beat.load:.2f}")
     because = beat.because if beat and row.state == "ALIVE" else ""
     state = answer.state("BUSY" if because else row.state)
-    return (row.address, row.epoch, state, *about, ago(row.beat_age_s), because)
+    return (row.shown, row.epoch, state, *about, ago(row.beat_age_s), because)
 
 
 def _node_fields(row: NodeRow) -> dict[str, Any]:
@@ -131,6 +131,7 @@ def _node_fields(row: NodeRow) -> dict[str, Any]:
 
     fields: dict[str, Any] = {
         "epoch": row.epoch,
+        "name": row.shown,
         "address": row.address,
         "state": row.state,
         "beat_age_s": row.beat_age_s,

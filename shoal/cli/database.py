@@ -88,10 +88,7 @@ async def timing(
     rows = [(name, f"{seconds:g} s") for name, seconds in times.seconds().items()]
     answer.table([Column("TIME"), Column("VALUE", right=True)], rows)
     for row in former:
-        answer.say(
-            f"{row.kind.lower()} {row.address} (epoch {row.epoch}) lives by the times with which it started, and is "
-            f"judged by those; start it again."
-        )
+        answer.say(f"{row} lives by the times with which it started, and is judged by those; start it again.")
 
 
 def _times(changes: Sequence[str]) -> dict[str, object]:

@@ -27,8 +27,8 @@ def add_to(app: typer.Typer) -> None:
         example = f"shoal {name} --masters 2 --workers 1"
         verb(app, f"shoal {name}", example, name=name, hidden=name != "up")(up)
     verb(app, "shoal demo")(demo)
-    verb(app, "shoal master", "shoal master --host 10.0.0.1 --port 5678")(master)
-    verb(app, "shoal worker", "shoal worker --group gpu --group default --capacity 4")(worker)
+    verb(app, "shoal master", "shoal master --name m1")(master)
+    verb(app, "shoal worker", "shoal worker --group gpu --group default --capacity 4", "shoal worker --name w2")(worker)
 
 
 async def up(
@@ -74,15 +74,17 @@ async def demo(
 
 async def master(
     call: Call,
-    host: Annotated[str | None, typer.Option(help="The name under which others know it.")] = None,
-    port: Annotated[int | None, typer.Option(help="Part of its name in the cluster; 0 = any free one.")] = None,
+    name: Annotated[str | None, typer.Option(help="Who it is; else the host's name and its port.")] = None,
+    host: Annotated[str | None, typer.Option(help="The address that others are shown.")] = None,
+    port: Annotated[int | None, typer.Option(help="No other on its machine has it; 0 = any free one.")] = None,
 ) -> None:
     """Run one master. SIGTERM lets it leave gracefully, a second one ends it at once."""
     from master.server import Master
+    from registry.address import host_name
     from shoal.logging import configure_logging
     from shoal.process import hold_address, until_stopped
 
-    settings = call.settings_with({"host": host, "port": port})
+    settings = call.settings_with({"name": name, "host": host, "port": port})
     configure_logging(settings.log_format)
     address, holder = hold_address(settings.host, settings.port)
     started = asyncio.Event()
@@ -90,6 +92,7 @@ async def master(
         role = Master(
             settings.database(),
             settings.registry(),
+            settings.name or f"{host_name()}:{holder.getsockname()[1]}",
             address,
             settings.timing,
             settings.master,
@@ -102,6 +105,7 @@ async def master(
 
 async def worker(
     call: Call,
+    name: Annotated[str | None, typer.Option(help="Who it is; else the host's name and what its folder keeps.")] = None,
     group: Annotated[list[str] | None, typer.Option(help="A worker group that it serves; may be repeated.")] = None,
     capacity: Annotated[int | None, typer.Option(help="Tasks that it runs at once.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders lie.")] = None,
@@ -113,16 +117,18 @@ async def worker(
     from worker.server import Worker
 
     own = {"groups": tuple(group) if group else None, "capacity": capacity, "folder": folder}
-    settings = call.settings_with({"worker": own})
+    settings = call.settings_with({"name": name, "worker": own})
     configure_logging(settings.log_format)
     started = asyncio.Event()
     role = Worker(
         settings.database(),
         settings.registry(),
         settings.timing,
-        settings.worker,
+        settings.worker_settings(),
         open_vault(settings.secrets),
         connect_timeout_s=settings.connect_timeout_s,
+        name=settings.name,
+        host=settings.host if "host" in settings.model_fields_set else None,
         joined=lambda _address: started.set(),
     )
     running = until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX)

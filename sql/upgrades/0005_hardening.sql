@@ -43,6 +43,10 @@ CREATE TABLE cluster (
 COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
 COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
 INSERT INTO cluster DEFAULT VALUES;
+
+-- Who a node is, is not where it is reached: two workers with one loopback address fenced each other.
+ALTER TABLE node ADD COLUMN name text NOT NULL DEFAULT '';
+COMMENT ON COLUMN node.name IS 'Who it is: two that live have not the same. The address only says where it is reached.';
 -- DEPENDENT tasks that wait are walked over in stretches, so the index holds their whole order.
 DROP INDEX task_instance_dependent;
 CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id, id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';

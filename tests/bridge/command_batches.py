@@ -46,10 +46,12 @@ async def take_commands(p: Program) -> None:
         case "steal":
             rows = await p.call(commands.steal, AN_HOUR, limit)
         case "try":
-            group = await p.call(deadly_commands.try_next, me.epoch)
+            group = await p.call(deadly_commands.try_next, me.epoch, p.random.choice((1, 3, 1_000)))
+            ids = sorted(each.id for each in group)
             if p.chance(0.5):
+                await p.call(deadly_commands.give_back, ids[1:], me.epoch)
                 return
-            rows = await p.call(commands.take, sorted(each.id for each in group)[:limit])
+            rows = await p.call(commands.take, ids[:limit])
         case _:
             ids = [row.id for row, _ in p.rows(p.server.commands)]
             rows = await p.call(commands.take, p.some(ids) if ids else [])

@@ -10,7 +10,12 @@ import pytest_asyncio
 from dao import database as dao_database
 from dao.database import Database
 
-_PATIENT = {"synchronous_commit": "off", "lock_timeout": "20s", "idle_in_transaction_session_timeout": "60s"}
+_PATIENT = {
+    "synchronous_commit": "off",
+    "statement_timeout": "30s",
+    "lock_timeout": "20s",
+    "idle_in_transaction_session_timeout": "60s",
+}
 """Nobody cuts its power, so no commit waits for the disk; and who holds a lock is never slow, the machine may be."""
 
 
@@ -18,6 +23,6 @@ _PATIENT = {"synchronous_commit": "off", "lock_timeout": "20s", "idle_in_transac
 async def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
     """With nothing in it, as a node sees it but for the time-outs."""
     monkeypatch.setattr(dao_database, "SESSION_SETTINGS", {**dao_database.SESSION_SETTINGS, **_PATIENT})
-    opened = Database(database_url, application_name="shoal-test")
+    opened = Database(database_url, application_name="shoal-test", answer_within_s=60)
     yield opened
     await opened.close()

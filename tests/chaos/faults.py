@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from tests.chaos.proxy import Way
 from tests.chaos.site import SESSION_S, WORKER_FENCE_S, Member, Role, Site
 
 Epochs = set[int]
@@ -220,6 +221,24 @@ def _cut_off(chance: random.Random, site: Site, _outage_s: float) -> Fault:
     return _fault("cut off", "network", f"{member.name} cut off from {which} ({how})", lasts_s, cut, mend)
 
 
+def _swallowed(way: Way, chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    members = chance.sample(site.members, k=chance.randrange(1, len(site.members) + 1))
+    what = chance.choice(("the database", "all servers"))
+    gates = [gate for member in members for gate in (member.gates if what == "all servers" else [member.database])]
+
+    def swallow() -> None:
+        for gate in gates:
+            gate.swallow(way)
+
+    def open_again() -> None:
+        for gate in gates:
+            gate.open()
+
+    lost = "is asked" if way is Way.ASK else "is answered"
+    sentence = f"links of {', '.join(member.name for member in members)} to {what} acknowledge what {lost} and lose it"
+    return _fault("links that swallow", "network", sentence, chance.uniform(1, 4), swallow, open_again)
+
+
 def _commits_lost(chance: random.Random, site: Site, _outage_s: float) -> Fault:
     count, late_s = chance.randrange(1, 5), chance.choice((0.0, 0.5, 1.5))
 
@@ -246,6 +265,8 @@ FACTORIES: dict[Factory, int] = {
     _dropped: 3,
     _delayed: 2,
     _cut_off: 4,
+    partial(_swallowed, Way.ASK): 2,
+    partial(_swallowed, Way.ANSWER): 2,
     _commits_lost: 3,
 }
 """What may happen, and how often beside the others."""

@@ -1,8 +1,10 @@
-"""A TCP proxy between one process and one server, which passes, delays, holds, drops or refuses as a test tells it.
+"""A TCP proxy between one process and one server, which passes, delays, holds, swallows, drops or refuses as told.
 
 All gates live on one event loop in a thread of their own, so that a test that waits for a server does not hold up the
 traffic. What is held is not lost: as after a cut cable it arrives when the hold ends, if the connection still lives,
-or even after its sender has given up.
+or even after its sender has given up. What is swallowed is acknowledged and lost, as by a firewall that forgot its
+connections: each connection that was open then stays so for ever, in that direction, and the client is never told of
+its end; new ones are healthy again as soon as the gate is.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Coroutine
+from enum import Flag
 from typing import Any, TypeVar
 
 from tests.servers.child import free_port
@@ -21,6 +24,18 @@ T = TypeVar("T")
 CHUNK = 65_536
 _COMMIT = b"COMMIT\x00"
 """How a client of PostgreSQL ends a transaction, in the simple query protocol."""
+
+
+class Way(Flag):
+    """The directions of a connection."""
+
+    ASK = 1
+    """From the client to the server."""
+    ANSWER = 2
+    """From the server to the client."""
+
+
+NEITHER = Way(0)
 
 
 class Proxies:
@@ -71,6 +86,9 @@ class Gate:
         self._flowing.set()
         self._delay_s = 0.0
         self._refuses = False
+        self._swallows = NEITHER
+        self._passes = asyncio.Event()
+        self._passes.set()
         self._commits_to_lose = 0
         self._late_s = 0.0
         self._links: set[_Link] = set()
@@ -86,6 +104,11 @@ class Gate:
     def hold(self) -> None:
         """Accept, and let nothing through: what a network that swallows looks like."""
         self._proxies.run(self._set(flows=False))
+
+    def swallow(self, way: Way) -> None:
+        """Acknowledge and lose what comes that way, on the connections there are and on those made from now on, until
+        the gate opens; all of these stay dead that way."""
+        self._proxies.run(self._set(flows=True, swallows=way))
 
     def refuse(self) -> None:
         """Drop every connection, and each new one at once."""
@@ -115,10 +138,14 @@ class Gate:
         assert self._server is not None
         self._server.close()
         self._flowing.set()
+        self._passes.set()
         await self._drop()
 
-    async def _set(self, *, flows: bool, delay_s: float = 0.0, refuses: bool = False) -> None:
-        self._delay_s, self._refuses = delay_s, refuses
+    async def _set(self, *, flows: bool, delay_s: float = 0.0, refuses: bool = False, swallows: Way = NEITHER) -> None:
+        self._delay_s, self._refuses, self._swallows = delay_s, refuses, swallows
+        self._passes.clear() if swallows else self._passes.set()
+        for link in self._links:
+            link.swallows |= swallows
         if flows:
             self._flowing.set()
         else:
@@ -137,7 +164,7 @@ class Gate:
         if self._refuses:
             _reset(writer)
             return
-        link = _Link(writer)
+        link = _Link(writer, self._swallows, self._passes)
         self._links.add(link)
         try:
             await self._flowing.wait()
@@ -146,7 +173,7 @@ class Gate:
             # When one side ends the other must hear of it, also if it was a reset in the middle of a wait.
             both = {
                 asyncio.ensure_future(self._ask(link, reader, far_writer)),
-                asyncio.ensure_future(self._answer(far_reader, writer)),
+                asyncio.ensure_future(self._answer(link, far_reader, writer)),
             }
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             for each in both:
@@ -160,8 +187,10 @@ class Gate:
 
     async def _ask(self, link: _Link, reader: asyncio.StreamReader, far: asyncio.StreamWriter) -> None:
         """From client to server, minding COMMITs."""
-        while data := await reader.read(CHUNK):
+        while (data := await reader.read(CHUNK)) or await link.keeps_quiet(Way.ASK):
             await self._wait_as_told()
+            if Way.ASK in link.swallows:
+                continue
             if self._commits_to_lose and data.endswith(_COMMIT):
                 self._commits_to_lose -= 1
                 _reset(link.near)
@@ -174,9 +203,11 @@ class Gate:
             far.write(data)
             await far.drain()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(CHUNK):
+    async def _answer(self, link: _Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while (data := await reader.read(CHUNK)) or await link.keeps_quiet(Way.ANSWER):
             await self._wait_as_told()
+            if Way.ANSWER in link.swallows:
+                continue
             writer.write(data)
             await writer.drain()
 
@@ -189,9 +220,19 @@ class Gate:
 class _Link:
     """Both ends of one connection; `far` is None before it is made and once it is left to itself."""
 
-    def __init__(self, near: asyncio.StreamWriter) -> None:
+    def __init__(self, near: asyncio.StreamWriter, swallows: Way, passes: asyncio.Event) -> None:
         self.near = near
         self.far: asyncio.StreamWriter | None = None
+        self.swallows = swallows
+        self._passes = passes
+        self._is_reset = asyncio.Event()
+
+    async def keeps_quiet(self, way: Way) -> bool:
+        """At the end of what comes that way. Where that is swallowed, a client is never told; a server is once the
+        gate passes things again, as its keep-alives would find out by and by. Always False."""
+        if way in self.swallows:
+            await (self._passes if way is Way.ASK else self._is_reset).wait()
+        return False
 
     def close(self) -> None:
         """Gently: what was sent arrives."""
@@ -201,6 +242,7 @@ class _Link:
 
     def reset(self) -> None:
         """At once."""
+        self._is_reset.set()
         _reset(self.near)
         if self.far is not None:
             _reset(self.far)

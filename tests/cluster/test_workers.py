@@ -82,7 +82,7 @@ async def test_a_worker_that_starts_again_at_once_gets_its_tasks_again_at_once(
     gate.touch()
     await cluster.all_ends()
     query = "SELECT ended_why FROM node WHERE id = %s"
-    assert cluster.one(query, former.epoch) == "a new process has its address"
+    assert cluster.one(query, former.epoch) == "a new process has its name"
     waited_s = cluster.rows(
         """SELECT extract(epoch FROM t.started_at - n.ended_at)::float8
            FROM task_instance t CROSS JOIN node n WHERE t.attempt = 2 AND n.id = %s""",

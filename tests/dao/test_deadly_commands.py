@@ -34,7 +34,7 @@ async def dying(scene: Scene, slot: Slot = ALONE) -> Me:
 
 async def tries(scene: Scene, me: Me) -> list[Deadly]:
     async with scene.writing() as connection:
-        return await deadly_commands.try_next(connection, me.epoch)
+        return await deadly_commands.try_next(connection, me.epoch, 1_000)
 
 
 async def waiting(scene: Scene, me: Me) -> commands.WaitingWork:
@@ -52,8 +52,8 @@ async def test_what_is_set_aside_is_not_tried(scene: Scene) -> None:
     first, second = await scene.commands(2)
     await scene.fence(dead)
     async with scene.writing() as connection:
-        assert [each.id for each in await deadly_commands.try_next(connection, me.epoch, [first])] == [second]
-        assert await deadly_commands.try_next(connection, me.epoch, [first, second]) == []
+        assert [each.id for each in await deadly_commands.try_next(connection, me.epoch, 9, [first])] == [second]
+        assert await deadly_commands.try_next(connection, me.epoch, 9, [first, second]) == []
 
 
 async def test_what_waits_in_the_slot_of_a_dead_master_is_not_claimed_with_the_rest(scene: Scene) -> None:
@@ -68,6 +68,19 @@ async def test_what_waits_in_the_slot_of_a_dead_master_is_not_claimed_with_the_r
     later = await scene.commands(3)
     assert await claimed(scene) == later
     assert not (await waiting(scene, await scene.master())).deadly, "a living master is at them"
+
+
+async def test_no_more_is_tried_than_there_is_room_for_and_what_is_given_back_others_may_try(scene: Scene) -> None:
+    dead, full, free = await dying(scene), await scene.master(), await scene.master()
+    ids = await scene.commands(5)
+    await scene.fence(dead)
+    async with scene.writing() as connection:
+        first = [each.id for each in await deadly_commands.try_next(connection, full.epoch, 3)]
+    assert first == ids[:3]
+    async with scene.writing() as connection:
+        await deadly_commands.give_back(connection, first[1:], full.epoch)
+        await deadly_commands.give_back(connection, first[:1], free.epoch)  # not its own
+    assert sorted(each.id for each in await tries(scene, free)) == ids[1:]
 
 
 async def test_a_worker_s_death_sets_nothing_apart(scene: Scene) -> None:

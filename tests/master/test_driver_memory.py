@@ -13,6 +13,7 @@ from master.driver import Driver
 from master.runnable import WorkflowRunnable
 from model.ids import Epoch, WorkflowInstanceId
 from model.nodes import NodeKind
+from model.timing import Timing
 from registry.life import Life
 from tests.master.plans import an_instance, plan_of
 
@@ -22,7 +23,7 @@ RUNS = 50
 
 
 async def test_the_timer_of_a_long_timeout_keeps_nothing_of_a_run_that_ended_long_before() -> None:
-    life = Life(Database(URL, application_name="test"), Me(Epoch(1), uuid4(), NodeKind.MASTER, "here:1"))
+    life = Life(Database(URL, application_name="test"), Me(Epoch(1), uuid4(), NodeKind.MASTER, "here:1"), Timing())
     driver = Driver(life, 100, asyncio.Event())
     plan = plan_of([{"name": "a", "type": "FAKE"}], timeout_minutes=1440)
     runnables = [

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from master.judge import WORKER_CUT_MARGIN_S, Judge, Sight, Verdict
+from master.judge import Judge, Sight, Verdict
 from model.ids import Epoch
 from model.nodes import NodeKind
-from model.timing import TASKS_END_S, Silence, Timing
+from model.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Silence, Timing
 
 MASTER, WORKER = NodeKind.MASTER, NodeKind.WORKER
 ME, OTHER = Epoch(1), Epoch(2)

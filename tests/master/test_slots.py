@@ -128,3 +128,12 @@ def test_a_slot_is_shown_as_place_of_total() -> None:
     assert str(Slot(1, 3)) == "1/3"
     assert a_master(1).slot is None
     assert a_master(1).model_copy(update={"slot_current": 1, "slot_total": 3}).slot == Slot(1, 3)
+
+
+def test_masters_of_two_machines_with_one_address_both_have_a_slot() -> None:
+    """The default loopback name, or one fixed port on many machines: who they are is not where they are reached."""
+    both = [
+        Heartbeat(epoch=Epoch(epoch), kind=NodeKind.MASTER, address="127.0.0.1:5678", name=f"host{epoch}:5678")
+        for epoch in (1, 2)
+    ]
+    assert slot_view(both).masters == (1, 2)

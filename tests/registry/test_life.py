@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -12,13 +13,17 @@ import pytest
 from model.errors import Fenced
 from model.nodes import Heartbeat, NodeKind
 from model.timing import Timing
+from registry.connect import make_registry
 from registry.life import Life
 
 ADDRESS = "127.0.0.1:1"
 
 
 async def _begin(database_url: str) -> tuple[Life, Heartbeat]:
-    life = await Life.begin(database_url, NodeKind.MASTER, ADDRESS, uuid4(), timing=Timing())
+    registry = make_registry(database_url, session_timeout=timedelta(seconds=2), application_name="shoal-test")
+    life = await Life.begin(
+        database_url, NodeKind.MASTER, ADDRESS, uuid4(), name="m1", timing=Timing(), registry=registry
+    )
     return life, Heartbeat(epoch=life.me.epoch, kind=NodeKind.MASTER, address=ADDRESS)
 
 

@@ -18,7 +18,7 @@ from model.states import TaskState
 from registry import life
 from tests.simulation.definitions import PLAIN
 from tests.simulation.loop import Process
-from tests.simulation.server import Session
+from tests.simulation.server import Session, Way
 from tests.simulation.workload import ask
 from tests.simulation.world import FAULTS_S, URL, World
 
@@ -248,6 +248,21 @@ def strangers(world: World, random: Random) -> None:
     _each(world, random, 4, "stranger", hold)
 
 
+def swallowing_links(world: World, random: Random) -> None:
+    """Links of some processes to the database lose what is asked or what is answered, and tell nobody."""
+
+    def swallow(own: Random) -> None:
+        names, way, for_s = own.sample(world.names, own.randint(1, len(world.names))), own.choice(list(Way)), 2.5
+        world.trace.add("world", f"links of {', '.join(names)} swallow what is {way.name.lower()}")
+        for name in names:
+            world.server.swallowing[name] = way
+            if name in world.living:
+                world.disturb(world.living[name], for_s + 3.0)
+            world.loop.in_world(for_s, world.server.swallowing.pop, name, None)
+
+    _each(world, random, 2, "swallowing", swallow)
+
+
 def unstarted(world: World, random: Random) -> None:
     """A worker dies between claiming a task and starting it, while somebody wants its run to pause or stop."""
     left = random.choice((1, 2, 4))
@@ -270,7 +285,7 @@ def unstarted(world: World, random: Random) -> None:
     world.at_each("mark_running", strike)
 
 
-_OWN_RUNS = (long_registry_outage, poison, phantoms, strangers, unstarted)
+_OWN_RUNS = (long_registry_outage, poison, phantoms, strangers, unstarted, swallowing_links)
 KINDS: tuple[Callable[[World, Random], None], ...] = (
     kills,
     pauses,

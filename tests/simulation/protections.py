@@ -62,6 +62,8 @@ class Protections:
     """DEPENDENT tasks that wait are judged now and then though nobody told of an end (`master/dependents.py`)."""
     periodic: bool = True
     """The registry is read now and then without being told (`master/membership.py`)."""
+    answer_deadline: bool = True
+    """A client gives up a connection that does not answer in time (`dao/connection.py`)."""
 
     obeyed: bool = True
     """What comes back to the queue obeys what was asked of its run (`requeue.put_back`)."""

@@ -3,6 +3,9 @@
 A statement is executed by the server, not by the process that sent it: one that sleeps or dies meanwhile changes
 nothing about that. A commit has four fates: it happens and says so; it happens and the answer is lost; the connection
 is cut before it arrives; or it arrives, the client is told that its connection is gone, and it happens seconds later.
+
+A link may also swallow: what is asked, or what is answered, is lost and nobody is told. Such a session stays dead; its
+client gives it up by its own deadline, or never, and the server by the time-out of whoever idles in a transaction.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from tests.simulation.trace import Trace
 
 LOCK_TIMEOUT_S = 2.0
+HASTE = 0.3
+"""How much shorter than in earnest a client's deadlines are here, as all times of the cluster."""
 IDLE_IN_TRANSACTION_S = 3.0
 _KEPT_BY_THE_SCHEMA = {
     "workflow_instance_command": "I1",
@@ -44,6 +49,13 @@ class State(Enum):
     COMMITTING = 2
     LOST = 3
     DONE = 4
+
+
+class Way(Enum):
+    """What a link swallows."""
+
+    ASKED = 1
+    ANSWERED = 2
 
 
 class Faults:
@@ -72,6 +84,8 @@ class Server:
         self.clock_step_s = 0.0
         self.cut_off: set[str] = set()
         """Addresses of processes that cannot reach it."""
+        self.swallowing: dict[str, Way] = {}
+        """Processes whose links swallow just now."""
         self.sessions: dict[Session, None] = {}
         self.listeners: list[Any] = []
         self.frozen: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
@@ -147,8 +161,12 @@ class Server:
 class Session(Transaction):
     """A transaction of one process on its connection; with `autocommit` each statement is one."""
 
-    def __init__(self, server: Server, process: Process, application_name: str, *, autocommit: bool) -> None:
+    def __init__(
+        self, server: Server, process: Process, application_name: str, *, autocommit: bool, answer_within_s: float = 7.0
+    ) -> None:
         super().__init__(server)
+        self._answer_within_s = answer_within_s * HASTE
+        self._swallows: Way | None = None
         self.process = process
         self.application_name = application_name
         self.autocommit = autocommit
@@ -164,6 +182,8 @@ class Session(Transaction):
         server = self.server
         server.on_statement(self.process, statement.__name__)
         self._statement += 1
+        if self._is_swallowed():
+            return await self._unanswered(Unavailable("no answer in time"), statement, args, kwargs)
         delay_s = server.latency_s()
         if server.random.random() < server.faults.statement_lost:
             server.loop.in_world(delay_s, self.terminate)
@@ -193,6 +213,9 @@ class Session(Transaction):
             self.terminate()
             raise Unknown("the connection went while a transaction was committing")
         server.on_statement(self.process, "commit")
+        if self._is_swallowed():
+            await self._unanswered(Unknown("no answer to COMMIT in time"))
+            return
         self.state = State.COMMITTING
         answer = self._answer = server.loop.create_future()
         delay_s = server.latency_s()
@@ -214,6 +237,50 @@ class Session(Transaction):
         """The process gives up this transaction."""
         if self.state is State.OPEN:
             self.state = State.DONE
+            self._end()
+
+    def _is_swallowed(self) -> bool:
+        """Once its link has swallowed something, it does so for ever."""
+        self._swallows = self._swallows or self.server.swallowing.get(self.process.name)
+        return self._swallows is not None and self.state is State.OPEN
+
+    async def _unanswered(
+        self, error: ShoalError, statement: Callable[..., Any] | None = None, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """A statement, or with None a COMMIT, that no answer comes to; it may have happened."""
+        server = self.server
+        server.trace.add(self.process.name, f"{statement.__name__ if statement else 'COMMIT'}: {self._swallows} lost")
+        if self._swallows is Way.ANSWERED and not server.is_frozen and server.reaches(self.process):
+            self._do_unheard(statement, args, kwargs or {})
+        server.loop.in_world(IDLE_IN_TRANSACTION_S, self._end_unheard)
+        answer = server.loop.create_future()
+        if server.protections.answer_deadline:
+            server.loop.in_world(self._answer_within_s, self._give_up, answer, error)
+        return await answer
+
+    def _do_unheard(self, statement: Callable[..., Any] | None, args: Any, kwargs: Any) -> None:
+        try:
+            if statement is not None:
+                self.perform(statement, args, kwargs)
+            if self.autocommit or statement is None:
+                self.server.apply(self)
+                self.state = State.DONE
+                self.server.sessions.pop(self, None)
+        except Blocked:
+            pass
+        except ShoalError as error:
+            self._failed(statement or self.commit, error)
+
+    def _give_up(self, answer: asyncio.Future[Any], error: ShoalError) -> None:
+        """The client closes a socket of which the server hears nothing."""
+        if self.state is State.OPEN:
+            self.state = State.LOST
+        if not answer.done():
+            answer.set_exception(error)
+
+    def _end_unheard(self) -> None:
+        if self.state in (State.OPEN, State.LOST):
+            self.state = State.LOST
             self._end()
 
     # -------------------------------------------------------------------------------------- the server's side

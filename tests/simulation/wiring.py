@@ -30,7 +30,7 @@ import registry.watchdog
 import worker.server  # noqa: F401 - so that its modules are loaded
 from dao import deadly_commands as dao_deadly_commands
 from dao import nodes as dao_nodes
-from dao.database import Database
+from dao.database import ANSWER_WITHIN_S, Database
 from dao.listen import Listener
 from dao.nodes import Me, NodeRow
 from dao.notify import NODE
@@ -78,12 +78,16 @@ class NotModelled(Exception):
 class SimulatedDatabase:
     """`dao/database.py`'s pool as one process sees it."""
 
-    def __init__(self, server: Server, url: str, application_name: str) -> None:
+    def __init__(self, server: Server, url: str, application_name: str, answer_within_s: float) -> None:
         self.url = self.shown = url
         self.application_name = application_name
         self._server = server
+        self._answer_within_s = answer_within_s
 
     async def close(self) -> None:
+        """Nothing is kept open."""
+
+    async def doubt(self) -> None:
         """Nothing is kept open."""
 
     def reading(self) -> _Reading:
@@ -95,7 +99,13 @@ class SimulatedDatabase:
     def _session(self, *, autocommit: bool) -> Session:
         process = PROCESS.get()
         assert process is not None
-        return Session(self._server, process, self.application_name, autocommit=autocommit)
+        return Session(
+            self._server,
+            process,
+            self.application_name,
+            autocommit=autocommit,
+            answer_within_s=self._answer_within_s,
+        )
 
 
 class _Reading:
@@ -285,8 +295,10 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         process = PROCESS.get()
         return world.loop.now if process is None else process.clock_s(world.loop.now)
 
-    def database(url: str, *, application_name: str, connections_max: int = 8) -> SimulatedDatabase:
-        return SimulatedDatabase(world.server, url, application_name)
+    def database(
+        url: str, *, application_name: str, connections_max: int = 8, answer_within_s: float = ANSWER_WITHIN_S
+    ) -> SimulatedDatabase:
+        return SimulatedDatabase(world.server, url, application_name, answer_within_s)
 
     def this_process() -> ProcessIdentity:
         process = PROCESS.get()

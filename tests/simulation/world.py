@@ -108,6 +108,7 @@ class World:
         self._hosts = drawn.choice((1, 1, 9))
         masters, workers = drawn.choice((1, 2, 2, 2, 3, 3, 4, 5)), drawn.choice((1, 1, 2, 2, 3, 4))
         names = [f"master{n}" for n in range(masters)] + [f"worker{n}" for n in range(workers)]
+        self._names_clash = self.draw("names").random() < 0.1 and self.has("names")
         self._timings_differ = self.draw("timings").random() < 0.25 and self.has("timings")
         self.names = [name for name in names if name in ("master0", "worker0") or self.has(name)]
 
@@ -150,21 +151,27 @@ class World:
         changes = {"worker_fence_after": fence_s, "worker_cut_limit": fence_s + 3.0, "session_timeout": session_s}
         return Timing.recorded({**TIMING.seconds(), **changes})
 
+    def name_of(self, process: Process) -> str:
+        """Its own, which a process that is started in its place has too; in some seeds a second worker has the name of
+        the first."""
+        return "worker0" if process.name == "worker1" and self._names_clash else process.name
+
     def somebody(self) -> Process:
         """A process of nobody's, from which a person does something."""
         return Process("somebody", 0, "elsewhere", 0.0, 1.0)
 
     async def _main(self, process: Process) -> None:
         stop = self.stops[process.name] = asyncio.Event()
+        name = self.name_of(process)
         if process.name.startswith("master"):
             timing = self.timing_of(process)
-            await Master(URL, URL, f"{process.name}:1", timing, MASTER, connect_timeout_s=5.0).run(stop)
+            await Master(URL, URL, name, f"{process.name}:1", timing, MASTER, connect_timeout_s=5.0).run(stop)
             return
         settings = WorkerSettings(capacity=2, folder=Path("/nowhere") / process.name, drain=timedelta(seconds=1))
         vault: Any = None
         worker = Worker(URL, URL, self.timing_of(process), settings, vault, connect_timeout_s=5.0)
         logs: Any = SimpleNamespace(address=(process.name, 1))
-        await live_again_and_again(lambda stop: worker._live(stop, logs), stop, 5.0)
+        await live_again_and_again(lambda stop: worker._live(stop, name, logs), stop, 5.0)
 
     def _ended(self, process: Process, task: asyncio.Task[Any]) -> None:
         if process.is_dead:
@@ -285,6 +292,7 @@ class World:
         server.is_down = False
         server.freeze(False)
         server.cut_off.clear()
+        server.swallowing.clear()
         ensemble.deaf = 0.0
         if self.loop.now >= self.heals_registry_s:
             self._heal_registry()

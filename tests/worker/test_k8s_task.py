@@ -275,6 +275,26 @@ async def test_an_option_by_a_value_is_refused(scene: Scene, cluster: Kubernetes
         await started(scene, cluster, {"v": "--drop"}, args=["${v}"])
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"command": ["sh", "-c", "load ${v}"]},
+        {"command": ["bash", "-ec"], "args": ["load ${v}"]},
+        {"args": ["-e", "print('${v}')"]},
+    ],
+)
+async def test_a_value_is_no_part_of_a_script_of_a_container(
+    scene: Scene, cluster: KubernetesServer, given: dict[str, Any]
+) -> None:
+    with pytest.raises(Refused, match=r"an element after -c or -e is a script; .* the value of \"v\""):
+        await started(scene, cluster, {"v": "x; touch canary"}, **given)
+    task = started(scene, cluster, {"v": "2026-01-31"}, **given)
+    await until(lambda: cluster.jobs, task)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def test_a_kubeconfig_that_cannot_be_used_is_refused_without_its_content(
     scene: Scene, cluster: KubernetesServer, tmp_path: Path
 ) -> None:

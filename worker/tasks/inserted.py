@@ -108,7 +108,9 @@ def only_plain(text: str, field: str) -> str:
 
     def insert(name: str, value: str) -> str:
         if not is_plain(value):
-            raise Refused(f'{field}: the value of "{name}" has characters that could become code; pass it in args')
+            raise Refused(
+                f'{field}: the value of "{name}" has other characters than letters, digits and _ . , : / @ % + = -'
+            )
         return value
 
     return put_in(text, insert)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from worker.tasks.inserted import arguments, mark, pieces, plain
+from worker.tasks.inserted import arguments, mark, only_plain, pieces, plain
 from worker.tasks.kubernetes_api import MARK, Json
 from worker.tasks.plugin import TaskContext, TaskParams
 
@@ -20,6 +20,10 @@ CONTAINER = "task"
 """The name of the container that is ours: a cluster may put others beside it."""
 
 _KEY_OF_SECRET = re.compile(r"[^/]+/[^/]+")
+_CODE_FOLLOWS = re.compile(r"-[A-Za-z]*[ce]|--(command|eval|execute)")
+"""Options after which programs take code: `sh -c`, `bash -ec`, `python -c`, `perl -e`, `psql --command`."""
+
+_CODE = 'an element after -c or -e is a script; put the value into env and write "$NAME" there'
 _LABEL_UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
 
 
@@ -148,10 +152,13 @@ def _container(params: KubernetesParams, context: TaskContext) -> Json:
         "image": plain(params.image),
         "env": [*_variables({**given, **own}), *_secrets(params.env_from_secrets)],
     }
+    argv = [*params.command, *params.args]
+    codes = {place + 1 for place, text in enumerate(argv) if _CODE_FOLLOWS.fullmatch(plain(text))}
+    done = [_expanded_never(only_plain(text, _CODE) if at in codes else text) for at, text in enumerate(argv)]
     if params.command:
-        container["command"] = arguments(list(map(_expanded_never, params.command)), "command")
+        container["command"] = arguments(done[: len(params.command)], "command")
     if params.args:
-        container["args"] = arguments(list(map(_expanded_never, params.args)), "args")
+        container["args"] = arguments(done[len(params.command) :], "args")
     resources = {"limits": params.limits, "requests": params.requests}
     wanted = {
         kind: {name: plain(str(each)) for name, each in given.items()} for kind, given in resources.items() if given

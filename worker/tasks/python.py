@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from model.errors import Refused
-from model.parameters import is_plain
 from worker.launcher.errors import CannotStart
+from worker.tasks.bash_values import parameter_variables
+from worker.tasks.inserted import mark, only_plain
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
-from worker.tasks.script import parameter_variable, run_script
+from worker.tasks.python_values import python_script
+from worker.tasks.script import run_script
 
 
 class PythonTask(Task):
@@ -22,20 +23,21 @@ class PythonTask(Task):
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:
-        """A plain value as text. Any other could end the literal it stands in and become code: it is refused."""
-        if is_plain(value):
-            return value
-        raise Refused(
-            f'the value of "{name}" has characters that could become code in a script; '
-            f'write os.environ["{parameter_variable(name)}"] instead of ${{{name}}}'
-        )
+        """The value with its place marked: what literal it becomes depends on where it stands."""
+        return mark(name, value)
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Run the script, its output unbuffered so that the log shows it as it comes."""
+        """Run the script, its output unbuffered so that the log shows it as it comes.
+
+        Raises:
+            Refused: a value would become code.
+        """
+        script = python_script(self.params.script, context.types)
+        interpreter = only_plain(self.params.interpreter, "interpreter")
+        variables = parameter_variables(context.values)
         try:
-            return await run_script([self.params.interpreter, "-u"], "script.py", self.params.script, context)
+            return await run_script([interpreter, "-u"], "script.py", script, variables, context)
         except CannotStart as error:  # looked for by the process itself: its user may enter other folders than we
             return TaskResult.failure(
-                f'this worker has no Python interpreter "{self.params.interpreter}" for it; give a path or another '
-                f"name ({error})"
+                f'this worker has no Python interpreter "{interpreter}" for it; give a path or another name ({error})'
             )

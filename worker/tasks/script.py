@@ -8,34 +8,11 @@ bash about the line of a password).
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Mapping
 from pathlib import Path
 
-from model.errors import Refused
 from worker.tasks.plugin import TaskContext, TaskResult
 from worker.tasks.process import run_process
-
-PARAMETER_PREFIX = "SHOAL_PARAM_"
-
-VARIABLE_BYTES_MAX = 120_000
-"""What fits into one variable: Linux takes 128 KiB of name and value, and fails the whole start above."""
-
-
-def parameter_reference(name: str, value: str) -> str:
-    """`${SHOAL_PARAM_name}`. Raises `Refused` for a value that is too long to be a variable."""
-    size = len(value.encode())
-    if size > VARIABLE_BYTES_MAX:
-        raise Refused(
-            f'the value of "{name}" has {size} bytes, and a process takes {VARIABLE_BYTES_MAX} in a variable; '
-            f"put it into a file and pass the file's name"
-        )
-    return f"${{{parameter_variable(name)}}}"
-
-
-def parameter_variable(name: str) -> str:
-    """The environment variable that holds a parameter. With a prefix: one called PATH or LD_PRELOAD must stay data."""
-    return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
-
 
 EXPORTS_FILE = "environment.sh"
 
@@ -47,12 +24,15 @@ rm -- "$0" && exec "$@"
 """Run by `bash -c`. Only paths are arguments. The file stays when the environment fails, or ends bash: so we know."""
 
 
-async def run_script(interpreter: list[str], file_name: str, script: str, context: TaskContext) -> TaskResult:
+async def run_script(
+    interpreter: list[str], file_name: str, script: str, variables: Mapping[str, str], context: TaskContext
+) -> TaskResult:
     """Write the script into the task's private folder and run it there.
 
     Args:
         interpreter: the command to which the script's path is appended.
         file_name: of the script, so that tracebacks and `ps` show something readable.
+        variables: the parameters, beside the task's environment.
 
     Raises:
         CannotStart: there is no such interpreter.
@@ -64,11 +44,6 @@ async def run_script(interpreter: list[str], file_name: str, script: str, contex
     if context.exports is not None:
         _write_script(context.folder, EXPORTS_FILE, await context.exports(), 0o600)
         command = ["bash", "-c", _SOURCE_FIRST, str(exports), *command]
-    variables = {
-        parameter_variable(name): value
-        for name, value in context.values.items()
-        if len(value.encode()) <= VARIABLE_BYTES_MAX
-    }
     result = await run_process(command, context, variables)
     if context.exports is not None and exports.exists():
         return TaskResult.failure(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from model.parameters import is_plain
+from worker.tasks.bash_values import bash_script
+from worker.tasks.inserted import mark
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
-from worker.tasks.script import parameter_reference, run_script
+from worker.tasks.script import run_script
 
 
 class ShellTask(Task):
@@ -19,9 +20,10 @@ class ShellTask(Task):
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:
-        """A plain value as text, harmless in any context; any other as a variable, which bash expands as data."""
-        return value if is_plain(value) else parameter_reference(name, value)
+        """The value with its place marked: how it is referred to depends on the quotes that it stands in."""
+        return mark(name, value)
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Run the script with the `bash` of the task's PATH."""
-        return await run_script(["bash"], "script.sh", self.params.script, context)
+        """Run the script with the `bash` of the task's PATH. Raises `Refused` for a value that would become code."""
+        script, variables = bash_script(self.params.script, context.values, context.types)
+        return await run_script(["bash"], "script.sh", script, variables, context)

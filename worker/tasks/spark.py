@@ -20,10 +20,11 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from model.errors import Refused
-from worker.tasks.inserted import arguments, mark, only_plain, plain
+from worker.tasks.inserted import arguments, mark, plain
 from worker.tasks.job_conf import Setting, properties_text, settings, with_utf8
 from worker.tasks.output_scan import OutputScan
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
+from worker.tasks.python_values import python_script
 from worker.tasks.remote_end import end_on_yarn, end_remotely, find_command
 
 _IDS = {
@@ -161,7 +162,7 @@ class SparkTask(Task):
         if params.script is not None:
             path = context.folder / "script.py"
             path.touch(mode=0o600)
-            path.write_text(only_plain(params.script, "script"), encoding="utf-8")
+            path.write_text(python_script(params.script, context.types, _in_args), encoding="utf-8")
             return [str(path)]
         (application,) = arguments([params.application or ""], "application")
         if application.startswith("-"):
@@ -203,6 +204,10 @@ def _installed(environment: Mapping[str, str]) -> _Installed | None:
         return None
     conf_folder = environment.get("SPARK_CONF_DIR") or Path(submit).parent.parent / "conf"
     return _Installed(submit, Path(conf_folder), with_utf8(environment))
+
+
+def _in_args(name: str) -> str:
+    return f"pass it in args, as ${{{name}}}"
 
 
 def _ids_of(master: str) -> re.Pattern[str]:

@@ -77,7 +77,7 @@ def joins(me: Me, command: int) -> Script:
 def tries(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        await call(deadly_commands.try_next, me.epoch)
+        await call(deadly_commands.try_next, me.epoch, 1_000)
 
     return script
 

@@ -39,14 +39,21 @@ def free(tx: Transaction, master: Epoch) -> list[tuple[Row, Values]]:
     return sorted(found, key=lambda one: (-one[1].deaths, one[0].id))
 
 
-def try_next(tx: Transaction, master: Epoch, aside: Sequence[CommandId] = ()) -> list[Deadly]:
-    """Those of the most deaths, as many as may be tried at once; FOR UPDATE SKIP LOCKED."""
+def try_next(tx: Transaction, master: Epoch, room: int, aside: Sequence[CommandId] = ()) -> list[Deadly]:
+    """Those of the most deaths, as many as may be tried at once and as there is room for; FOR UPDATE SKIP LOCKED."""
     unlocked = [(row, each) for row, each in free(tx, master) if row.id not in aside and tx.try_lock(row)]
     if not unlocked:
         return []
     deaths = unlocked[0][1].deaths
     limit = GROUPS[deaths - 1] if deaths <= len(GROUPS) else 1
-    group = [row for row, each in unlocked if each.deaths == deaths][:limit]
+    group = [row for row, each in unlocked if each.deaths == deaths][: min(limit, room)]
     for row in group:
         tx.update(row, tried_by=master)
     return [Deadly(row.id, deaths) for row in group]
+
+
+def give_back(tx: Transaction, ids: Sequence[CommandId], master: Epoch) -> None:
+    """WHERE tried_by = :master."""
+    for row, each in list(tx.scan(tx.server.commands.rows)):
+        if row.id in ids and each.tried_by == master:
+            tx.update(row, tried_by=None)

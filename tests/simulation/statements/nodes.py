@@ -20,14 +20,20 @@ LIVING = (S.ALIVE, S.LEAVING)
 
 
 def enlist(
-    tx: Transaction, incarnation: object, kind: NodeKind, address: str, process: ProcessIdentity, log_url: str
+    tx: Transaction,
+    incarnation: object,
+    kind: NodeKind,
+    address: str,
+    process: ProcessIdentity,
+    log_url: str,
+    name: str = "",
 ) -> Me:
     server = tx.server
     epoch = Epoch(server.nodes.next_id())
-    values = Values(incarnation=incarnation, kind=kind, address=address, process=process, state=S.ALIVE)
+    values = Values(incarnation=incarnation, kind=kind, address=address, process=process, state=S.ALIVE, name=name)
     tx.insert(server.nodes, epoch, values)
     tx.insert(server.beats, epoch, Values(beat_no=0, heartbeat=None, beaten_s=server.now_s))
-    return Me(epoch, incarnation, kind, address)  # type: ignore[arg-type]
+    return Me(epoch, incarnation, kind, address, name)  # type: ignore[arg-type]
 
 
 def hold_alive(tx: Transaction, me: Me) -> None:
@@ -50,7 +56,7 @@ def barrier(tx: Transaction, me: Me) -> None:
 
 def _check(node: Values | None, me: Me) -> None:
     if node is None or node.incarnation != me.incarnation or node.state not in LIVING:
-        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: others took it for dead")
+        raise Fenced(f"{me} was fenced: others took it for dead")
 
 
 def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> tuple[int, list[NodeRow]]:
@@ -61,7 +67,7 @@ def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: H
     before = tx.see(row)
     _check(tx.see_as_before(tx.server.nodes.rows[me.epoch]), me)
     if before is None or not beat_no <= before.beat_no <= beat_no + unanswered:
-        raise Fenced(f"{me.kind.lower()} {me.address} (epoch {me.epoch}) was fenced: its beat is not as it was")
+        raise Fenced(f"{me} was fenced: its beat is not as it was")
     seen = living(tx)
     after = tx.update(row, beat_no=before.beat_no + 1, heartbeat=heartbeat, beaten_s=tx.server.now_s)
     return after.beat_no, seen
@@ -76,7 +82,8 @@ def living(tx: Transaction) -> list[NodeRow]:
             age_s = tx.server.now_s - seen.beaten_s
             found.append(
                 NodeRow(
-                    row.id, node.kind, node.address, node.state, node.process, None, seen.beat_no, age_s, seen.heartbeat
+                    *(row.id, node.kind, node.address, node.state, node.process, None, seen.beat_no, age_s),
+                    *(seen.heartbeat, node.name),
                 )
             )
     return found

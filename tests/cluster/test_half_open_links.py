@@ -1,0 +1,141 @@
+"""A link that acknowledges what it is sent and loses it, for a while: nobody is told, and its connections stay dead.
+
+Neither keep-alives nor the server's time-outs end a wait there; only a deadline of the client's own does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import make_url
+
+from registry import ensemble
+from tests.chaos.proxy import Gate, Proxies, Way
+from tests.cluster.cluster import Cluster, Node
+from tests.cluster.test_outages import FLOWING
+from tests.eventually import eventually
+
+RECOVERS_WITHIN_S = 10.0
+"""After the end of the fault. New commands then run to their end, and every node that lives has beaten."""
+WAYS = pytest.mark.parametrize("way", [Way.ASK, Way.ANSWER, Way.ASK | Way.ANSWER], ids=["ask", "answer", "both"])
+
+
+class Behind:
+    """Starts processes of a cluster, each behind gates of its own."""
+
+    def __init__(self, cluster: Cluster, proxies: Proxies) -> None:
+        self.cluster = cluster
+        self.database: list[Gate] = []
+        self.registry: list[Gate] = []
+        self._proxies = proxies
+
+    async def master(self) -> Node:
+        return await self.cluster.master(**self._gated())
+
+    async def worker(self) -> Node:
+        return await self.cluster.worker(**self._gated())
+
+    def _gated(self) -> dict[str, str]:
+        url = make_url(self.cluster.environment["SHOAL_DATABASE_URL"])
+        gate = self._proxies.gate(url.port or 5432)
+        self.database.append(gate)
+        gated = {"SHOAL_DATABASE_URL": url.set(port=gate.port).render_as_string(hide_password=False)}
+        registry = self.cluster.environment["SHOAL_REGISTRY_URL"]
+        if registry.startswith("zookeeper"):
+            place = ensemble.Ensemble.parse(registry)
+            port = int(place.hosts.rpartition(":")[2])
+            registry_gate = self._proxies.gate(port)
+            self.registry.append(registry_gate)
+            gated["SHOAL_REGISTRY_URL"] = registry.replace(f":{port}", f":{registry_gate.port}")
+        else:
+            gated["SHOAL_REGISTRY_URL"] = gated["SHOAL_DATABASE_URL"]
+        return gated
+
+
+@pytest.fixture
+def proxies() -> Iterator[Proxies]:
+    with Proxies() as begun:
+        yield begun
+
+
+def define_long(cluster: Cluster, work: str = "sleep 0.3") -> None:
+    tasks = [
+        {"name": name, "type": "SHELL", "params": {"script": cluster.journal.script(work)}, "after": after}
+        for name, after in (("a", []), ("b", ["a"]), ("c", ["b"]))
+    ]
+    cluster.define(FLOWING, "flowing", tasks=tasks)
+
+
+async def at_work(cluster: Cluster, proxies: Proxies, masters: int = 2) -> Behind:
+    """A cluster whose processes all live behind gates, with tasks under way and more to come."""
+    begin = Behind(cluster, proxies)
+    define_long(cluster)
+    await begin.worker()
+    for _ in range(masters):
+        await begin.master()
+    await cluster.slots_become(masters)
+    cluster.start(FLOWING, 40)
+    await eventually(lambda: len(cluster.journal.lines()) > 10, within_s=20)
+    return begin
+
+
+async def swallow(gates: list[Gate], way: Way, lasts_s: float) -> None:
+    for gate in gates:
+        gate.swallow(way)
+    await asyncio.sleep(lasts_s)
+    for gate in gates:
+        gate.open()
+
+
+async def check_that_all_recover(cluster: Cluster) -> None:
+    """Everything ends, new work too, and all beat on, within `RECOVERS_WITHIN_S` from now; no task ran twice."""
+    until_s = time.monotonic() + RECOVERS_WITHIN_S
+    beats = "SELECT n.id, b.beat_no FROM node n JOIN node_beat b ON b.node_id = n.id WHERE n.state = 'ALIVE'"
+    before = dict(cluster.rows(beats))
+    cluster.start(FLOWING, 4)
+
+    def all_beat() -> bool:
+        now = dict(cluster.rows(beats))
+        return len(now) == len(cluster.nodes) and all(now[epoch] > before.get(epoch, 0) + 1 for epoch in now)
+
+    await eventually(all_beat, within_s=RECOVERS_WITHIN_S)
+    await eventually(lambda: cluster.unfinished() == 0, within_s=until_s - time.monotonic())
+    cluster.check_exactly_once(44)
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
+
+
+@WAYS
+async def test_links_to_the_database_that_swallow_for_a_moment_are_left_within_ten_seconds(
+    cluster: Cluster, proxies: Proxies, way: Way
+) -> None:
+    begin = await at_work(cluster, proxies)
+    await swallow(begin.database, way, 2.5)
+    await check_that_all_recover(cluster)
+
+
+@pytest.mark.parametrize("way", [Way.ASK, Way.ANSWER], ids=["ask", "answer"])
+async def test_the_same_where_the_database_is_the_registry(laptop: Cluster, proxies: Proxies, way: Way) -> None:
+    begin = await at_work(laptop, proxies)
+    await swallow(begin.database, way, 2.5)
+    await check_that_all_recover(laptop)
+
+
+async def test_what_ends_while_all_links_swallow_for_longer_than_a_worker_may_be_silent_is_kept_and_told(
+    cluster: Cluster, proxies: Proxies
+) -> None:
+    begin = await at_work(cluster, proxies)
+    await swallow(begin.database, Way.ANSWER, 6.0)
+    await check_that_all_recover(cluster)
+
+
+async def test_links_to_zookeeper_that_swallow_are_left_and_nobody_is_fenced(
+    cluster: Cluster, proxies: Proxies
+) -> None:
+    begin = await at_work(cluster, proxies)
+    await swallow(begin.registry, Way.ASK | Way.ANSWER, 4.0)
+    await check_that_all_recover(cluster)
+    await cluster.slots_become(2)
+    assert cluster.one("SELECT count(*) FROM node WHERE state <> 'ALIVE'") == 0

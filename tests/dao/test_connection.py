@@ -1,0 +1,153 @@
+"""A connection whose link has died without a word: no wait on it lasts longer than its deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import make_url, text
+
+from dao.connection import CONNECT_S_MAX
+from dao.database import ANSWER_WITHIN_S, STATEMENT_S_MAX, Database, connect
+from dao.listen import Listener
+from model.errors import Unavailable, Unknown
+from tests.chaos.proxy import Gate, Proxies, Way
+from tests.eventually import eventually
+
+ANSWER_S = 0.5
+MUCH_S = 3.0
+"""Less than anything but our own deadline would take, and much more than that needs on a busy machine."""
+
+
+@pytest.fixture
+def gate(database_url: str) -> Iterator[Gate]:
+    with Proxies() as proxies:
+        yield proxies.gate(make_url(database_url).port or 5432)
+
+
+@pytest.fixture
+def gated_url(database_url: str, gate: Gate) -> str:
+    return make_url(database_url).set(port=gate.port).render_as_string(hide_password=False)
+
+
+@pytest_asyncio.fixture
+async def gated(gated_url: str) -> AsyncIterator[Database]:
+    """The database through the gate, with one warm connection and a short deadline."""
+    opened = Database(gated_url, application_name="shoal-gated", connections_max=1, answer_within_s=ANSWER_S)
+    async with opened.reading() as connection:
+        await connection.execute(text("SELECT 1"))
+    yield opened
+    await opened.close()
+
+
+async def one(database: Database) -> int:
+    async with database.reading() as connection:
+        return int((await connection.execute(text("SELECT 1"))).scalar_one())
+
+
+@pytest.mark.parametrize("way", list(Way))
+async def test_a_statement_on_a_dead_link_is_given_up_and_the_next_one_has_a_new_connection(
+    gated: Database, gate: Gate, way: Way
+) -> None:
+    gate.swallow(way)
+    began_s = time.monotonic()
+    with pytest.raises(Unavailable, match="no answer within"):
+        await one(gated)
+    gate.open()
+    assert await one(gated) == 1
+    assert time.monotonic() - began_s < MUCH_S
+
+
+@pytest.mark.parametrize("way", list(Way))
+async def test_a_commit_on_a_dead_link_is_unknown_and_not_a_failure(gated: Database, gate: Gate, way: Way) -> None:
+    with pytest.raises(Unknown):
+        async with gated.writing() as connection:
+            await connection.execute(text("CREATE TABLE written (a int)"))
+            gate.swallow(way)
+    gate.open()
+    async with gated.reading() as connection:
+        there = (await connection.execute(text("SELECT to_regclass('written') IS NOT NULL"))).scalar_one()
+    assert there == (way is Way.ANSWER), "what was lost is the answer, or the COMMIT itself"
+
+
+async def test_a_transaction_on_a_dead_link_is_left_without_a_word(gated: Database, gate: Gate) -> None:
+    """Its rollback would wait for the same link."""
+    began_s = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        async with gated.writing() as connection:
+            await connection.execute(text("SELECT 1"))
+            gate.swallow(Way.ASK)
+            raise ZeroDivisionError
+    gate.open()
+    assert await one(gated) == 1
+    assert time.monotonic() - began_s < MUCH_S
+
+
+async def test_who_is_cancelled_on_a_dead_link_does_not_wait_for_it(gated_url: str, gate: Gate) -> None:
+    patient = Database(gated_url, application_name="shoal-gated", connections_max=1)
+    assert await one(patient) == 1
+    gate.swallow(Way.ANSWER)
+    asking = asyncio.create_task(one(patient))
+    await asyncio.sleep(0.1)
+    began_s = time.monotonic()
+    asking.cancel()
+    await asyncio.wait({asking}, timeout=MUCH_S)
+    assert asking.cancelled()
+    await patient.close()
+    assert time.monotonic() - began_s < MUCH_S
+
+
+async def test_a_connection_that_is_accepted_and_never_answered_is_given_up(gated: Database, gate: Gate) -> None:
+    gate.drop()
+    gate.swallow(Way.ASK)
+    began_s = time.monotonic()
+    for _ in range(2):  # the first may still have had the connection that was reset
+        with pytest.raises(Unavailable):
+            await one(gated)
+    assert time.monotonic() - began_s < MUCH_S
+
+
+async def test_connections_in_doubt_are_not_used_again(gated: Database, gate: Gate) -> None:
+    gate.swallow(Way.ANSWER)
+    gate.open()
+    await gated.doubt()
+    assert await one(gated) == 1
+
+
+@pytest.mark.parametrize("way", list(Way))
+async def test_who_listens_on_a_dead_link_notices_and_listens_again(
+    gated_url: str, gate: Gate, database: Database, way: Way
+) -> None:
+    woken: list[str] = []
+    ears = Listener(gated_url, "shoal-ears", {"shoal_test": woken.append})
+    listening = asyncio.create_task(ears.run())
+    try:
+        await eventually(lambda: woken == [""])
+        gate.swallow(way)
+        gate.open()
+        await eventually(lambda: len(woken) == 2, within_s=Listener.PROBE_S + Listener.ANSWER_WITHIN_S + 3)
+        async with database.writing() as connection:
+            await connection.execute(text("SELECT pg_notify('shoal_test', 'heard')"))
+        await eventually(lambda: woken[-1] == "heard")
+    finally:
+        listening.cancel()
+        await asyncio.wait({listening})
+
+
+def test_the_server_gives_up_a_statement_before_its_client_does() -> None:
+    assert STATEMENT_S_MAX < ANSWER_WITHIN_S < 10
+    assert CONNECT_S_MAX < ANSWER_WITHIN_S
+
+
+async def test_a_statement_that_takes_long_is_ended_by_the_server_and_its_connection_stays(
+    database_url: str,
+) -> None:
+    connection = await connect(database_url, "shoal-test", answer_within_s=5)
+    await connection.execute("SET statement_timeout = '200ms'")
+    with pytest.raises(Exception, match="statement timeout"):
+        await connection.execute("SELECT pg_sleep(3)")
+    assert not connection.closed
+    await connection.close()

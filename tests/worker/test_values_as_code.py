@@ -1,0 +1,364 @@
+"""A value never becomes code of a shell: real bash runs thousands of scripts with hostile values, beside a canary."""
+
+from __future__ import annotations
+
+import random
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from model.choices import ParameterType
+from model.errors import Refused
+from model.parameters import replace_references
+from worker.tasks.bash_values import bash_script
+from worker.tasks.inserted import mark
+
+SCRIPTS = 2_500
+
+
+def hostile(canary: Path) -> list[str]:
+    """Values each of which makes the canary when it is read as code in some place."""
+    c = str(canary)
+    return [
+        f"a[$(touch {c})]",
+        f"a[`touch {c}`]",
+        f"a[$(touch {c})]=1",
+        f"x[$(touch {c})]+1",
+        f"([$(touch {c})]=1)",
+        f"$(touch {c})",
+        f"`touch {c}`",
+        f"; touch {c} #",
+        f"& touch {c} &",
+        f"| touch {c}",
+        f"\ntouch {c}\n",
+        f"\\\ntouch {c}\n",
+        f"'; touch {c}; '",
+        f'"; touch {c}; "',
+        f"')); touch {c}; echo $(('",
+        f")); touch {c}; ((1",
+        f"]]; touch {c}; [[ 1",
+        f"}}; touch {c}; {{ :",
+        f"touch {c}",
+        f"-v a[$(touch {c})]",
+        f"E\ntouch {c}\ncat <<E",
+        f"${{x:-$(touch {c})}}",
+        f"${{x@P}}$(touch {c})",
+        f"a[$(touch${{IFS}}{c})]",
+        "SHOAL_PARAM_h",
+        f"BASH_ENV={c}",
+        f"-exec touch {c} ;",
+        f"0]+a[$(touch {c})",
+        f"*/; touch {c}; /*",
+        f'");system("touch {c}");("',
+        f"1e touch {c}",
+        f"$[a[$(touch {c})]]",
+    ]
+
+
+PLACES = [
+    "echo @",
+    'echo "@"',
+    "echo '@'",
+    "echo $'a\\n@'",
+    'echo $"@"',
+    "echo \\@",
+    'echo "\\@"',
+    "echo a@b'c@d'\"e@f\"",
+    "y=@; echo $y",
+    'y="@" z=\'@\'; echo "$y$z"',
+    "cat <<E\n@\nE",
+    "cat <<-E\n\t@ \\@\n\tE",
+    "cat <<'E'\n@ $x `y` \\\nE",
+    'cat <<"E"\n@\nE',
+    'cat <<\\E\n"@"\nE',
+    "cat <<E\n$(echo @) ${z:-@}\nE",
+    "cat <<< @",
+    'cat <<< "@"',
+    "# @\n:",
+    "echo hi # it's @ \"\necho there",
+    "echo $(echo @)",
+    'echo "$(echo "@")"',
+    "echo `echo @`",
+    'echo "`echo "@"`"',
+    "echo `echo \\`echo @\\``",
+    "echo $((@ + 1))",
+    'echo "$(( 2 * @ ))"',
+    "(( @ > 3 )) && echo yes",
+    "echo $[ @ + 1 ]",
+    "if [[ @ -gt 3 ]]; then echo; fi",
+    "[[ 1 -lt 2 && 3 -eq '@' ]]",
+    '[[ -v @ ]] || [[ "@" == x ]]',
+    "[[ @ == x || ! @ =~ ^(a|b)$ ]]",
+    "[[ abc =~ @ ]]",
+    "[ @ -gt 3 ] || echo no",
+    "test @ = yes && echo",
+    "test -n @; [ -z @ ]; [ @ ]",
+    "[ -v @ ]",
+    "test -v @",
+    "[ @ @ ]",
+    "a[@]=1",
+    "a=(1 2); echo ${a[@]}",
+    "a=(@ [0]=1); echo ${#a[*]}",
+    "declare -A m; m[@]=1; echo ${m[@]}",
+    "declare -a q; q=(@); declare q=@",
+    "s=abcdef; echo ${s:@:2} ${s:1:@}",
+    "s=x; echo ${s:-@} ${t:-@} ${t:=@} ${s/@/@} ${s#@} ${t:+@}",
+    'echo "${t:-@}" "${t:-"@"}" "${t:-\'@\'}"',
+    "let z=@",
+    'let "z = @ + 1"',
+    "declare -i n=@",
+    "declare -i n; n=@",
+    "typeset -i n; n='@'",
+    "local -i n=@",
+    "f() { local -i n; n=$1; local @; }; f @",
+    "f() { eval \"$1\"; }; f '@'",
+    "f() { echo $(( $1 )); }; f @",
+    "f() { [[ $1 -gt 3 ]]; }; f @",
+    "n=@; echo $((n + 1))",
+    "n=@; [[ $n -gt 3 ]]",
+    "n=@; (( n++ ))",
+    "n=@; a[n]=1; echo ${a[$n]}",
+    "for i in @; do echo $((i)); done",
+    'for i in a @ b; do echo "$i"; done',
+    "for ((i = @; i < 3; i++)); do break; done",
+    "declare @; export @; readonly @",
+    "declare x=@; export y=@; readonly z=@",
+    "declare -n r=@; echo $r; r=1",
+    "n=@; declare -n r=n; echo ${!n} ${n@P}",
+    "n=@; echo ${!n}",
+    "echo ${!@}",
+    "printf -v @ x",
+    "printf -v n %s @; echo $n",
+    "printf '%s\\n' @; printf @; printf %d @",
+    "unset @",
+    "unset 'a[@]'",
+    "read @ <<< x",
+    'read -r n <<< @; echo "$n"',
+    "read -r n <<< @; echo $((n))",
+    "mapfile -t @ <<< x; getopts a @",
+    "mapfile -C @ -c 1 < <(echo x)",
+    "eval @",
+    'eval "echo @"',
+    "eval 'echo @'",
+    "c='@'; eval \"$c\"",
+    "trap '@' EXIT; trap - EXIT",
+    'trap "echo @" EXIT',
+    "source @",
+    ". <(echo @)",
+    "source /dev/stdin <<< @",
+    "bash -c @",
+    'bash -c "echo @"',
+    "bash -c 'echo @'",
+    "bash -ec 'echo $1' _ @",
+    "sh <<E\n@\nE",
+    "bash <<'E'\necho @\nE",
+    "echo @ | bash",
+    "cat <<E | sh\necho @\nE",
+    "bash <<< @",
+    'x=@; bash <<< "$x"',
+    "{ echo @; } | bash -s",
+    "bash <(echo @)",
+    "echo @ > run.sh; bash run.sh",
+    "env bash -c @; command eval @; builtin eval @",
+    "env FOO=1 sh -c 'echo @'",
+    "echo x | xargs -I{} sh -c 'echo {} @'",
+    "find . -maxdepth 0 -name @ -exec sh -c 'echo @' \\;",
+    "find . -maxdepth 0 @",
+    "nice -n 5 timeout 5 bash -c 'echo @'",
+    "@",
+    "@ x",
+    "'@' x",
+    "x=1 @",
+    "echo | @",
+    "if @; then echo; fi",
+    "while @; do break; done",
+    "case @ in x) echo;; *) echo '@';; esac",
+    "case x in @) echo @;; (x) echo $((@));; esac",
+    "echo $(case x in x) echo @;; esac) @",
+    "case @ in @|b) [[ @ -eq 1 ]];; esac",
+    "PS4='@'; set -x; :",
+    'PS4="@ "; set -x; echo; set +x',
+    "x=1; x+=@; echo $x",
+    "declare -i k; k+=@",
+    "alias ll=@; complete -C @ y",
+    "echo {a,@} ~@ *@",
+    "echo @ > out.txt 2>&1",
+    "echo x > @.txt",
+    "cat < @",
+    "(echo @; (echo '@'))",
+    "{ echo @; }",
+    "! echo @",
+    "time echo @",
+    "coproc echo @; wait",
+    "select x in @; do break; done <<< 1",
+    "function g { echo @; }; g",
+    "g() (\n  echo @\n); g",
+    "echo a\\\n@",
+    "awk 'BEGIN { print \"@\" }'",
+    "awk -v x=@ 'BEGIN { print x }'",
+    "sed -n '@p' /dev/null; sed -n \"s/x/@/p\" <<< x",
+    f"{sys.executable} -c 'print(\"@\")'",
+    f"{sys.executable} - <<'E'\nprint('@')\nE",
+    "perl -e 'print \"@\"'",
+    'set -- @; echo "$1"',
+    "set -- @; echo $(( $1 ))",
+    "exit @",
+    "f() { return @; }; f",
+    "shift @; ulimit -n @; wait @",
+    "wait -p @ -n",
+    "echo $((1 + $(echo @)))",
+    "echo $(( ${#a[@]} ))",
+    "echo $((echo @) | cat)",
+    'echo "it\'s" \'"@"\' "\'@\'"',
+    'echo "$(cat <<E\n@\nE\n)"',
+    "cat <<A <<'B'\n@\nA\n@ $y\nB",
+    "echo ${y-'@'} ${y-\"@\"} ${y:-a@b}",
+    "[[ -n @ && @ > a && ( @ < b ) ]]",
+    "[[ $SHOAL_PARAM_v -gt 3 ]]",
+    "echo $((SHOAL_PARAM_v)) @",
+    'eval "$SHOAL_PARAM_v"',
+]
+"""`@` is the place of a value."""
+
+
+def rendered(place: str, value: str, values: dict[str, str], types: dict[str, ParameterType] | None = None) -> str:
+    marked = replace_references(place.replace("@", "${v}"), {"v": value}, mark)
+    return bash_script(marked, {**values, "v": value}, types or {})[0]
+
+
+def test_no_value_is_run_by_bash_wherever_it_stands(tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    chance = random.Random("bash")
+    values = hostile(canary)
+    first = f"a[$(touch {canary})]"
+    cases = [(place, value) for place in PLACES for value in values]
+    while len(cases) < len(PLACES) * len(values) + SCRIPTS:
+        cases.append(("\n".join(chance.sample(PLACES, chance.randint(2, 4))), chance.choice(values)))
+    accepted, driver = 0, ["export SHOAL_PARAM_h=" + shlex.quote(first)]
+    for number, (place, value) in enumerate(cases):
+        try:
+            script = rendered(place, value, {"h": first})
+        except Refused:
+            continue
+        accepted += 1
+        (tmp_path / f"{number}.sh").write_text(script)
+        driver.append(f"export SHOAL_PARAM_v={shlex.quote(value)}; (. ./{number}.sh) > /dev/null 2>&1 < /dev/null")
+        driver.append(f"[ ! -e {canary} ] || {{ echo {number}; rm {canary}; }}")
+    assert accepted > 2_000
+    found = subprocess.run(["bash"], input="\n".join(driver), capture_output=True, text=True, cwd=tmp_path, check=False)
+    broken = [cases[int(number)] for number in found.stdout.split()]
+    assert not broken, f"{len(broken)} of {accepted}, such as {broken[:3]}"
+
+
+EXACT = [
+    "printf %s @",
+    'printf %s "@"',
+    "printf %s '@'",
+    "printf %s $'@'",
+    "printf %s \\@",
+    'printf %s "$(printf %s "@"x)" | head -c -1',
+    "y='@'; printf %s \"$y\"",
+    'f() { printf %s "$1"; }; f @',
+    'a=(@ x); printf %s "${a[0]}"',
+    'case @ in "$SHOAL_PARAM_v") printf %s @;; esac',
+    "bash -c 'printf %s \"$1\"' _ @",
+    "if [[ @ == '@' ]]; then printf %s @; fi",
+    "# @ it's \nprintf %s @",
+    "cat <<E | head -c -1\n@\nE",
+    "cat <<'E' | head -c -1\n@\nE",
+    "cat <<< @ | head -c -1",
+    "case x in\n(y) ;;\nx) printf %s @ ;;\nesac",
+    "( cd . && { printf %s @; } )",
+]
+HARD = ["plain", "it's \"a\" $HOME `pwd` \\ every*thing; & 'more' ~ äöü", "a\n\nb", "-n", "E", " a  b "]
+
+
+@pytest.mark.parametrize("place", EXACT)
+def test_a_shell_script_gets_a_value_to_the_letter_in_all_quotes(place: str) -> None:
+    for value in [*HARD, "a[$(touch canary)]"]:
+        environment = {"SHOAL_PARAM_v": value, "PATH": "/bin:/usr/bin"}
+        run = ["bash", "-c", rendered(place, value, {})]
+        ended = subprocess.run(run, capture_output=True, env=environment, check=False)
+        assert ended.stdout.decode() == value, (run, ended.stderr)
+
+
+def test_a_quoted_here_document_stays_as_it_is_but_for_its_values() -> None:
+    script = rendered("cat <<'E'\n$HOME `x` \\n \\\\ @ $(y)\nE", "it's", {})
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, env={"SHOAL_PARAM_v": "it's"}, check=True)
+    assert ended.stdout == b"$HOME `x` \\n \\\\ it's $(y)\n"
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("echo\n[[ @ -gt 3 ]]", "script, line 2: .* declare the parameter INTEGER"),
+        ("echo $(( @ + 1 ))", "line 1: .* arithmetic"),
+        ("a[@]=1", "subscript"),
+        ("let n=@", "let evaluates it"),
+        ("declare -i n=@", "declare evaluates it"),
+        ('eval "echo @"', "eval runs it as a script"),
+        ("ssh host ls @", "ssh may give it to a shell"),
+        ("n=@\n(( n > 1 ))", "line 2: .* looks like a subscript"),
+    ],
+)
+def test_a_refusal_says_which_line_and_how_to_fix_it(place: str, said: str) -> None:
+    with pytest.raises(Refused, match=f"(?s){said}") as refused:
+        rendered(place, "a[$(touch canary)]", {})
+    assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize("place", ["echo $(( @ + 1 ))", "[[ @ -gt 3 ]] && echo", "a[@]=1", "declare -i n=@", "echo @"])
+def test_a_parameter_of_type_integer_must_be_one_wherever_it_stands(place: str) -> None:
+    for type_ in (ParameterType.INTEGER, ParameterType.LONG):
+        assert rendered(place, "42", {}, {"v": type_})
+        for value in ("a[$(touch canary)]", "", "1_000", " 5", "x"):
+            with pytest.raises(Refused, match="whole number"):
+                rendered(place, value, {}, {"v": type_})
+
+
+ORDINARY = [
+    ("[ @ = yes ] || echo no", "no"),
+    ('echo "#{setValue(second=$((@ + 1)))}"', "100"),
+    ("for ((i = 0; i < @; i++)); do echo $i; done", "3"),
+    ("if [[ @ -gt 3 && $x == a* ]]; then echo big; fi", "7"),
+    ("source @/env.sh; @/bin/load --day=@", "/opt/x-1"),
+    ("ssh host \"load '@' > /tmp/out\"", "2026-01-31"),
+    ("psql -c \"SELECT '@'\" -v x=@", "2026-01-31"),
+    ("psql -v day=@ -f load.sql", "it's 5 o'clock"),
+    ('bash load.sh @ --note "@"', "it's"),
+    ("python3 load.py '@'", "it's"),
+    ("python3 - <<'EOF'\nprint('@')\nEOF", "2026-01-31"),
+    ("awk -v day=@ '{ print day, $1 }' file", "it's"),
+    ("find @ -name '*.csv' -exec gzip {} \\;", "/data/my files"),
+    ("sed -i 's/x/@/' file", "abc"),
+    ("curl -s \"http://host/@\" | jq -r '.items[] | .name' > @.json", "a b"),
+    ('eval "echo @"', "word"),
+    ("declare -A m; m[@]=1; echo ${m[@]}", "de"),
+    ('git commit -m "@"', "Price: 5$ (net) & more"),
+    ('i=0; while (( i < 3 )); do (( i++ )); echo "@"; done', "Price: 5$ (net) & more"),
+    ("cat > f <<E\nname: @\nE\ntrap 'rm -f f' EXIT", "it's"),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), ORDINARY)
+def test_ordinary_scripts_take_ordinary_values(place: str, value: str) -> None:
+    script = rendered(place, value, {})
+    subprocess.run(["bash", "-n"], input=script.encode(), check=True)
+    assert "SHOAL_PARAM_v" in script
+
+
+def test_two_names_that_make_one_variable_keep_their_own_values() -> None:
+    values = {"a.b": "first", "a_b": "second"}
+    script, variables = bash_script(replace_references("printf '%s %s' ${a.b} ${a_b}", values, mark), values, {})
+    environment = {**variables, "PATH": "/bin:/usr/bin"}
+    ended = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, check=True)
+    assert ended.stdout == b"first second"
+
+
+def test_a_list_of_words_is_a_list_only_in_a_for() -> None:
+    script = rendered("for i in @; do printf '<%s>' $i; done; printf '<%s>' @", "a b", {})
+    ended = subprocess.run(["bash", "-c", script], env={"SHOAL_PARAM_v": "a b"}, capture_output=True, check=True)
+    assert ended.stdout == b"<a><b><a b>"

@@ -1,0 +1,325 @@
+"""Where in a bash script the values of parameters stand: a small, conservative reader of bash.
+
+It runs nothing, and knows only as much of bash as decides about a reference: quotes, here-documents, comments,
+substitutions, arithmetic, subscripts, `[[ ]]`, and which command a word belongs to. A script that it reads wrongly is
+still safe: no value ever stands in a script's text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from worker.tasks.bash_places import REFERENCE, Command, Form, Need, Script, Word
+from worker.tasks.bash_words import ENDS_WORD, Words
+
+_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
+_INTEGER_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+_NAME_TESTS = frozenset({"-v", "-R"})
+_BEFORE_A_COMMAND = frozenset(
+    {"if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "time"}
+)
+
+
+@dataclass
+class _HereDocument:
+    end: str
+    strips: bool
+    is_quoted: bool
+    start: int
+    stop: int
+    command: Command
+
+
+def read_script(text: str) -> Script:
+    """The places of all references in `text`."""
+    return _Reader(text).read()
+
+
+class _Reader(Words):
+    """Reads commands."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._here: list[_HereDocument] = []
+
+    def read(self) -> Script:
+        while self._at < self._stop:
+            self._commands(None)
+            self._at += 1
+        return self._script
+
+    def _commands(self, until: str | None) -> None:
+        """Read commands up to `until`, which is not consumed, or to the end."""
+        command = self._new_command()
+        cases: list[bool] = []  # of each open `case`: whether a pattern comes next
+        while True:
+            self._skip_blanks()
+            if self._at >= self._stop:
+                if until is not None:
+                    self._is_lost()
+                return
+            character = self._text[self._at]
+            if character == "\n":
+                self._at += 1
+                self._bodies()
+                command = self._new_command()
+            elif character == "#":
+                self._comment()
+            elif character in ";&|" and not self._ahead("&>"):
+                if (cases and self._ahead(";;")) or (cases and self._ahead(";&")):
+                    cases[-1] = True
+                self._at += 1
+                while self._at < self._stop and self._text[self._at] in ";&|":
+                    self._at += 1
+                command = self._new_command()
+            elif character == ")":
+                if cases and cases[-1]:
+                    cases[-1] = False
+                    self._at += 1
+                    command = self._new_command()
+                elif until == ")":
+                    return
+                else:
+                    self._at += 1
+                    command = self._new_command()
+            elif character == "(":
+                if cases and cases[-1]:
+                    self._at += 1
+                else:
+                    self._parenthesis(command)
+                    command = self._new_command()
+            elif character in "<>" or self._ahead("&>"):
+                self._redirection(command)
+            else:
+                command = self._word_of_command(command, cases)
+
+    def _new_command(self) -> Command:
+        command = Command(self._line())
+        self._script.commands.append(command)
+        return command
+
+    def _parenthesis(self, command: Command) -> None:
+        if self._ahead("((") and not command.words and self._arithmetic_command():
+            return
+        self._at += 1
+        self._commands(")")
+        self._at += 1
+
+    def _word_of_command(self, command: Command, cases: list[bool]) -> Command:
+        start = self._at
+        word = self._word(assigns=True)
+        if self._at == start:  # a sign that no word can begin with
+            self._at += 1
+            return command
+        if cases and cases[-1]:
+            if self._text[start : self._at] == "esac":
+                cases.pop()
+            return command
+        raw = self._text[start : self._at]
+        if command.words:
+            command.words.append(word)
+            return command
+        if raw in _BEFORE_A_COMMAND:
+            return command
+        if raw == "esac" and cases:
+            cases.pop()
+            return command
+        if raw in ("for", "select"):
+            self._loop_head()
+            return self._new_command()
+        if raw == "case":
+            self._skip_blanks()
+            self._word()
+            self._skip_white()
+            if self._ahead("in"):
+                self._at += 2
+            cases.append(True)
+            return self._new_command()
+        if raw == "[[":
+            self._condition()
+            return command
+        assigned = _ASSIGNED.match(raw)
+        if assigned is None and (bracket := re.match(r"[A-Za-z_]\w*\[", raw)):
+            assigned = bracket if re.search(r"\]\+?=", raw) else None
+        if assigned is not None:
+            self._assignment(assigned[0].rstrip("+=["), word)
+            return command
+        command.words.append(word)
+        return command
+
+    def _assignment(self, name: str, word: Word) -> None:
+        if name in ("PS4", "PS0", "PROMPT_COMMAND", "BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH"):
+            for each in word.references:
+                each.needs(Need.PLAIN, f"bash or a program reads code into {name}")
+            if word.is_dynamic and name.startswith("P") and self._script.parses is None:
+                self._script.parses = self._line()
+
+    def _loop_head(self) -> None:
+        self._skip_blanks()
+        if self._ahead("((") and self._arithmetic_command():
+            return
+        for each in self._word().references:
+            each.needs(Need.INTEGER, "it would be a variable's name")
+        self._skip_white()
+        if not re.compile(r"in(?=[\s;])").match(self._text, self._at, self._stop):
+            return
+        self._at += 2
+        while True:
+            self._skip_blanks()
+            if self._at >= self._stop or self._text[self._at] in "\n;&|#()":
+                return
+            start = self._at
+            for each in self._word().references:
+                if each.form is Form.WORD:
+                    each.form = Form.SPLIT
+            if self._at == start:
+                self._at += 1
+
+    # -- redirections and here-documents
+
+    def _redirection(self, command: Command) -> None:
+        if self._ahead("<<<"):
+            self._at += 3
+            self._skip_blanks()
+            word = self._word()
+            command.has_own_input = True
+            command.input_is_dynamic = command.input_is_dynamic or word.is_dynamic
+            command.input += word.references
+        elif self._ahead("<<"):
+            self._here_document(command)
+        elif self._ahead("<(") or self._ahead(">("):
+            command.words.append(self._word())
+        else:
+            while self._at < self._stop and self._text[self._at] in "<>&|":
+                self._at += 1
+            self._skip_blanks()
+            word = self._word()
+            if word.has_process:
+                command.has_own_input = command.input_is_dynamic = True
+
+    def _here_document(self, command: Command) -> None:
+        self._at += 2
+        strips = self._ahead("-")
+        self._at += strips
+        self._skip_blanks()
+        start, end, is_quoted = self._at, "", False
+        while self._at < self._stop and self._text[self._at] not in ENDS_WORD:
+            character = self._text[self._at]
+            if character in "'\"":
+                close = self._text.find(character, self._at + 1, self._stop)
+                close = self._stop if close < 0 else close
+                end += self._text[self._at + 1 : close]
+                self._at, is_quoted = close + 1, True
+            elif character == "\\":
+                end += self._text[self._at + 1 : self._at + 2]
+                self._at, is_quoted = self._at + 2, True
+            elif self._is_reference(self._at):
+                self._reference(Form.COMMENT, None, Need.INTEGER, "it would be the end of a here-document")
+            else:
+                end += character
+                self._at += 1
+        command.has_own_input = True
+        self._here.append(_HereDocument(end, strips, is_quoted, start, self._at, command))
+
+    def _bodies(self) -> None:
+        here, self._here = self._here, []
+        for document in here:
+            start = self._at
+            while True:
+                if self._at >= self._stop:
+                    self._is_lost()
+                    body_end = self._stop
+                    break
+                line_end = self._text.find("\n", self._at, self._stop)
+                line_end = self._stop if line_end < 0 else line_end
+                line = self._text[self._at : line_end]
+                if (line.lstrip("\t") if document.strips else line) == document.end:
+                    body_end, after = self._at, min(line_end + 1, self._stop)
+                    break
+                self._at = min(line_end + 1, self._stop)
+                after = self._at
+            self._body(document, start, body_end)
+            self._at = after
+
+    def _body(self, document: _HereDocument, start: int, end: int) -> None:
+        before = len(self._script.references)
+        stop, self._at, self._stop = self._stop, start, end
+        if document.is_quoted:
+            self._quoted_body(document)
+        else:
+            word = Word()
+            self._quoted(None, word)
+            document.command.input_is_dynamic = document.command.input_is_dynamic or word.is_dynamic
+        self._stop = stop
+        document.command.input += self._script.references[before:]
+
+    def _quoted_body(self, document: _HereDocument) -> None:
+        """Bash expands nothing here. So that references are, it becomes one that is expanded, all else escaped."""
+        text = self._text[self._at : self._stop]
+        if not REFERENCE.search(text):
+            return
+        is_simple = re.fullmatch(r"[A-Za-z0-9_]+", document.end) is not None
+        if is_simple:
+            self._script.edits.append((document.start, document.stop, document.end))
+        while self._at < self._stop:
+            if self._is_reference(self._at):
+                why = "" if is_simple else "the end of its here-document is no simple word"
+                self._reference(Form.DOUBLE, None, Need.ANY if is_simple else Need.INTEGER, why)
+                continue
+            if is_simple and self._text[self._at] in "\\$`":
+                self._script.edits.append((self._at, self._at, "\\"))
+            self._at += 1
+
+    # -- conditions
+
+    def _condition(self) -> None:
+        """The rest of `[[ ... ]]`."""
+        term: list[Word] = []
+        while True:
+            self._skip_white()
+            if self._at >= self._stop:
+                self._is_lost()
+                break
+            character = self._text[self._at]
+            if self._ahead("&&") or self._ahead("||"):
+                self._judge_term(term)
+                term = []
+                self._at += 2
+            elif character in "();":
+                self._judge_term(term)
+                term = []
+                self._at += 1
+            elif character in "<>&|" and not self._ahead("<("):
+                self._at += 1
+            elif character == "#":
+                self._comment()
+            else:
+                is_regex = bool(term) and term[-1].text == "=~"
+                start = self._at
+                word = self._word(regex=is_regex)
+                if self._at == start:
+                    self._at += 1
+                if self._text[start : self._at] == "]]":
+                    break
+                if is_regex:
+                    for each in word.references:
+                        if each.form is Form.WORD:
+                            each.form = Form.PATTERN
+                if self._text[start : self._at] != "!":
+                    term.append(word)
+        self._judge_term(term)
+
+    def _judge_term(self, term: list[Word]) -> None:
+        operators = {word.literal for word in term}
+        if operators & _INTEGER_TESTS:
+            why = "bash evaluates both sides of an integer comparison in [[ ]] as arithmetic"
+        elif term and term[0].literal in _NAME_TESTS:
+            why = "bash evaluates it as a variable's name"
+        else:
+            return
+        for word in term:
+            if word.is_dynamic or (word.literal is not None and re.match(r"[A-Za-z_]", word.literal)):
+                self._evaluates()
+            for each in word.references:
+                each.needs(Need.INTEGER, why)
