@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +19,7 @@ from master import dependents
 from master.dependents import Dependents
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.nodes import NodeKind
+from model.timing import Timing
 from registry.life import Life
 from tests.dao.scene import Scene
 from tests.eventually import eventually
@@ -42,7 +43,7 @@ BEGIN = """
 
 @pytest_asyncio.fixture
 async def life(database_url: str) -> AsyncIterator[Life]:
-    began = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.1:5678", uuid4(), fence_after=timedelta(seconds=1))
+    began = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.1:5678", uuid4(), name="one", timing=Timing())
     yield began
     await began.close()
 

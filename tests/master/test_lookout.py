@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -20,6 +19,7 @@ from master.lookout import Lookout
 from master.settings import MasterSettings
 from model.nodes import NodeKind
 from model.states import WaitReason
+from model.timing import Timing
 from registry.life import Life
 from tests.dao.scene import Scene
 from tests.eventually import eventually
@@ -30,7 +30,7 @@ SECOND = 1 / 60
 
 @pytest_asyncio.fixture
 async def life(database_url: str) -> AsyncIterator[Life]:
-    began = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.1:5678", uuid4(), fence_after=timedelta(seconds=1))
+    began = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.1:5678", uuid4(), name="one", timing=Timing())
     yield began
     await began.close()
 

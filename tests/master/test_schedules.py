@@ -25,6 +25,7 @@ from model.errors import Fenced
 from model.ids import ScheduleId, WorkflowCode
 from model.nodes import NodeKind, Slot
 from model.schedules import ScheduleSpec
+from model.timing import Timing
 from registry.life import Life
 from registry.waiting import set_within
 from tests.eventually import eventually
@@ -46,7 +47,7 @@ class Place:
 
 @pytest_asyncio.fixture
 async def life(database_url: str) -> AsyncIterator[Life]:
-    began = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.1:5678", uuid4(), fence_after=timedelta(seconds=1))
+    began = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.1:5678", uuid4(), name="one", timing=Timing())
     yield began
     await began.close()
 
@@ -190,7 +191,7 @@ async def test_a_long_standstill_with_fire_all_loses_none(life: Life, sql: Any) 
 
 
 async def test_two_masters_that_believe_in_one_slot_fire_once(life: Life, database_url: str, sql: Any) -> None:
-    other = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.2:5678", uuid4(), fence_after=timedelta(seconds=1))
+    other = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.2:5678", uuid4(), name="other", timing=Timing())
     ids = [insert(sql) for _ in range(20)]
     try:
         async with firing(life, Place(ALONE)), firing(other, Place(ALONE)):
