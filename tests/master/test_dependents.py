@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import pytest_asyncio
@@ -18,11 +17,10 @@ from dao.dependencies import Happened, WaitingTask, payloads
 from master import dependents
 from master.dependents import Dependents
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.nodes import NodeKind
-from model.timing import Timing
 from registry.life import Life
 from tests.dao.scene import Scene
 from tests.eventually import eventually
+from tests.master.lives import begin_life
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 AWAITED, OTHER = 7, 8
@@ -43,7 +41,7 @@ BEGIN = """
 
 @pytest_asyncio.fixture
 async def life(database_url: str) -> AsyncIterator[Life]:
-    began = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.1:5678", uuid4(), name="one", timing=Timing())
+    began = await begin_life(database_url)
     yield began
     await began.close()
 

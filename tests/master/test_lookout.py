@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import pytest_asyncio
@@ -17,12 +16,11 @@ from dao import task_instances
 from master.driver import Driver
 from master.lookout import Lookout
 from master.settings import MasterSettings
-from model.nodes import NodeKind
 from model.states import WaitReason
-from model.timing import Timing
 from registry.life import Life
 from tests.dao.scene import Scene
 from tests.eventually import eventually
+from tests.master.lives import begin_life
 
 SECOND = 1 / 60
 """In minutes, as waits are written."""
@@ -30,7 +28,7 @@ SECOND = 1 / 60
 
 @pytest_asyncio.fixture
 async def life(database_url: str) -> AsyncIterator[Life]:
-    began = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.1:5678", uuid4(), name="one", timing=Timing())
+    began = await begin_life(database_url)
     yield began
     await began.close()
 

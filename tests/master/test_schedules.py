@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -23,12 +22,12 @@ from master.schedules import Schedules
 from master.settings import MasterSettings
 from model.errors import Fenced
 from model.ids import ScheduleId, WorkflowCode
-from model.nodes import NodeKind, Slot
+from model.nodes import Slot
 from model.schedules import ScheduleSpec
-from model.timing import Timing
 from registry.life import Life
 from registry.waiting import set_within
 from tests.eventually import eventually
+from tests.master.lives import begin_life
 
 SLOW = MasterSettings(look_every=timedelta(seconds=60))
 """Looks so seldom by itself that a test sees who else wakes it."""
@@ -47,7 +46,7 @@ class Place:
 
 @pytest_asyncio.fixture
 async def life(database_url: str) -> AsyncIterator[Life]:
-    began = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.1:5678", uuid4(), name="one", timing=Timing())
+    began = await begin_life(database_url)
     yield began
     await began.close()
 
@@ -191,7 +190,7 @@ async def test_a_long_standstill_with_fire_all_loses_none(life: Life, sql: Any) 
 
 
 async def test_two_masters_that_believe_in_one_slot_fire_once(life: Life, database_url: str, sql: Any) -> None:
-    other = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.2:5678", uuid4(), name="other", timing=Timing())
+    other = await begin_life(database_url, "m2")
     ids = [insert(sql) for _ in range(20)]
     try:
         async with firing(life, Place(ALONE)), firing(other, Place(ALONE)):
