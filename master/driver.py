@@ -175,6 +175,8 @@ class Driver:
             except BaseException:
                 self._reload = True
                 raise
+        if rung := self._lengths.take():
+            await self._mind_lengths(rung)
         goes_on = True
         while goes_on:  # in turn, so that what is aside does not wait for the end of a stream of events
             goes_on = await self._one_batch()

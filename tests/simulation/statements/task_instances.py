@@ -160,7 +160,7 @@ def times_s(tx: Transaction) -> list[float]:
 
 def fail_undispatched(tx: Transaction, limit: int) -> int:
     """QUEUED for too long, FOR UPDATE SKIP LOCKED."""
-    failed = []
+    failed: list[int] = []
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
         is_late = task.state is T.QUEUED and task.dispatch_by_s is not None and task.dispatch_by_s <= tx.server.now_s
         if is_late and len(failed) < limit and tx.try_lock(row):
