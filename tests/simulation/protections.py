@@ -58,8 +58,6 @@ class Protections:
     """Only a node whose beat is still the one that was judged is fenced (`nodes.fence`)."""
     steal: bool = True
     """Commands that have waited too long are taken by any master, whosever slot they are in (`commands.steal`)."""
-    walk: bool = True
-    """DEPENDENT tasks that wait are judged now and then though nobody told of an end (`master/dependents.py`)."""
     periodic: bool = True
     """The registry is read now and then without being told (`master/membership.py`)."""
     answer_deadline: bool = True

@@ -34,7 +34,6 @@ from dao.database import ANSWER_WITHIN_S, Database
 from dao.listen import Listener
 from dao.nodes import Me, NodeRow
 from dao.notify import NODE
-from master.dependents import Dependents
 from master.judge import Judge
 from master.membership import Membership
 from model.nodes import ProcessIdentity
@@ -249,8 +248,6 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
         made.append((Judge, "_silence", lambda judge, sight: sight.kind.silence(judge._timing)))
     if not protections.unbroken:
         made.append((SimulatedRegistry, "unbroken_since", 0.0))
-    if not protections.walk:
-        made.append((Dependents, "look_on", lambda _: None))
     if not protections.periodic:
         made.append((sys.modules["master.membership"], "READ_MEMBERS_EVERY_S", 1e9))
     return made
