@@ -139,14 +139,14 @@ class Cluster:
             parts.setdefault(node.role, []).append(node.pid)
         return CpuWatch({**parts, "postgres": [self._server.pid]})
 
-    def define(self, code: int, tasks: Sequence[dict[str, Any]]) -> None:
-        """Save a workflow."""
+    def define(self, code: int, tasks: Sequence[dict[str, Any]], **fields: object) -> None:
+        """Save a workflow; `fields` are those of its definition beside the tasks."""
         self.connection.execute(
             "INSERT INTO workflow_definition (code, name) VALUES (%s, %s)", (code, f"workflow-{code}")
         )
         self.connection.execute(
             "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (%s, 1, %s)",
-            (code, json.dumps({"tasks": list(tasks)})),
+            (code, json.dumps({"tasks": list(tasks), **fields})),
         )
 
     def start(self, code: int, count: int = 1) -> tuple[int, int]:

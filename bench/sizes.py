@@ -26,6 +26,9 @@ class Sizes:
     large_layers: int
     large_width: int
     sub_workflows: int
+    line_length: int
+    line_steps: int
+    line_beside: int
     waiting_dependents: int
     dependents_rounds: int
     dependents_workflows: int
@@ -50,6 +53,9 @@ FULL = Sizes(
     large_layers=100,
     large_width=100,
     sub_workflows=1_000,
+    line_length=100_000,
+    line_steps=300,
+    line_beside=3_000,
     waiting_dependents=10_000,
     dependents_rounds=6,
     dependents_workflows=1_500,
@@ -73,6 +79,9 @@ QUICK = Sizes(
     large_layers=10,
     large_width=20,
     sub_workflows=50,
+    line_length=2_000,
+    line_steps=50,
+    line_beside=200,
     waiting_dependents=200,
     dependents_rounds=2,
     dependents_workflows=20,

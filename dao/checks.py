@@ -95,20 +95,14 @@ _RUNS_WITHOUT_OWNER = finding("""
     ORDER BY i.id
 """)
 _RUNS_FORGOTTEN_IN_LINE = finding("""
-    SELECT format('run %s is SERIAL_WAIT, and nothing of its workflow is before it', min(w.id)) AS what
-    FROM workflow_instance w
-    WHERE w.state = 'SERIAL_WAIT'                                               -- index: workflow_instance_waiting
-      AND (SELECT 1 FROM workflow_instance i                                    -- index: workflow_instance_in_line
-           WHERE i.workflow_code = w.workflow_code AND i.state <> 'SERIAL_WAIT'
-             AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')) IS NOT TRUE LIMIT 1) IS NULL
-      AND (SELECT 1 FROM command c                                              -- index: command_calls
+    SELECT format('run %s is SERIAL_WAIT, and nothing of its workflow is before it', w.id) AS what
+    FROM (SELECT workflow_code, min(id) AS id FROM workflow_instance
+          WHERE state = 'SERIAL_WAIT' GROUP BY workflow_code) AS w                 -- index: workflow_instance_waiting
+    WHERE (SELECT 1 FROM workflow_instance i                                       -- index: workflow_instance_live
+           WHERE i.workflow_code = w.workflow_code
+             AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE LIMIT 1) IS NULL
+      AND (SELECT 1 FROM command c                                                 -- index: command_calls
            WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code LIMIT 1) IS NULL
-    GROUP BY w.workflow_code
-    UNION ALL
-    SELECT format('run %s is WAIT_TO_RUN, and nobody has called it', w.id) FROM workflow_instance w
-    WHERE w.state = 'WAIT_TO_RUN' AND w.started_at < now() - interval '30 s'
-      AND (SELECT 1 FROM command c
-           WHERE c.type = 'RECOVER_WAITING_THREAD' AND c.workflow_instance_id = w.id LIMIT 1) IS NULL
 """)
 _ATTEMPTS_OVERLAP = finding("""
     SELECT format('task "%s" of run %s: attempt %s is %s while attempt %s is %s', t.task_name, t.workflow_instance_id,

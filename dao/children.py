@@ -20,7 +20,7 @@ from model.instances import Parent
 from model.states import TaskState, WorkflowState
 
 SUB_WORKFLOW = "sub-workflow"
-"""`created_by` of the commands by which a task asks something of its children."""
+"""`created_by` of the commands by which a task asks something of its children: a name to be shown, no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ _STANDING = text("""
 _OF = text("""
     SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
            CASE WHEN EXISTS (SELECT FROM command c                                  -- index: command_resume
-                             WHERE c.workflow_instance_id = i.id AND c.created_by = :asker
+                             WHERE c.workflow_instance_id = i.id AND c.from_above
                                AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS'))
                 THEN 'RUNNING_EXECUTION' ELSE state END AS state,
            CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END AS outputs
@@ -114,9 +114,9 @@ _START = text("""
                    time_zone, parent, place)
     ), asked AS (
         INSERT INTO command (type, workflow_code, workflow_version, params, priority, worker_group, environment,
-                             dry_run, schedule_time, time_zone, parent, created_by)
+                             dry_run, schedule_time, time_zone, parent, created_by, from_above)
         SELECT 'START_PROCESS', found, version, params, priority, worker_group, environment, dry_run, schedule_time,
-               time_zone, parent, :asker
+               time_zone, parent, :asker, true
         FROM wanted WHERE found IS NOT NULL ORDER BY place
     )
     SELECT place - 1 AS place FROM wanted WHERE found IS NULL
@@ -132,8 +132,8 @@ _RELINK = text("""
     RETURNING c.id, c.state
 """)
 _ASK = text("""
-    INSERT INTO command (type, workflow_instance_id, created_by)
-    SELECT a.type, a.instance_id, :asker
+    INSERT INTO command (type, workflow_instance_id, created_by, from_above)
+    SELECT a.type, a.instance_id, :asker, true
     FROM unnest(CAST(:types AS text[]), CAST(:ids AS bigint[])) AS a (type, instance_id)
 """)
 _HALT = text("""
@@ -208,7 +208,7 @@ async def of(
     found: dict[WorkflowInstanceId, list[ChildRow]] = {id_: [] for id_ in parents}
     if not parents:
         return found
-    rows = await connection.execute(_OF, {"ids": list(parents), "asker": SUB_WORKFLOW})
+    rows = await connection.execute(_OF, {"ids": list(parents)})
     for instance, code, attempt, index, state, outputs in rows.all():
         parent = Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index)
         found[parent.instance].append(ChildRow(parent, WorkflowState(state), outputs))

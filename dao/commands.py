@@ -23,7 +23,7 @@ from model.nodes import Slot
 _COLUMNS = """id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
            priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
            environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
-           parent"""
+           parent, from_above::text"""
 
 # By place, not by id: once ANALYZE has seen the table empty, the planner takes it for one row however many come, and by
 # id it then compares every row with every picked one (a join), or reads a whole index for each (ANY). A picked row is

@@ -27,18 +27,20 @@ SET_APART_MAX = 500
 """Of each kind: the first ones of its slot, and the oldest of all, which it may have taken by age."""
 
 # What is to be halted or taken over goes before all else and is left out: an owner that begins tasks before it hears of
-# a stop would be worse, and a run that kills its masters has a limit of its own (`dao.workflow_instances`).
+# a stop would be worse, and a run that kills its masters has a limit of its own (`dao.workflow_instances`). The call
+# of the next in a line goes before all else too; but what it lets begin may be deadly, and has no limit of its own yet.
 # The stride of the ids is asked of the sequence, since who fences may be a process that has no settings of a master.
 _SET_APART = text("""
     WITH step AS MATERIALIZED (
         SELECT seqincrement AS n FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
     ), of_its_slot AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
-        WHERE (id / (SELECT n FROM step)) % :total = :current AND deaths = 0 AND priority_rank >= 0
+        WHERE (id / (SELECT n FROM step)) % :total = :current AND deaths = 0
+          AND (priority_rank >= 0 OR type = 'RECOVER_SERIAL_WAIT')
         ORDER BY priority_rank, id LIMIT :limit FOR UPDATE SKIP LOCKED
     ), oldest AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_age
-        WHERE created_at < now() AND deaths = 0 AND priority_rank >= 0
+        WHERE created_at < now() AND deaths = 0 AND (priority_rank >= 0 OR type = 'RECOVER_SERIAL_WAIT')
         ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED
     ), tried AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_deadly

@@ -31,8 +31,11 @@ _CHILDREN = text("""
 """)
 _BEFORE = text("""
     SELECT id, state FROM workflow_instance
-    WHERE workflow_code = :code AND state NOT IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')
-      AND id <> :run AND (id < :run OR state <> 'SERIAL_WAIT')                     -- index: workflow_instance_in_line
+    WHERE workflow_code = :code AND id <> :run                                     -- index: workflow_instance_live
+      AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+    UNION ALL
+    SELECT id, state FROM workflow_instance
+    WHERE workflow_code = :code AND state = 'SERIAL_WAIT' AND id < :run            -- index: workflow_instance_waiting
     ORDER BY id
 """)
 

@@ -1,6 +1,7 @@
 """The line of a serial workflow: which of its runs goes on, decided under a lock of the definition's row.
 
 "Look whether one runs, then decide" is wrong with several masters; who decides holds the lock until it has committed.
+A line may be 100,000 runs long, so nothing here reads all of it: only whether anybody is live, and who is at its head.
 Source: the execution types of Apache DolphinScheduler, by definition code, all versions together.
 """
 
@@ -28,50 +29,102 @@ class InLine:
 _LOCK = text("""
     SELECT code FROM workflow_definition WHERE code = ANY(CAST(:codes AS bigint[])) ORDER BY code FOR NO KEY UPDATE
 """)
-# `IS NOT TRUE`: in the words of its index, which are no other statement's.
-_UNFINISHED = text("""
-    SELECT id, workflow_code, coalesce(requested_state, state) AS state FROM workflow_instance
-    WHERE workflow_code = ANY(CAST(:codes AS bigint[]))
-      AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')) IS NOT TRUE           -- index: workflow_instance_in_line
-    ORDER BY id
-""")
-# Level-triggered, by any master: a line in which nobody runs and whom nobody has called.
-_CALL_FORGOTTEN = text("""
-    WITH waiting AS (
-        SELECT DISTINCT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT'
-    ), set_aside AS (
-        SELECT id, workflow_code FROM workflow_instance w WHERE state = 'WAIT_TO_RUN'
-          AND NOT EXISTS (SELECT FROM command c
-                          WHERE c.type = 'RECOVER_WAITING_THREAD'                   -- index: command_calls
-                            AND c.workflow_instance_id = w.id)
-    ), called AS (
-        INSERT INTO command (type, workflow_code, workflow_instance_id, created_by)
-        SELECT 'RECOVER_SERIAL_WAIT', w.workflow_code, NULL::bigint, 'serial' FROM waiting w
-        WHERE NOT EXISTS (SELECT FROM workflow_instance i
-                          WHERE i.workflow_code = w.workflow_code
-                            AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')) IS NOT TRUE
-                            AND i.state <> 'SERIAL_WAIT')
-          AND NOT EXISTS (SELECT FROM command c
-                          WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code)
+# `IS NOT TRUE`: in the words of its index, which are no other statement's. Of each kind the first entry of an index.
+_LIVE = """
+    workflow_code = line.code AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+"""
+_HEADS = text(f"""
+    SELECT head.id, line.code, head.state FROM unnest(CAST(:codes AS bigint[])) AS line (code)
+    CROSS JOIN LATERAL (
+        (SELECT id, coalesce(requested_state, state) AS state FROM workflow_instance
+         WHERE {_LIVE} ORDER BY id LIMIT 1)                                     -- index: workflow_instance_live
         UNION ALL
-        SELECT 'RECOVER_WAITING_THREAD', workflow_code, id, 'capacity' FROM set_aside
+        (SELECT id, state FROM workflow_instance
+         WHERE workflow_code = line.code AND state = 'SERIAL_WAIT'              -- index: workflow_instance_waiting
+         ORDER BY id LIMIT 1)
+    ) AS head
+    ORDER BY head.id
+""")  # noqa: S608 - the part is a constant of this module
+_ALL_LIVE = text(f"""
+    SELECT id, coalesce(requested_state, state) AS state FROM (SELECT CAST(:code AS bigint) AS code) AS line
+    JOIN workflow_instance ON {_LIVE} ORDER BY id                               -- index: workflow_instance_live
+""")  # noqa: S608 - the part is a constant of this module
+_WAITING = text("""
+    SELECT id FROM workflow_instance
+    WHERE workflow_code = :code AND state = 'SERIAL_WAIT'                       -- index: workflow_instance_waiting
+    ORDER BY id LIMIT :limit
+""")
+_OVERTAKEN = text("""
+    SELECT id FROM workflow_instance
+    WHERE workflow_code = :code AND state = 'SERIAL_WAIT'                       -- index: workflow_instance_waiting
+      AND id < (SELECT id FROM workflow_instance
+                WHERE workflow_code = :code AND state = 'SERIAL_WAIT' AND execution_type = 'SERIAL_PRIORITY'
+                ORDER BY id DESC LIMIT 1)                                       -- index: workflow_instance_urgent
+    ORDER BY id LIMIT :limit
+""")
+# Level-triggered, by any master: a line in which nobody is live and whom nobody has called. From line to line, however
+# many wait in each.
+_CALL_FORGOTTEN = text("""
+    WITH RECURSIVE waiting AS (
+        (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT'    -- index: workflow_instance_waiting
+         ORDER BY workflow_code LIMIT 1)
+        UNION ALL
+        SELECT (SELECT i.workflow_code FROM workflow_instance i
+                WHERE i.state = 'SERIAL_WAIT' AND i.workflow_code > w.workflow_code
+                ORDER BY i.workflow_code LIMIT 1)
+        FROM waiting w WHERE w.workflow_code IS NOT NULL
+    ), called AS (
+        INSERT INTO command (type, workflow_code, created_by)
+        SELECT 'RECOVER_SERIAL_WAIT', w.workflow_code, 'serial' FROM waiting w
+        WHERE w.workflow_code IS NOT NULL
+          AND (SELECT i.id FROM workflow_instance i                                 -- index: workflow_instance_live
+               WHERE i.workflow_code = w.workflow_code
+                 AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+               ORDER BY i.id LIMIT 1) IS NULL
+          AND NOT EXISTS (SELECT FROM command c                                     -- index: command_calls
+                          WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code)
         RETURNING 1
     )
     SELECT count(*) FROM called
 """)
-_ANY_WAITS = text("SELECT EXISTS (SELECT FROM workflow_instance WHERE state IN ('SERIAL_WAIT', 'WAIT_TO_RUN'))")
+_ANY_WAITS = text("""
+    SELECT (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT' -- index: workflow_instance_waiting
+            ORDER BY workflow_code LIMIT 1) IS NOT NULL
+""")
 
 
 async def lock(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> list[InLine]:
-    """Hold the lines of these workflows until the transaction ends; who stands in them, oldest first."""
+    """Hold the lines of these workflows until the transaction ends; of each a run that is live, if any, and the oldest
+    that waits, if any. Oldest first.
+
+    Who needs several lines asks for all of them at once: they are taken in one order, so nobody waits in a circle.
+    """
     values = {"codes": sorted(set(codes))}
     await connection.execute(_LOCK, values)
-    rows = (await connection.execute(_UNFINISHED, values)).all()
+    rows = (await connection.execute(_HEADS, values)).all()
     return [InLine(WorkflowInstanceId(id_), WorkflowCode(code), WorkflowState(state)) for id_, code, state in rows]
 
 
+async def live(connection: AsyncConnection, code: WorkflowCode) -> list[InLine]:
+    """All runs of a workflow that have begun and not ended, oldest first. Without runs in parallel at most one."""
+    rows = (await connection.execute(_ALL_LIVE, {"code": code})).all()
+    return [InLine(WorkflowInstanceId(id_), code, WorkflowState(state)) for id_, state in rows]
+
+
+async def waiting(connection: AsyncConnection, code: WorkflowCode, limit: int) -> list[WorkflowInstanceId]:
+    """Up to `limit` runs of a workflow that wait for their turn, oldest first."""
+    rows = await connection.execute(_WAITING, {"code": code, "limit": limit})
+    return [WorkflowInstanceId(id_) for (id_,) in rows.all()]
+
+
+async def overtaken(connection: AsyncConnection, code: WorkflowCode, limit: int) -> list[WorkflowInstanceId]:
+    """Up to `limit` runs of a workflow that wait although a newer one that waits has priority, oldest first."""
+    rows = await connection.execute(_OVERTAKEN, {"code": code, "limit": limit})
+    return [WorkflowInstanceId(id_) for (id_,) in rows.all()]
+
+
 async def anyone_waits(connection: AsyncConnection) -> bool:
-    """Whether any run waits for its turn or for room."""
+    """Whether any run waits for its turn."""
     return bool((await connection.execute(_ANY_WAITS)).scalar_one())
 
 

@@ -123,6 +123,7 @@ command = Table(
     Column("priority_rank", SmallInteger, nullable=False),
     Column("deaths", SmallInteger, nullable=False),
     Column("tried_by", BigInteger),
+    Column("from_above", Boolean, nullable=False),
     Column("warning_type", Text),
     Column("alert_group", Text),
     Column("environment", Text),

@@ -73,7 +73,9 @@ class Children:
 
     def finished(self, index: int, state: WorkflowState, outputs: str | None) -> None:
         """A child has come to an end, which it may leave again if it is a pause. An end stays one, whatever is told
-        late; but one that somebody ran again, with success, has not failed any more."""
+        late; but one that somebody ran again, with success, has not failed any more. What is no child is not heard."""
+        if not 0 <= index < len(self.params):
+            return
         if index in self.ended and not (state is W.SUCCESS and index in self.failed):
             return
         self.started.add(index)
@@ -89,6 +91,8 @@ class Children:
 
     def adopt(self, child: Child) -> None:
         """Take in a row."""
+        if not 0 <= child.index < len(self.params):
+            return
         self.started.add(child.index)
         if child.state.is_final:
             self.finished(child.index, child.state, child.outputs)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import commands, deadly_commands, nodes
+from dao import commands, deadly_commands, instance_moves, nodes
 from dao.commands import Outcome
 from dao.errors import BadData, LockTaken
 from master.aside import SetAside
@@ -26,9 +26,11 @@ from master.driver import Driver
 from master.membership import Membership
 from master.moves import Mover
 from master.refusals import refuse_alone
+from master.serial import hold
 from master.settings import MasterSettings
 from master.starts import Starter, tell_parent
 from master.takeovers import take_over
+from model.command_moves import HALTING
 from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
 from model.errors import Refused
 from model.ids import CommandId
@@ -269,14 +271,21 @@ class CommandLoop:
                     lines.append((row, command))
                 case Move():
                     moves.append((row, command))
+        to_start = await self._starter.read(starts, work)
+        # All lines at once, before any row of a run is held.
+        codes = to_start.serial | {command.workflow_code for _, command in lines}
+        going_on = {move.workflow_instance_id for _, move in moves if move.type not in HALTING}
+        if going_on:
+            codes |= await instance_moves.serial_codes(work.connection, going_on)
+        work.lines = await hold(work.connection, codes)
         if moves:  # before the takeovers: one that is to be halted must not begin anything first
             await self._mover.handle(moves, work)
         if recovers:
             await take_over(recovers, work, self._life.me.epoch, self._driver)
-        if starts:
-            await self._starter.handle(starts, work)
         if lines:
             await self._mover.next_in_line(lines, work)
+        if starts:
+            await self._starter.handle(starts, to_start, work)
 
     async def _refuse(self, id_: CommandId, error: str) -> None:
         """A command that fails alone, in a way that no check foresaw, goes to the error table as it is."""

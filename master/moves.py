@@ -8,16 +8,16 @@ was asked to go on by the task above it, and does not, tells that task.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from dao import children, ends, instance_moves, serial_line, task_events, task_instances
-from dao.children import SUB_WORKFLOW, Above
+from dao import children, ends, instance_moves, task_events, task_instances
+from dao.children import Above
 from dao.instance_moves import Locked, Revival
-from dao.serial_line import InLine
 from master.batch_work import BatchWork
 from master.driver import Driver
 from master.revival import revival
-from model.choices import ExecutionType
-from model.command_moves import COMMAND_MOVES, CommandType, why_not
+from master.serial import next_of
+from model.command_moves import COMMAND_MOVES, HALTING, CommandType, why_not
 from model.commands import CommandRow, Move, RecoverSerialWait
 from model.errors import NotFound, Refused
 from model.ids import Epoch, WorkflowCode, WorkflowInstanceId
@@ -38,10 +38,6 @@ class Mover:
         """Do what these commands ask for, in their order."""
         connection = work.connection
         ids = {move.workflow_instance_id for _, move in moves}
-        going_on = {move.workflow_instance_id for _, move in moves if move.type not in (C.PAUSE, C.STOP)}
-        # The line before the rows, as whoever starts a run does.
-        codes = await instance_moves.serial_codes(connection, going_on) if going_on else set()
-        line = await serial_line.lock(connection, codes) if codes else []
         locked = await instance_moves.lock(connection, ids)
         states = {id_: instance.state for id_, instance in locked.items()}
         waits_over: dict[WorkflowInstanceId, tuple[WorkflowState, str]] = {}
@@ -69,11 +65,12 @@ class Mover:
                 if after in _HALTED:
                     waits_over[id_] = (after, _HALTED[after])
                     await instance_moves.end_waiting(connection, {id_: waits_over[id_]})
-                elif move.type in (C.PAUSE, C.STOP):
+                elif move.type in HALTING:
                     asked[id_] = after
                 else:
-                    _check_line(locked[id_], line)
-                    await self._go_on(locked[id_], move, work)
+                    work.lines.check(locked[id_])
+                    # Under which attempt it stands is for the task above it to say, and nobody else.
+                    await self._go_on(locked[id_], move if from_above else replace(move, parent=None), work)
             except Refused as error:
                 work.refuse(row, str(error), id_ if id_ in locked else None)
                 if from_above:
@@ -89,30 +86,22 @@ class Mover:
 
     async def next_in_line(self, rows: Sequence[tuple[CommandRow, RecoverSerialWait]], work: BatchWork) -> None:
         """Let the oldest waiting run of each workflow go on, if none is before it."""
-        line = await serial_line.lock(work.connection, {command.workflow_code for _, command in rows})
         called: set[WorkflowCode] = set()
         for row, command in rows:
-            own = [each for each in line if each.workflow_code == command.workflow_code]
-            waiting = [each.id for each in own if each.state is W.SERIAL_WAIT]
-            next_one = None
-            if waiting and len(waiting) == len(own) and command.workflow_code not in called:
+            turn = None
+            if command.workflow_code not in called:
                 called.add(command.workflow_code)
-                next_one = await self._first_that_waits(waiting, work)
-            if next_one is not None:
-                try:
-                    await self._go_on(next_one, Move(row.id, C.RECOVER_SERIAL_WAIT, next_one.id), work)
-                except Refused as error:
-                    work.refuse(row, str(error), next_one.id)
-                    continue
-            work.done(row, next_one.id if next_one else None)
+                turn = await next_of(work.connection, work.lines, command.workflow_code)
+            if turn is not None:
+                await self._begin(turn, work)
+            work.done(row, turn.id if turn else None)
 
-    async def _first_that_waits(self, waiting: Sequence[WorkflowInstanceId], work: BatchWork) -> Locked | None:
-        """The oldest that still does, now that its row is held: a pause or stop may have come in between."""
-        for id_ in waiting:
-            locked = (await instance_moves.lock(work.connection, [id_]))[id_]
-            if locked.state is W.SERIAL_WAIT:
-                return locked
-        return None
+    async def _begin(self, waiting: Locked, work: BatchWork) -> None:
+        """A run that waited begins, as our own. One that cannot ends as FAILURE: it must not hold up its line."""
+        await task_events.forget(work.connection, [waiting.id])
+        begun = await instance_moves.revive(work.connection, [Revival(waiting.id, keeps_executing=True)], self._epoch)
+        work.lines.goes_on(waiting.id, waiting.workflow_code)
+        work.held += await self._driver.adopt(work.connection, list(begun.values()), work.writes)
 
     async def _go_on(self, instance: Locked, move: Move, work: BatchWork) -> None:
         """Make an instance run, as our own. Raises `Refused`, having changed nothing."""
@@ -135,28 +124,13 @@ class Mover:
         await task_events.forget(connection, [id_])
         change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent)
         revived = await instance_moves.revive(connection, [change], self._epoch)
+        work.lines.goes_on(id_, instance.workflow_code)
         work.held += await self._driver.adopt(connection, list(revived.values()), work.writes, {id_: going_on.resumes})
 
 
 def _is_resumed_from_above(row: CommandRow, move: Move) -> bool:
-    return row.created_by == SUB_WORKFLOW and move.type not in (C.PAUSE, C.STOP)
+    return row.from_above == "true" and move.type not in HALTING
 
 
 def _is_halted(above: Above | None) -> bool:
     return above is not None and above.state in (W.READY_PAUSE, W.READY_STOP)
-
-
-def _check_line(instance: Locked, line: Sequence[InLine]) -> None:
-    """One run at a time also holds for what goes on. Raises `Refused`."""
-    if instance.execution_type is ExecutionType.PARALLEL:
-        return
-    before = [
-        each
-        for each in line
-        if each.workflow_code == instance.workflow_code and each.id != instance.id and each.state is not W.SERIAL_WAIT
-    ]
-    if before:
-        raise Refused(
-            f"workflow instance {instance.id} cannot go on: its workflow is {instance.execution_type}, and instance "
-            f"{before[0].id} of it is {before[0].state}; wait for its end"
-        )

@@ -37,6 +37,10 @@ from model.parameters import parse_parameters
 from model.states import WorkflowState
 
 W = WorkflowState
+NOT_FROM_ABOVE = (
+    "only a task that stands for another workflow makes a child of its run, by its master; leave parent out to start "
+    "a run of its own"
+)
 DEPTH_MAX = 30
 """How deep workflows may stand under each other: one that contains itself ends here."""
 
@@ -48,6 +52,23 @@ class _Accepted:
     plan: Plan
 
 
+@dataclass(frozen=True, slots=True)
+class ToStart:
+    """The definitions that a batch starts, and the plans of their versions, or why there is none."""
+
+    heads: Mapping[WorkflowCode, Definition]
+    plans: Mapping[PlanKey, Plan | Refused]
+
+    @property
+    def serial(self) -> set[WorkflowCode]:
+        """The workflows of those of them that run one after the other."""
+        return {
+            code
+            for (code, _), plan in self.plans.items()
+            if isinstance(plan, Plan) and plan.spec.execution_type is not ExecutionType.PARALLEL
+        }
+
+
 class Starter:
     """Makes new instances, owned by this master."""
 
@@ -55,16 +76,22 @@ class Starter:
         self._epoch = epoch
         self._driver = driver
 
-    async def handle(self, starts: Sequence[tuple[CommandRow, Start]], work: BatchWork) -> None:
-        """Do what these commands ask for."""
-        connection = work.connection
-        heads = await definitions.heads(connection, {command.workflow_code for _, command in starts})
+    async def read(self, starts: Sequence[tuple[CommandRow, Start]], work: BatchWork) -> ToStart:
+        """What these commands are to start."""
+        if not starts:
+            return ToStart({}, {})
+        heads = await definitions.heads(work.connection, {command.workflow_code for _, command in starts})
         versions: set[PlanKey] = {
             (head.code, command.workflow_version or head.version)
             for _, command in starts
             if (head := heads.get(command.workflow_code))
         }
-        plans = await self._driver.plans.load(connection, versions)
+        return ToStart(heads, await self._driver.plans.load(work.connection, versions))
+
+    async def handle(self, starts: Sequence[tuple[CommandRow, Start]], to_start: ToStart, work: BatchWork) -> None:
+        """Do what these commands ask for. Whatever else the batch has for their lines is done before."""
+        connection = work.connection
+        heads, plans = to_start.heads, to_start.plans
         parents = {command.parent for _, command in starts if command.parent}
         above = await children.above(connection, {parent.instance for parent in parents}) if parents else {}
         # Asked for twice, by a master that took over while the first command was on its way. Looked up while those
@@ -78,7 +105,10 @@ class Starter:
                 work.done(row, made[command.parent])
                 continue
             try:
-                if command.parent and (halted := _halted(command.parent, above)):
+                halted = _halted(command.parent, above) if command.parent else None
+                if command.parent and row.from_above != "true":
+                    raise Refused(NOT_FROM_ABOVE)
+                if command.parent and halted:
                     unmade.append(Unmade(command.parent, halted))
                     work.done(row)
                     continue
@@ -89,7 +119,7 @@ class Starter:
                 accepted.append(_Accepted(row, new, plan))
             except Refused as error:
                 work.refuse(row, str(error))
-                if command.parent and command.parent.instance in above:
+                if command.parent and command.parent.instance in above and row.from_above == "true":
                     unmade.append(Unmade(command.parent, W.FAILURE, str(error)))
         if accepted:
             await self._make(accepted, work)
@@ -99,7 +129,7 @@ class Starter:
     async def _make(self, accepted: Sequence[_Accepted], work: BatchWork) -> None:
         connection = work.connection
         if any(each.new.execution_type is not ExecutionType.PARALLEL for each in accepted):
-            lined_up = await line_up(connection, [each.new for each in accepted])
+            lined_up = await line_up(connection, work.lines, [each.new for each in accepted])
             accepted = [replace(each, new=new) for each, new in zip(accepted, lined_up, strict=True)]
         made = await workflow_instances.insert(connection, [each.new for each in accepted], self._epoch)
         running: list[WorkflowRunnable] = []
@@ -137,6 +167,8 @@ async def tell_parent(connection: AsyncConnection, row: CommandRow, reason: str)
         parent = read_parent(row.parent)
     except Refused:
         return
+    if row.from_above != "true":
+        return  # nobody waits for what no task has asked for
     if parent is None or not await children.above(connection, [parent.instance]):
         return
     if not await children.existing(connection, [parent]):  # else this command came again, and its child tells itself

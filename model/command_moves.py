@@ -41,6 +41,9 @@ STARTING = frozenset({C.START_PROCESS, C.START_CURRENT_TASK_PROCESS, C.SCHEDULER
 REVIVING = frozenset({C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK})
 """Those by which an instance leaves a final state."""
 
+HALTING = frozenset({C.PAUSE, C.STOP})
+"""Those that ask a run to come to an end."""
+
 _WAITING = (W.SUBMITTED_SUCCESS, W.SERIAL_WAIT, W.WAIT_TO_RUN)
 
 COMMAND_MOVES: Mapping[CommandType, Mapping[WorkflowState, WorkflowState]] = {

@@ -54,6 +54,7 @@ class CommandRow:
     time_zone: str | None = None
     schedule_id: str | None = None
     parent: str | None = None
+    from_above: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from dao.nodes import NodeRow
 from model.errors import Unavailable
 from model.nodes import NodeKind, Slot
 from shoal.embedded.program import end_with_us, last_words
+from shoal.secrecy import without_keys
 
 LOOK_EVERY_S = 0.05
 LOG_BYTES_MAX = 10_000_000
@@ -171,10 +172,13 @@ class LocalCluster:
         await asyncio.gather(*(child.ended() for child in self.children))
 
     async def _launch(self, name: str, kind: NodeKind, log: Path) -> asyncio.subprocess.Process:
+        environment = {"SHOAL_WORKER__FOLDER": str(self.folder / name), **self._environment, "SHOAL_NAME": name}
+        if kind is NodeKind.MASTER:
+            environment = without_keys(environment)
         with _appending(log) as output:
             return await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "shoal", kind.lower()),
-                env={"SHOAL_WORKER__FOLDER": str(self.folder / name), **self._environment, "SHOAL_NAME": name},
+                env=environment,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=asyncio.subprocess.STDOUT,

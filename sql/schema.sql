@@ -219,11 +219,12 @@ CREATE TABLE command (
     schedule_id          bigint,
     parent               text,
     priority_rank        smallint NOT NULL GENERATED ALWAYS AS (CASE
-                             WHEN type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'PAUSE', 'STOP') THEN -1
+                             WHEN type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'RECOVER_SERIAL_WAIT', 'PAUSE', 'STOP') THEN -1
                              WHEN upper(priority) = 'HIGHEST' THEN 0 WHEN upper(priority) = 'HIGH' THEN 1
                              WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED,
     deaths               smallint NOT NULL DEFAULT 0,
-    tried_by             bigint
+    tried_by             bigint,
+    from_above           boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_scale_factor = 0,
         autovacuum_vacuum_insert_threshold = 20000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 COMMENT ON TABLE command IS 'What is asked for. `INSERT INTO command (type, workflow_code) VALUES (''START_PROCESS'', 1001)` starts a workflow. A row leaves only in the transaction that records what became of it.';
@@ -235,9 +236,10 @@ COMMENT ON COLUMN command.start_tasks IS 'Names or codes of tasks: a JSON list, 
 COMMENT ON COLUMN command.schedule_time IS 'The time that the run is for; null = the time of its start.';
 COMMENT ON COLUMN command.time_zone IS 'In which time expressions are reckoned; null = that of the workflow.';
 COMMENT ON COLUMN command.parent IS 'Of a sub-workflow: instance/task code/attempt/index of who waits for it. Written by masters.';
-COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running and lost its master, and what is to be halted, goes before what has not begun.';
+COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running and lost its master, what is to be halted, and whose turn has come, goes before what has not begun.';
 COMMENT ON COLUMN command.deaths IS 'How many masters died when they may have been at it; above 0 it is tried apart. Written by masters.';
 COMMENT ON COLUMN command.tried_by IS 'The epoch of the master that tries it apart, whose death would count.';
+COMMENT ON COLUMN command.from_above IS 'A task asks this of its child, or for it, and is told if nothing comes of it. Written by masters; who created_by names means nothing.';
 -- Statement: claim, in the order of (priority_rank, id).
 CREATE INDEX command_claim ON command (priority_rank, id);
 -- Statement: steal, what waits too long.
@@ -357,12 +359,15 @@ CREATE INDEX workflow_instance_unfinished ON workflow_instance (master_id, id) W
 -- Statement: what is to be driven and has no owner, since somebody wrote so. What waits in line has none either.
 CREATE INDEX workflow_instance_ownerless ON workflow_instance (master_id)
     WHERE master_id <= 0 AND state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER');
--- Statement: what of a workflow has not ended, for serial execution. Said so that no other statement's condition implies
+-- Statement: whether any run of a workflow is live, for serial execution. Said so that no other statement's condition implies
 -- it: of two indexes that fit, the planner may take this one for what a master owns or ends, and read all that runs.
-CREATE INDEX workflow_instance_in_line ON workflow_instance (workflow_code, id)
-    WHERE (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')) IS NOT TRUE;
--- Statement: what waits for its turn or for room.
-CREATE INDEX workflow_instance_waiting ON workflow_instance (workflow_code) WHERE state IN ('SERIAL_WAIT', 'WAIT_TO_RUN');
+CREATE INDEX workflow_instance_live ON workflow_instance (workflow_code, id)
+    WHERE (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE;
+-- Statements: who waits for its turn, the oldest first; in which lines anybody does.
+CREATE INDEX workflow_instance_waiting ON workflow_instance (workflow_code, id) WHERE state = 'SERIAL_WAIT';
+-- Statement: the newest that waits and has priority.
+CREATE INDEX workflow_instance_urgent ON workflow_instance (workflow_code, id)
+    WHERE state = 'SERIAL_WAIT' AND execution_type = 'SERIAL_PRIORITY';
 -- Statement: what DEPENDENT waits for.
 CREATE INDEX workflow_instance_time ON workflow_instance (workflow_code, schedule_time);
 -- Statement: the children of a task; each is made once.

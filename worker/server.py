@@ -26,7 +26,6 @@ from worker.executor import Executor
 from worker.folder import WorkerFolder
 from worker.late_results import LateResults
 from worker.launcher.client import Launcher
-from worker.launcher.prctl import hide_from_own_user
 from worker.left_results import tell_what_is_left
 from worker.log_service import LogService
 from worker.named_secrets import NamedSecrets
@@ -82,7 +81,6 @@ class Worker:
         Raises `Refused` for a wrong schema, a folder that another worker uses or a log service that others could reach
         without a token, `Unavailable` when a server stays away at start.
         """
-        hide_from_own_user()  # a task under the same user could read the database's password from our environment
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         token = self._settings.log_token
         folder = WorkerFolder(self._settings.place)

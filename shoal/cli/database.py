@@ -17,8 +17,10 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal db init --database-url postgresql+psycopg://user:password@host/name")(init)
     verb(group, "shoal db upgrade")(upgrade)
     verb(group, "shoal db check")(check)
+    verb(group, "shoal db psql", "shoal db psql -f sql/seed/commands_100.sql", passes_on=True)(psql)
     verb(group, "shoal db url")(url)
     verb(group, "shoal db timing", "shoal db timing --set worker_fence_after=40")(timing)
+    verb(group, "shoal db roles", "shoal db roles --prefix airport_")(roles)
     app.add_typer(group, name="db")
 
 
@@ -45,8 +47,18 @@ async def check(call: Call) -> None:
             say(f"The database {ask.database.shown} has schema version {version}, as this program needs.")
 
 
+async def psql(
+    call: Call,
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="As psql takes them.")] = None,
+) -> None:
+    """Start psql on the database. Its password goes by environment: in an argument everybody could read it by ps."""
+    from shoal.psql import become_psql
+
+    become_psql(call.settings.database(), arguments or [])
+
+
 async def url(call: Call) -> None:
-    """Print the database's URL, with its password, as psql and other clients take it."""
+    """Print the database's URL, with its password, for other clients. Not for an argument, which `ps` shows to all."""
     from dao.database import parse_url
     from shoal.cli.answer import print_json, say
 
@@ -55,6 +67,24 @@ async def url(call: Call) -> None:
         print_json({"url": plain})
     else:
         say(plain)
+
+
+async def roles(
+    call: Call,
+    prefix: Annotated[str, typer.Option(help="What the names of the roles begin with.")] = "shoal_",
+) -> None:
+    """Make the roles of the database, one for each part of Shoal, and give them their rights. Safe to run twice."""
+    from dao import roles as dao_roles
+    from dao import schema
+    from shoal.cli.answer import print_json, say
+
+    async with call.database() as database:
+        await schema.check(database)
+        made = await dao_roles.grant(database, prefix)
+    if call.as_json:
+        print_json({"roles": made})
+    else:
+        say(f"Roles {', '.join(made)} have their rights. Give a user one: CREATE USER name IN ROLE {made[1]}.")
 
 
 async def timing(

@@ -40,8 +40,10 @@ async def up(
     """Everything on this machine: a PostgreSQL of its own, masters and workers. Ctrl-C stops all of it cleanly."""
     from shoal.logging import configure_logging
     from shoal.process import until_stopped
+    from shoal.secrecy import hide
     from shoal.up import Up
 
+    hide()
     configure_logging("quiet")
     standalone = Up(call.own_settings({"folder": folder}), masters, workers, typer.echo)
     await until_stopped(standalone.serve, standalone.started, LEAVE_S_MAX + 60)
@@ -57,7 +59,9 @@ async def demo(
     from shoal.demo import Demo
     from shoal.demo_view import make_view
     from shoal.logging import configure_logging
+    from shoal.secrecy import hide
 
+    hide()
     configure_logging("quiet")
     view = make_view(silent=call.as_json)
     try:
@@ -83,8 +87,12 @@ async def master(
     from registry.address import host_name
     from shoal.logging import configure_logging
     from shoal.process import hold_address, until_stopped
+    from shoal.secrecy import forget_all, forget_keys, hide
 
+    hide()
+    forget_keys()
     settings = call.settings_with({"name": name, "host": host, "port": port})
+    forget_all()
     configure_logging(settings.log_format)
     address, holder = hold_address(settings.host, settings.port)
     started = asyncio.Event()
@@ -114,10 +122,13 @@ async def worker(
     from shoal.keys import open_vault
     from shoal.logging import configure_logging
     from shoal.process import until_stopped
+    from shoal.secrecy import forget_all, hide
     from worker.server import Worker
 
+    hide()
     own = {"groups": tuple(group) if group else None, "capacity": capacity, "folder": folder}
     settings = call.settings_with({"name": name, "worker": own})
+    forget_all()
     configure_logging(settings.log_format)
     started = asyncio.Event()
     role = Worker(

@@ -54,7 +54,12 @@ def _shared(
 
 
 def verb(
-    app: typer.Typer, *examples: str, name: str | None = None, hidden: bool = False, default: bool = False
+    app: typer.Typer,
+    *examples: str,
+    name: str | None = None,
+    hidden: bool = False,
+    default: bool = False,
+    passes_on: bool = False,
 ) -> Callable[[Verb[P]], Verb[P]]:
     """Register a coroutine function as a verb of `app`.
 
@@ -64,6 +69,7 @@ def verb(
         name: when it is not the function's own.
         hidden: not listed in the help (a second name of a verb).
         default: what a group does when it is given none of its verbs.
+        passes_on: whether options that it does not know are arguments, for another program.
     """
 
     def register(run: Verb[P]) -> Verb[P]:
@@ -94,6 +100,7 @@ def verb(
                 help=help_text,
                 short_help=about.split(".")[0] + ".",
                 hidden=hidden,
+                context_settings={"ignore_unknown_options": True} if passes_on else None,
             )(command)
         return run
 

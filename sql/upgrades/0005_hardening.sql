@@ -35,6 +35,26 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('KILL', 'FORCED_SUCCESS'),
         ('NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')))
     EXECUTE FUNCTION refuse_transition();
+
+-- The line of a serial workflow is read at its head only, and moves on before anything begins: calls of its next run get
+-- the rank of takeovers. A generated column cannot be changed, so it is made again, with its index.
+DROP INDEX workflow_instance_in_line;
+CREATE INDEX workflow_instance_live ON workflow_instance (workflow_code, id)
+    WHERE (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE;
+DROP INDEX workflow_instance_waiting;
+CREATE INDEX workflow_instance_waiting ON workflow_instance (workflow_code, id) WHERE state = 'SERIAL_WAIT';
+CREATE INDEX workflow_instance_urgent ON workflow_instance (workflow_code, id)
+    WHERE state = 'SERIAL_WAIT' AND execution_type = 'SERIAL_PRIORITY';
+DROP INDEX command_claim;
+ALTER TABLE command DROP COLUMN priority_rank;
+ALTER TABLE command
+    ADD COLUMN priority_rank        smallint NOT NULL GENERATED ALWAYS AS (CASE
+                             WHEN type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'RECOVER_SERIAL_WAIT', 'PAUSE', 'STOP') THEN -1
+                             WHEN upper(priority) = 'HIGHEST' THEN 0 WHEN upper(priority) = 'HIGH' THEN 1
+                             WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED;
+COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running and lost its master, what is to be halted, and whose turn has come, goes before what has not begun.';
+CREATE INDEX command_claim ON command (priority_rank, id);
+
 -- The times of a cluster are one truth: a node whose settings name others does not start.
 CREATE TABLE cluster (
     only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
@@ -44,6 +64,11 @@ COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when 
 COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
 INSERT INTO cluster DEFAULT VALUES;
 
+-- What a task asks of its child is told by a column that only nodes may write (sql/roles.sql), no longer by created_by.
+ALTER TABLE command ADD COLUMN from_above boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN command.from_above IS 'A task asks this of its child, or for it, and is told if nothing comes of it. Written by masters; who created_by names means nothing.';
+UPDATE command SET from_above = true
+WHERE created_by = 'sub-workflow';
 -- Who a node is, is not where it is reached: two workers with one loopback address fenced each other.
 ALTER TABLE node ADD COLUMN name text NOT NULL DEFAULT '';
 COMMENT ON COLUMN node.name IS 'Who it is: two that live have not the same. The address only says where it is reached.';

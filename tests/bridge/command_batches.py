@@ -16,7 +16,7 @@ from dao import (
     task_instances,
     workflow_instances,
 )
-from dao.children import SUB_WORKFLOW, Unmade
+from dao.children import Unmade
 from dao.commands import Outcome
 from dao.instance_moves import Revival
 from dao.nodes import Me
@@ -87,6 +87,8 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
     execution, state, reason = SERIAL.get(start.workflow_code, ExecutionType.PARALLEL), W.RUNNING_EXECUTION, ""
     if execution is not ExecutionType.PARALLEL:
         line = await p.call(serial_line.lock, {start.workflow_code})
+        if execution is ExecutionType.SERIAL_PRIORITY and line:
+            await p.call(serial_line.live, start.workflow_code)
         if line and p.chance(0.8):
             state = W.SERIAL_WAIT
         elif line:
@@ -133,17 +135,24 @@ async def _adopt(p: Program, ids: list[WorkflowInstanceId]) -> None:
 
 async def _next_in_line(p: Program, me: Me, row: CommandRow, code: WorkflowCode) -> Outcome:
     line = await p.call(serial_line.lock, {code})
-    waiting = [each.id for each in line if each.state is W.SERIAL_WAIT]
-    if not waiting or len(waiting) < len(line):
+    if any(each.state is not W.SERIAL_WAIT for each in line):
         return Outcome(row, None)
-    await p.call(instance_moves.lock, [waiting[0]])
+    overtaken = await p.call(serial_line.overtaken, code, p.random.choice((1, 500)))
+    if overtaken:
+        await p.call(instance_moves.lock, overtaken)
+        await p.call(instance_moves.end_waiting, dict.fromkeys(overtaken, (W.STOP, "a newer run has priority")))
+        await p.call(ends.tell, overtaken)
+    waiting = await p.call(serial_line.waiting, code, 1)
+    if not waiting:
+        return Outcome(row, None)
+    await p.call(instance_moves.lock, waiting)
     await p.call(instance_moves.revive, [Revival(waiting[0])], me.epoch)
-    await _adopt(p, [waiting[0]])
+    await _adopt(p, waiting)
     return Outcome(row, waiting[0])
 
 
 async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
-    id_, is_from_above = move.workflow_instance_id, row.created_by == SUB_WORKFLOW
+    id_, is_from_above = move.workflow_instance_id, row.from_above == "true"
     if move.type not in (C.PAUSE, C.STOP) and (codes := await p.call(instance_moves.serial_codes, [id_])):
         await p.call(serial_line.lock, codes)
     locked = (await p.call(instance_moves.lock, [id_])).get(id_)

@@ -121,6 +121,7 @@ _COMMAND = (
         "time_zone",
         "parent",
         "created_by",
+        "from_above",
         "workflow_code",
         "workflow_version",
         "workflow_instance_id",
@@ -240,7 +241,8 @@ def _model_command(each: Values, moments: Moments) -> Told:
     told = _shown(each.row, _COMMAND) | {"deaths": each.deaths, "tried_by": each.tried_by, "rank": each.rank}
     for name in ("workflow_code", "workflow_version", "workflow_instance_id", "schedule_id"):
         told[name] = None if told[name] is None else int(str(told[name]))
-    told |= {"dry_run": told["dry_run"] == "true", "created": moments.of(_moment(each.created_s))}
+    told |= {"dry_run": told["dry_run"] == "true", "from_above": told["from_above"] == "true"}
+    told |= {"created": moments.of(_moment(each.created_s))}
     return told | {"schedule_time": _same_time(each.row.schedule_time)}
 
 

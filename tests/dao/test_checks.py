@@ -147,12 +147,6 @@ async def line_forgotten(scene: Scene) -> str:
     return f"run {run} is SERIAL_WAIT, and nothing of its workflow is before it"
 
 
-async def room_forgotten(scene: Scene) -> str:
-    run = await scene.instance(await scene.master(), state=WorkflowState.WAIT_TO_RUN)
-    await scene.sql("UPDATE workflow_instance SET started_at = now() - interval '1 min'")
-    return f"run {run} is WAIT_TO_RUN, and nobody has called it"
-
-
 async def two_attempts(scene: Scene) -> str:
     run, worker = await scene.instance(await scene.master()), await scene.worker()
     await a_task(scene, run, "RUNNING_EXECUTION", worker_id=worker.epoch)
@@ -243,7 +237,6 @@ BREAKING: dict[Callable[[Scene], Awaitable[str]], str] = {
     owner_fenced: "runs_have_an_owner",
     owner_unknown: "runs_have_an_owner",
     line_forgotten: "runs_in_line_are_called",
-    room_forgotten: "runs_in_line_are_called",
     two_attempts: "attempts_do_not_overlap",
     one_runs_one_waits: "attempts_do_not_overlap",
     attempt_deleted: "attempts_are_dense",

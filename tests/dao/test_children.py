@@ -240,18 +240,19 @@ async def test_the_instance_above_hears_of_a_child_that_was_never_made(scene: Sc
     ]
 
 
-@pytest.mark.parametrize(("asker", "counts_as"), [(children.SUB_WORKFLOW, W.RUNNING_EXECUTION), ("ann", W.SUCCESS)])
+@pytest.mark.parametrize(("from_above", "counts_as"), [(True, W.RUNNING_EXECUTION), (False, W.SUCCESS)])
 async def test_a_child_counts_as_running_again_if_its_own_task_asked_for_that_and_not_if_a_person_did(
-    scene: Scene, asker: str, counts_as: WorkflowState
+    scene: Scene, from_above: bool, counts_as: WorkflowState
 ) -> None:
     """What a person asked for may be refused, and of that the task is not told: it would wait for ever."""
     master = await scene.master()
     above = await scene.instance(master)
     id_ = await child(scene, master, place(above), W.SUCCESS)
     await scene.sql(
-        "INSERT INTO command (type, workflow_instance_id, created_by) VALUES ('START_FAILURE_TASK_PROCESS', :id, :by)",
+        "INSERT INTO command (type, workflow_instance_id, created_by, from_above) "
+        "VALUES ('START_FAILURE_TASK_PROCESS', :id, 'sub-workflow', :from_above)",
         id=id_,
-        by=asker,
+        from_above=from_above,
     )
     async with scene.writing() as connection:
         found = await children.of(connection, [above])

@@ -71,7 +71,9 @@ async def test_a_retry_keeps_every_column_that_says_what_is_asked(scene: Scene) 
     assert await scene.sql(f"SELECT count(*) FROM command WHERE ({columns}) = ({values})") == [1]
     mine = "SELECT column_name FROM information_schema.columns WHERE table_name = "
     kept = set(await scene.sql(f"{mine}'error_command'")) - {"command_id", "reason", "master_id", "refused_at"}
-    assert set(await scene.sql(f"{mine}'command'")) - {"id", "priority_rank", "deaths", "tried_by"} == kept
+    assert (
+        set(await scene.sql(f"{mine}'command'")) - {"id", "priority_rank", "deaths", "tried_by", "from_above"} == kept
+    )
 
 
 async def test_a_hand_over_that_is_under_way_is_not_asked_for_twice(scene: Scene) -> None:

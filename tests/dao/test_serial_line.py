@@ -118,13 +118,14 @@ async def test_a_held_line_does_not_stop_those_who_only_read_the_definition(scen
         assert await scene.sql("SELECT name FROM workflow_definition WHERE code = 1001 FOR KEY SHARE") == ["a"]
 
 
-async def test_a_line_is_told_oldest_first_with_what_was_asked_and_without_what_is_over(scene: Scene) -> None:
+async def test_a_line_is_told_by_its_heads_oldest_first_with_what_was_asked(scene: Scene) -> None:
     master = await scene.master()
-    over, running, waiting, elsewhere = [
+    over, running, waiting, _, elsewhere = [
         await scene.instance(master, code=code, execution_type=SERIAL, state=state)
         for code, state in [
             (CODE, W.RUNNING_EXECUTION),
             (CODE, W.RUNNING_EXECUTION),
+            (CODE, W.SERIAL_WAIT),
             (CODE, W.SERIAL_WAIT),
             (OTHER, W.RUNNING_EXECUTION),
         ]
@@ -134,6 +135,28 @@ async def test_a_line_is_told_oldest_first_with_what_was_asked_and_without_what_
         await instance_moves.ask_halt(connection, {running: W.READY_STOP})
     assert await line(scene, CODE) == [InLine(running, CODE, W.READY_STOP), InLine(waiting, CODE, W.SERIAL_WAIT)]
     assert {each.id for each in await line(scene, CODE, OTHER)} == {running, waiting, elsewhere}
+
+
+async def test_of_a_line_of_parallel_runs_all_are_told_to_whom_they_must_give_way(scene: Scene) -> None:
+    master = await scene.master()
+    runs = [await scene.instance(master) for _ in range(3)]
+    await scene.instance(master, execution_type=SERIAL, state=W.SERIAL_WAIT)
+    async with scene.writing() as connection:
+        assert [each.id for each in await serial_line.live(connection, CODE)] == runs
+
+
+async def test_who_waits_is_overtaken_by_the_newest_that_waits_and_has_priority(scene: Scene) -> None:
+    master = await scene.master()
+    wins = ExecutionType.SERIAL_PRIORITY
+    runs = [
+        await scene.instance(master, execution_type=type_, state=W.SERIAL_WAIT)
+        for type_ in (SERIAL, wins, SERIAL, wins, SERIAL)
+    ]
+    await scene.instance(master, code=OTHER, execution_type=wins, state=W.SERIAL_WAIT)
+    async with scene.writing() as connection:
+        assert await serial_line.overtaken(connection, CODE, 10) == runs[:3]
+        assert await serial_line.overtaken(connection, CODE, 2) == runs[:2]
+        assert await serial_line.waiting(connection, CODE, 10) == runs
 
 
 @pytest.mark.parametrize(
@@ -168,17 +191,21 @@ async def test_a_line_in_which_nobody_runs_is_called_once(scene: Scene) -> None:
     ]
 
 
+async def test_each_line_in_which_nobody_runs_is_called(scene: Scene) -> None:
+    master = await scene.master()
+    for code in (CODE, OTHER, WorkflowCode(3003)):
+        for _ in range(3):
+            await scene.instance(master, code=code, execution_type=SERIAL, state=W.SERIAL_WAIT)
+    await scene.instance(master, code=OTHER, execution_type=SERIAL)
+    assert await called(scene) == 2
+    assert await scene.sql("SELECT workflow_code FROM command ORDER BY 1") == [CODE, 3003]
+
+
 async def test_a_line_in_which_somebody_runs_is_left_alone(scene: Scene) -> None:
     master = await scene.master()
     await scene.instance(master, execution_type=SERIAL)
     await scene.instance(master, execution_type=SERIAL, state=W.SERIAL_WAIT)
     assert await called(scene) == 0
-
-
-async def test_a_run_that_was_set_aside_is_called_itself(scene: Scene) -> None:
-    id_ = await put(scene, "WAIT_TO_RUN")
-    assert [await called(scene), await called(scene)] == [1, 0]
-    assert await scene.sql("SELECT type, workflow_instance_id FROM command") == [("RECOVER_WAITING_THREAD", id_)]
 
 
 async def test_where_nobody_waits_nobody_is_called(scene: Scene) -> None:

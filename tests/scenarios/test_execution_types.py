@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from master.serial import OVERTAKEN_MAX
 from tests.eventually import eventually
 from tests.scenarios.engine import BY_HAND, UNTIL_STOPPED, Engine
 
@@ -168,3 +171,115 @@ async def test_what_would_run_beside_another_is_not_revived(engine: Engine, type
     assert engine.state(ended) == "STOP"
     await engine.change("STOP", running)
     await engine.end(running)
+
+
+LIVE = ("RUNNING_EXECUTION", "READY_PAUSE", "READY_STOP", "FAILOVER")
+AFTER = {"START_FAILURE_TASK_PROCESS": "FAILURE"}
+"""How runs have ended that a command lets go on; the others were stopped."""
+
+
+def most_at_once(engine: Engine, workflow: int) -> int:
+    """How many runs of a workflow were ever live at the same time."""
+    seen = """SELECT s.workflow_instance_id, s.state FROM seen s
+              JOIN workflow_instance i ON i.id = s.workflow_instance_id
+              WHERE i.workflow_code = %s AND s.task_name IS NULL ORDER BY s.id"""
+    live: set[int] = set()
+    most = 0
+    for run, state in engine.cluster.rows(seen, workflow):
+        if state in LIVE:
+            live.add(run)
+        else:
+            live.discard(run)
+        most = max(most, len(live))
+    return most
+
+
+async def two_that_ended(engine: Engine, workflow: int, command: str) -> list[int]:
+    """Runs that a command of that type may let go on."""
+    runs = []
+    for _ in range(2):
+        run = await engine.begin(workflow)
+        if AFTER.get(command) == "FAILURE":
+            await engine.claim(run, "a")
+            engine.report(run, "a", "FAILURE")
+        else:
+            await engine.change("STOP", run)
+        await engine.end(run)
+        runs.append(run)
+    return runs
+
+
+async def ask_at_once(engine: Engine, *asked: tuple[str, int | None, int | None, list[str] | None]) -> None:
+    """Commands (type, workflow, run, start_tasks) in one statement, and wait until all are handled."""
+    query = """INSERT INTO command (type, workflow_code, workflow_instance_id, start_tasks)
+               SELECT type, workflow, run, start_tasks
+               FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::text[]) AS a (type, workflow, run, start_tasks)
+               RETURNING id"""
+    types, workflows, runs, tasks = zip(*asked, strict=True)
+    written = [None if names is None else json.dumps(names) for names in tasks]
+    ids = [id_ for (id_,) in engine.cluster.rows(query, list(types), list(workflows), list(runs), written)]
+    handled = "SELECT count(*) FROM command_history WHERE command_id = ANY(%s)"
+    await eventually(lambda: engine.cluster.one(handled, ids), until=len(ids), within_s=30)
+
+
+@pytest.mark.parametrize("type_", SERIAL)
+@pytest.mark.parametrize(
+    "command", ["EXECUTE_TASK", "START_FAILURE_TASK_PROCESS", "REPEAT_RUNNING", "RECOVER_SUSPENDED_PROCESS"]
+)
+async def test_of_two_that_are_asked_to_go_on_in_one_batch_one_does(engine: Engine, type_: str, command: str) -> None:
+    """Each of two masters gets one command for either run."""
+    code = engine.define({"name": "a", **BY_HAND}, execution_type=type_)
+    one, other = await two_that_ended(engine, code, command)
+    tasks = ["a"] if command == "EXECUTE_TASK" else None
+    await ask_at_once(engine, *((command, None, run, tasks) for run in (one, one, other, other)))
+    assert most_at_once(engine, code) == 1
+    assert [engine.state(run) for run in (one, other)].count("RUNNING_EXECUTION") == 1
+    for run in (one, other):
+        if engine.state(run) == "RUNNING_EXECUTION":
+            await engine.change("STOP", run)
+            await engine.end(run)
+
+
+@pytest.mark.parametrize("type_", SERIAL)
+async def test_whatever_makes_runs_live_in_one_batch_one_is_live(engine: Engine, type_: str) -> None:
+    code = engine.define({"name": "a", "params": {"sleep_s": 0.05}}, execution_type=type_)
+    one, other = [await engine.run(code) for _ in range(2)]
+    again = [("REPEAT_RUNNING", None, run, None) for run in (one, one, other, other)]
+    begin: list[tuple[str, int | None, int | None, list[str] | None]] = [
+        *(("START_PROCESS", code, None, None), ("RECOVER_SERIAL_WAIT", code, None, None)) * 4,
+    ]
+    await ask_at_once(engine, *again, *begin, *again)
+    over = "SELECT count(*) FROM workflow_instance WHERE workflow_code = %s AND ended_at IS NULL"
+    await eventually(lambda: engine.cluster.one(over, code), until=0, within_s=30)
+    assert most_at_once(engine, code) == 1
+
+
+async def test_one_that_cannot_be_driven_does_not_hold_up_its_line(engine: Engine) -> None:
+    code = engine.define({"name": "a", **BY_HAND}, execution_type="SERIAL_WAIT")
+    first, broken, last = [await engine.begin(code) for _ in range(3)]
+    changed = "UPDATE workflow_instance SET workflow_version = 99 WHERE id = %s RETURNING id"
+    assert engine.cluster.rows(changed, broken)
+    await engine.change("STOP", first)
+    assert await engine.end(broken) == "FAILURE"
+    assert "99" in (engine.reason(broken) or "")
+    await engine.becomes(last, "RUNNING_EXECUTION")
+    await engine.change("STOP", last)
+
+
+async def test_a_line_that_one_with_priority_overtakes_ends_in_portions(engine: Engine) -> None:
+    """More than one transaction ends wait when a version that has priority is started."""
+    task = {"name": "a", **BY_HAND}
+    code = engine.define(task, execution_type="SERIAL_WAIT")
+    first = await engine.begin(code)
+    count = 2 * OVERTAKEN_MAX + 10
+    engine.cluster.start(code, count)
+    waiting = "SELECT count(*) FROM workflow_instance WHERE workflow_code = %s AND state = 'SERIAL_WAIT'"
+    await eventually(lambda: engine.cluster.one(waiting, code), until=count, within_s=30)
+    engine.revise(code, task, execution_type="SERIAL_PRIORITY")
+    winner = await engine.begin(code)
+    assert await engine.end(first) == "STOP"
+    await engine.becomes(winner, "RUNNING_EXECUTION")
+    stopped = "SELECT count(*) FROM workflow_instance WHERE workflow_code = %s AND state = 'STOP'"
+    assert engine.cluster.one(stopped, code) == count + 1
+    assert most_at_once(engine, code) == 1
+    await engine.change("STOP", winner)

@@ -216,7 +216,7 @@ async def test_a_child_does_not_go_on_while_what_is_above_it_is_being_stopped(en
     await engine.task_becomes(run, "sub", "KILL")
     await engine.change("STOP", run)
     await engine.becomes(run, "READY_STOP")
-    asked = engine.ask("RECOVER_SUSPENDED_PROCESS", run=child, created_by="sub-workflow")  # as if it came late
+    asked = engine.ask("RECOVER_SUSPENDED_PROCESS", run=child, from_above="true")  # as if it came late
     assert await engine.done(asked) is None
     assert engine.state(child) == "STOP"
     engine.report(run, "b", "KILL")
@@ -243,6 +243,45 @@ async def test_a_child_that_is_asked_for_twice_is_the_one_that_was_made(engine: 
     assert engine.tasks(run) == {"sub": "SUCCESS"}
     assert await asked_again() == child
     assert engine.children(run) == [child]
+
+
+async def test_a_forged_parent_makes_no_child_and_no_other_run_hears_of_it(engine: Engine) -> None:
+    below = engine.define({"name": "a", **BY_HAND})
+    lists = [{"name": "x", "value": "1,2"}]
+    dynamic = {"workflow": below, "lists": lists, "parallelism": 1}
+    run = await engine.begin(engine.define({"name": "each", "type": "DYNAMIC", "params": dynamic}))
+    child = await only_child(engine, run)
+    other = engine.define({"name": "b"})
+    forged = {"parent": f"{run}/1/1/1", "created_by": "sub-workflow"}
+    assert "only a task that stands for another workflow" in await engine.refused(
+        engine.ask("START_PROCESS", other, **forged)
+    )
+    for fields in ({"params": "no JSON"}, {"workflow_version": 77}, {"priority": "URGENT"}):
+        await engine.refused(engine.ask("START_PROCESS", other, **forged, **fields))
+    await engine.refused(engine.ask("START_PROCESS", 987_654_321, **forged))
+    await engine.claim(child, "a")
+    engine.report(child, "a", "SUCCESS")
+    (second,) = await eventually(lambda: [each for each in engine.children(run) if each != child], within_s=10)
+    await engine.claim(second, "a")
+    engine.report(second, "a", "SUCCESS")
+    assert await engine.end(run) == "SUCCESS"
+
+
+async def test_who_created_a_command_changes_nothing_about_it(engine: Engine) -> None:
+    below = engine.define({"name": "a", **BY_HAND})
+    run = await engine.begin(engine.define(sub(below), {"name": "b", **BY_HAND}))
+    child = await only_child(engine, run)
+    await engine.claim(run, "b")
+    await engine.change("STOP", child)
+    await engine.task_becomes(run, "sub", "KILL")
+    await engine.change("STOP", run)
+    await engine.becomes(run, "READY_STOP")
+    asked = engine.ask("RECOVER_SUSPENDED_PROCESS", run=child, created_by="sub-workflow")
+    assert await engine.done(asked) == child, "as for anybody else, it goes on"
+    engine.report(run, "b", "KILL")
+    assert await engine.end(run) == "STOP"
+    await engine.change("STOP", child)
+    assert await engine.end(child) == "STOP"
 
 
 def _above(engine: Engine, params: dict[str, Any]) -> int:

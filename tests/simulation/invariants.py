@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dao.workflow_instances import TAKEOVERS_MAX
+from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.nodes import Heartbeat, NodeState
 from model.states import TaskState, WorkflowState
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 T, W = TaskState, WorkflowState
 _LIVING = (NodeState.ALIVE, NodeState.LEAVING)
 _QUEUED = (T.QUEUED, T.DELAY_EXECUTION)
+_LIVE = (W.RUNNING_EXECUTION, W.READY_PAUSE, W.READY_STOP, W.FAILOVER)
 _MASTERS_OWN = ("workflow_instance", "task_instance", "command", "command_history")
 Change = tuple[Row, Values | None, Values | None]
 
@@ -121,6 +123,7 @@ class Invariants:
     def _instance(self, row: Row, before: Values | None, after: Values | None) -> None:
         if after is None:
             return
+        self._made_live(row, before, after)
         if before is None:
             if after.schedule_id is not None:
                 time = (after.schedule_id, after.schedule_time)
@@ -148,6 +151,22 @@ class Invariants:
         if before.state is not after.state or before.master_id != after.master_id:
             told = f" {after.reason}" if after.reason else ""
             self._trace.add("tables", f"workflow {row.id} {before.state} -> {after.state} of {after.master_id}{told}")
+
+    def _made_live(self, row: Row, before: Values | None, after: Values) -> None:
+        """I18: of a serial workflow one run at a time is live."""
+        was_live = before is not None and before.state in _LIVE
+        if after.state not in _LIVE or was_live or after.execution_type is ExecutionType.PARALLEL:
+            return
+        others = [
+            other.id
+            for other in self.server.instances.unfinished.values()
+            if other is not row
+            and other.values is not None
+            and other.values.workflow_code == after.workflow_code
+            and other.values.state in _LIVE
+        ]
+        if others:
+            self._broken("I18", f"workflow instance {row.id} of a serial workflow begins beside {others}")
 
     def _taken_over(self, row: Row, before: Values) -> None:
         """I16: what kills its masters is driven by no more of them than are allowed."""

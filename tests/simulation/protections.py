@@ -66,6 +66,9 @@ class Protections:
     obeyed: bool = True
     """What comes back to the queue obeys what was asked of its run (`requeue.put_back`)."""
 
+    line: bool = True
+    """A batch decides about a line with what it has done itself (`master/serial.py`)."""
+
     def without(self, name: str) -> Protections:
         """One of them off."""
         off = {name: False}

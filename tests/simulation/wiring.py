@@ -36,6 +36,7 @@ from dao.nodes import Me, NodeRow
 from dao.notify import NODE
 from master.judge import Judge
 from master.membership import Membership
+from master.serial import Lines
 from model.nodes import ProcessIdentity
 from model.timing import Timing
 from registry.connect import make_registry
@@ -250,6 +251,8 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
         made.append((SimulatedRegistry, "unbroken_since", 0.0))
     if not protections.periodic:
         made.append((sys.modules["master.membership"], "READ_MEMBERS_EVERY_S", 1e9))
+    if not protections.line:
+        made.append((Lines, "goes_on", lambda *_: None))
     return made
 
 

@@ -7,9 +7,10 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.states import WorkflowState
-from tests.simulation.definitions import COUNT, PLAIN, WAITING, awaited, waits_without_limit
+from tests.simulation.definitions import COUNT, PLAIN, WAITING, awaited, specs, waits_without_limit
 from tests.simulation.statements import commands, schedules
 from tests.simulation.tables import Blocked
 from tests.simulation.world import FAULTS_S, World
@@ -19,6 +20,8 @@ _MOVES = (
     *(C.PAUSE, C.PAUSE, C.STOP, C.STOP, C.RECOVER_SUSPENDED_PROCESS, C.RECOVER_SUSPENDED_PROCESS),
     *(C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK, commands.RECOVER),
 )
+_REVIVES = (C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK)
+_SERIAL = [code for code, spec in specs().items() if spec.execution_type is not ExecutionType.PARALLEL]
 _CRONTABS = ("*/2 * * * * ?", "*/5 * * * * ?", "0/7 * * * * ?")
 
 
@@ -46,6 +49,11 @@ def arrange(world: World) -> None:
         own = world.draw("schedule", number)
         if world.has(f"schedule {number}"):
             _schedule(world, own, own.choice(favourites))
+    lines = world.draw("lines")
+    if lines.random() < 0.2 and world.has("lines"):
+        code = lines.choice(_SERIAL)
+        for number in range(lines.choice((3, 6, 10))):
+            loop.in_world(lines.uniform(0, FAULTS_S), _stand_in_line, world, world.draw("line", number), code)
     _wait_for_others(world)
     loop.in_world(FAULTS_S + 5, _resume_children, world)
 
@@ -86,6 +94,21 @@ def _move(world: World, random: Random) -> None:
         return
     more = {"start_tasks": "t0"} if type_ is C.EXECUTE_TASK else {}
     ask(world, type_, workflow_instance_id=str(id_), **more)
+
+
+def _stand_in_line(world: World, random: Random, code: int) -> None:
+    """Everything at once by which runs of a serial workflow become live."""
+    ended = [
+        row.id
+        for row in world.server.instances.rows.values()
+        if row.values is not None and row.values.workflow_code == code and row.values.state.is_final
+    ]
+    for id_ in random.sample(ended, min(len(ended), 4)):
+        type_ = random.choice((*_REVIVES, C.REPEAT_RUNNING))
+        more = {"start_tasks": "t0"} if type_ is C.EXECUTE_TASK else {}
+        ask(world, type_, workflow_instance_id=str(id_), **more)
+    for _ in range(random.choice((0, 1, 2))):
+        ask(world, C.START_PROCESS, workflow_code=str(code))
 
 
 def _resume_children(world: World) -> None:

@@ -54,8 +54,7 @@ def of(tx: Transaction, parents: Collection[WorkflowInstanceId]) -> dict[Workflo
     resumed = {
         each.row.workflow_instance_id
         for _, each in tx.scan(tx.server.commands.rows)
-        if each.type in (C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS)
-        and each.row.created_by == SUB_WORKFLOW
+        if each.type in (C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS) and each.row.from_above == "true"
     }
     for row, each in _children(tx, parents):
         state = W.RUNNING_EXECUTION if str(row.id) in resumed else each.state
@@ -83,6 +82,7 @@ def start(tx: Transaction, new: Sequence[NewChild]) -> None:
             time_zone=each.time_zone,
             parent=str(each.parent),
             created_by=SUB_WORKFLOW,
+            from_above="true",
         )
 
 
@@ -99,7 +99,7 @@ def resume(tx: Transaction, links: Sequence[tuple[Parent, int]]) -> None:
             if each.parent == parent:
                 after = move_child(tx, row, attempt)
                 if after.state in _RESUMES:
-                    asked = {"workflow_instance_id": str(row.id), "created_by": SUB_WORKFLOW}
+                    asked = {"workflow_instance_id": str(row.id), "created_by": SUB_WORKFLOW, "from_above": "true"}
                     commands.ask(tx, _RESUMES[after.state], **asked)
 
 

@@ -19,7 +19,7 @@ from tests.simulation.tables import Row, Transaction, Values
 
 RECOVER = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
 HALTS = (CommandType.PAUSE, CommandType.STOP)
-_RANKS = dict.fromkeys((RECOVER, *HALTS), -1)
+_RANKS = dict.fromkeys((RECOVER, CommandType.RECOVER_SERIAL_WAIT, *HALTS), -1)
 _PRIORITIES = {"HIGHEST": 0, "HIGH": 1, "LOW": 3, "LOWEST": 4}
 
 
@@ -37,6 +37,7 @@ def ask(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
         "worker_group": None,
         "dry_run": "false",
         "created_by": "client",
+        "from_above": "false",
     }
     row = CommandRow(id=id_, type=type_, created_at=str(server.now()), **(told | columns))
     rank = _RANKS.get(type_, _PRIORITIES.get(row.priority or "", 2))

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dao.deadly_commands import GROUPS, SET_APART_MAX, Deadly
+from model.command_moves import CommandType
 from model.ids import CommandId, Epoch
 from model.nodes import NodeState, Slot
 from tests.simulation.tables import Row, Transaction, Values
+
+NEXT = CommandType.RECOVER_SERIAL_WAIT
 
 
 def set_apart(tx: Transaction, dead: Epoch, slot: Slot) -> int:
     """The first of its slot, the oldest of all, and what it tried when it died; FOR UPDATE SKIP LOCKED."""
     waiting = list(tx.scan(tx.server.commands.rows))
-    untouched = [(row, each) for row, each in waiting if each.deaths == 0 and each.rank >= 0]
+    untouched = [(row, each) for row, each in waiting if each.deaths == 0 and (each.rank >= 0 or each.type is NEXT)]
     of_its_slot = sorted(
         ((row, each) for row, each in untouched if slot.owns(row.id, 1)), key=lambda one: (one[1].rank, one[0].id)
     )

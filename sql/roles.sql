@@ -1,0 +1,74 @@
+-- Who may do what: a role for each part of Shoal, so that a submitter cannot write what only nodes may.
+--
+-- Run it as the owner of the tables, with the right to create roles: `shoal db roles`, or
+--     PGOPTIONS='-c shoal.role_prefix=acme_' psql -f sql/roles.sql
+-- Running it again does nothing, or brings the rights up to date after an upgrade. The roles cannot log in: give
+-- each user one, CREATE USER airport_master PASSWORD '...' IN ROLE shoal_master. docs/roles.md has the table of rights.
+
+DO $$
+DECLARE
+    prefix    text := coalesce(nullif(current_setting('shoal.role_prefix', true), ''), 'shoal_');
+    space     text := quote_ident(current_schema());
+    owner     text := quote_ident(prefix || 'owner');
+    master    text := quote_ident(prefix || 'master');
+    worker    text := quote_ident(prefix || 'worker');
+    api       text := quote_ident(prefix || 'api');
+    submitter text := quote_ident(prefix || 'submitter');
+    -- What a person asks for. Not: id, created_at, created_by (the database says who), schedule_id, parent, from_above,
+    -- deaths, tried_by.
+    asked     text := 'type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy, '
+                      'worker_group, warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks, '
+                      'schedule_time, time_zone';
+    each      text;
+BEGIN
+    FOREACH each IN ARRAY ARRAY[prefix || 'owner', prefix || 'master', prefix || 'worker', prefix || 'api', prefix || 'submitter'] LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = each) THEN
+            EXECUTE format('CREATE ROLE %I NOLOGIN', each);
+        END IF;
+        -- Begin from nothing, so that a right that this file no longer gives is gone.
+        EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %s FROM %I', space, each);
+        EXECUTE format('GRANT USAGE ON SCHEMA %s TO %I', space, each);
+    END LOOP;
+    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %s FROM PUBLIC', space);
+
+    -- The owner: all rows, the sealed ones too; new keys (`shoal secrets rotate`).
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s', space, owner);
+
+    -- A master drives everything, changes no definition, and reads no secret.
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s', space, master);
+    EXECUTE format('REVOKE ALL ON environment, data_source FROM %s', master);
+    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, workflow_version, schema_version FROM %s', master);
+    EXECUTE format('GRANT UPDATE (updated_at) ON workflow_definition TO %s', master);  -- to hold the line of a serial one
+
+    -- A worker claims tasks and says how they ended.
+    EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s', space, worker);
+    EXECUTE format('GRANT INSERT, UPDATE ON node, node_beat, cluster TO %s', worker);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON registry_lease TO %s', worker);
+    EXECUTE format('GRANT UPDATE (state, worker_id, started_at, ended_at, exit_code, reason, outputs, queued_at) ON task_instance TO %s', worker);
+    EXECUTE format('GRANT INSERT ON task_event TO %s', worker);
+    EXECUTE format('GRANT INSERT, UPDATE ON task_cache TO %s', worker);
+
+    -- Whoever serves people: sees everything (secrets are sealed), asks for anything, writes definitions, drives nothing.
+    EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s', space, api);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON environment, data_source, schedule TO %s', api);
+    EXECUTE format('GRANT INSERT, UPDATE ON project, workflow_definition, workflow_version TO %s', api);
+    EXECUTE format('GRANT INSERT (%s, created_by, schedule_id, parent) ON command TO %s', asked, api);
+    EXECUTE format('GRANT DELETE ON error_command TO %s', api);
+    EXECUTE format('GRANT UPDATE (state, reason, flag) ON task_instance TO %s', api);
+
+    -- Whoever only starts and halts runs, by plain SQL.
+    EXECUTE format('GRANT INSERT (%s) ON command TO %s', asked, submitter);
+    EXECUTE format('GRANT SELECT (id) ON command TO %s', submitter);
+    EXECUTE format('GRANT SELECT (code, project, name, version, release_state) ON workflow_definition TO %s', submitter);
+    EXECUTE format('GRANT SELECT (id, command_id, workflow_code, workflow_version, state, started_at, ended_at, reason) '
+                   'ON workflow_instance TO %s', submitter);
+    EXECUTE format('GRANT SELECT (command_id, reason, refused_at) ON error_command TO %s', submitter);
+
+    -- Fencing ends the sessions of the fenced, whatever user they log in as.
+    BEGIN
+        EXECUTE format('GRANT pg_signal_backend TO %s, %s', master, worker);
+    EXCEPTION WHEN insufficient_privilege THEN
+        RAISE WARNING 'pg_signal_backend could not be granted: all masters and workers must log in as one user, or a '
+                      'superuser runs GRANT pg_signal_backend TO %, %', master, worker;
+    END;
+END $$;

@@ -1,0 +1,203 @@
+"""What each role may do, and what it may not, on a real server; `docs/roles.md` says the same."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+
+import psycopg
+import pytest
+import pytest_asyncio
+from sqlalchemy import make_url
+
+from dao import roles
+from dao.database import Database
+from model.errors import Refused
+
+DEFINED = """
+    INSERT INTO workflow_definition (code, name) VALUES (1, 'w');
+    INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1, 1, '{"tasks": []}');
+    INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 1);
+    INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started)
+    VALUES (gen_random_uuid(), 'MASTER', 'a', 'b', 1, 1);
+    INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
+                                   priority, worker_group)
+    VALUES (1, 1, 1, 'RUNNING_EXECUTION', 1, 'CONTINUE', 'MEDIUM', 'default');
+    INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
+                               workflow_priority, task_priority)
+    VALUES (1, 1, 'a', 'SHELL', 'QUEUED', 'default', 'MEDIUM', 'MEDIUM');
+    INSERT INTO data_source (name, url, shown_url, key_id) VALUES ('d', 'x', 'y', 'k');
+    INSERT INTO environment (name, script, key_id) VALUES ('e', 'x', 'k');
+    INSERT INTO error_command (command_id, reason, master_id) VALUES (7, 'r', 1);
+"""
+ASK = "INSERT INTO command (type, workflow_code{}) VALUES ('START_PROCESS', 1{})"
+END = "UPDATE task_instance SET state = 'RUNNING_EXECUTION', worker_id = 1, started_at = now() WHERE id = 1"
+
+ALLOWED = {
+    "owner": [
+        "SELECT url FROM data_source",
+        "UPDATE environment SET script = 'y', key_id = 'z'",
+        "DELETE FROM command",
+    ],
+    "master": [
+        "SELECT id FROM node WHERE id = 1 FOR SHARE",
+        "DELETE FROM command WHERE id = 1 RETURNING *",
+        ASK.format(", parent, from_above", ", '1/1/1/0', true"),
+        "UPDATE command SET deaths = 1, tried_by = 1",
+        "UPDATE workflow_instance SET state = 'SUCCESS', ended_at = now()",
+        "SELECT code FROM workflow_definition FOR NO KEY UPDATE",
+        "SELECT pg_terminate_backend(0)",
+        "INSERT INTO command_history (command_id, type, outcome, master_id, created_at) "
+        "VALUES (1, 'x', 'DONE', 1, now())",
+        "UPDATE schedule SET next_fire_at = now()",
+    ],
+    "worker": [
+        END,
+        "SELECT id FROM task_instance WHERE state = 'QUEUED' FOR UPDATE SKIP LOCKED",
+        "SELECT id FROM node WHERE id = 1 FOR SHARE",
+        "SELECT script FROM environment",
+        "SELECT url FROM data_source",
+        "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) VALUES (1, 1, 1, 'SUCCESS')",
+        "INSERT INTO task_cache (key) VALUES ('a') ON CONFLICT DO NOTHING",
+        "INSERT INTO registry_lease VALUES ('WORKER', 1, '{}', now())",
+    ],
+    "api": [
+        ASK.format(", created_by", ", 'anna'"),
+        "SELECT * FROM workflow_instance",
+        "SELECT name, shown_url FROM data_source",
+        "INSERT INTO data_source (name, url, shown_url, key_id) VALUES ('f', 'x', 'y', 'k') "
+        "ON CONFLICT (name) DO UPDATE SET url = excluded.url",
+        "UPDATE workflow_definition SET release_state = 'OFFLINE'",
+        "INSERT INTO schedule (workflow_code, crontab) VALUES (1, '0 0 * * *')",
+        "DELETE FROM error_command",
+    ],
+    "submitter": [
+        ASK.format("", ""),
+        ASK.format(", params, priority, start_tasks", ", '{}', 'HIGH', 'a'") + " RETURNING id",
+        "INSERT INTO command (type, workflow_instance_id) VALUES ('STOP', 1)",
+        "SELECT code, name FROM workflow_definition",
+        "SELECT id, state, reason FROM workflow_instance",
+        "SELECT command_id, reason FROM error_command",
+    ],
+}
+REFUSED = {
+    "owner": ["DROP TABLE command", "ALTER TABLE command ADD COLUMN x int"],
+    "master": [
+        "SELECT url FROM data_source",
+        "SELECT script FROM environment",
+        "SELECT name FROM environment",
+        "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1, 2, '{}')",
+        "UPDATE workflow_definition SET version = 2",
+        "DELETE FROM project",
+        "UPDATE schema_version SET version = 99",
+        "DROP TABLE command",
+    ],
+    "worker": [
+        ASK.format("", ""),
+        "DELETE FROM command",
+        "UPDATE workflow_instance SET state = 'SUCCESS', ended_at = now()",
+        "UPDATE task_instance SET params = '{}'",
+        "UPDATE task_instance SET tenant = 'root'",
+        "INSERT INTO task_instance (workflow_instance_id) VALUES (1)",
+        "DELETE FROM task_event",
+        "UPDATE data_source SET url = 'z'",
+        "DELETE FROM node",
+        "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1, 2, '{}')",
+    ],
+    "api": [
+        ASK.format(", from_above", ", true"),
+        ASK.format(", deaths", ", 1"),
+        "DELETE FROM command",
+        "UPDATE workflow_instance SET state = 'SUCCESS', ended_at = now()",
+        "UPDATE node SET state = 'FENCED'",
+        "UPDATE task_instance SET worker_id = 3",
+        "DROP TABLE command",
+    ],
+    "submitter": [
+        ASK.format(", parent", ", '1/1/1/0'"),
+        ASK.format(", from_above", ", true"),
+        ASK.format(", deaths", ", 1"),
+        ASK.format(", tried_by", ", 1"),
+        ASK.format(", created_by", ", 'sub-workflow'"),
+        ASK.format(", created_at", ", 'epoch'"),
+        ASK.format(", schedule_id", ", 1"),
+        "INSERT INTO command (id, type) OVERRIDING SYSTEM VALUE VALUES (99, 'STOP')",
+        "SELECT params FROM command",
+        "SELECT params FROM workflow_instance",
+        "UPDATE command SET priority = 'HIGHEST'",
+        "DELETE FROM command",
+        "SELECT spec FROM workflow_version",
+        "SELECT name FROM data_source",
+        "SELECT id FROM task_instance",
+        "SELECT id FROM node",
+        "INSERT INTO workflow_definition (name) VALUES ('x')",
+    ],
+}
+
+
+@dataclass
+class Users:
+    """A user in each role."""
+
+    database: Database
+    prefix: str
+
+    def connect(self, part: str) -> psycopg.Connection[tuple[object, ...]]:
+        url = make_url(self.database.url).set(drivername="postgresql")
+        connection = psycopg.connect(url.render_as_string(hide_password=False))
+        connection.execute(f"SET ROLE {self.prefix}{part}")
+        return connection
+
+
+@pytest_asyncio.fixture
+async def users(database: Database) -> AsyncIterator[Users]:
+    prefix = f"t{secrets.token_hex(4)}_"
+    await roles.grant(database, prefix)
+    await roles.grant(database, prefix)  # again is no harm
+    found = Users(database, prefix)
+    with _owner(found) as connection:
+        connection.execute(DEFINED)
+    yield found
+    with _owner(found) as connection:
+        for part in roles.PARTS:
+            connection.execute(f"DROP OWNED BY {prefix}{part}; DROP ROLE {prefix}{part}")
+
+
+def _owner(users: Users) -> psycopg.Connection[tuple[object, ...]]:
+    url = make_url(users.database.url).set(drivername="postgresql")
+    return psycopg.connect(url.render_as_string(hide_password=False))
+
+
+def _each(given: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
+    return ((part, statement) for part, statements in given.items() for statement in statements)
+
+
+async def test_each_role_may_do_what_it_is_for(users: Users) -> None:
+    for part, statement in _each(ALLOWED):
+        with users.connect(part) as connection:
+            connection.execute(statement)
+            connection.rollback()
+
+
+async def test_no_role_may_do_what_is_for_another(users: Users) -> None:
+    for part, statement in _each(REFUSED):
+        with users.connect(part) as connection:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
+                raise AssertionError(f"{part} may: {statement}")
+            connection.rollback()
+
+
+async def test_a_submitter_is_named_by_the_database_and_not_by_itself(users: Users) -> None:
+    with users.connect("submitter") as connection:
+        connection.execute(ASK.format("", ""))
+    with _owner(users) as connection:
+        (row,) = connection.execute("SELECT created_by = session_user FROM command ORDER BY id DESC LIMIT 1").fetchall()
+        assert row == (True,)
+
+
+@pytest.mark.parametrize("prefix", ["", "A", "x; DROP TABLE command", "1a", "a-b"])
+async def test_a_prefix_is_a_name(database: Database, prefix: str) -> None:
+    with pytest.raises(Refused, match="cannot begin the name of a role"):
+        await roles.grant(database, prefix)
