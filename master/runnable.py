@@ -325,9 +325,10 @@ class WorkflowRunnable:
         if self._in_flight:
             return []
         is_complete = not self._ends.paused and self._begun.issuperset(self._ready)
-        state, reason = self._ends.verdict(self.state, is_complete=is_complete)
         if self._overtime is not None and self.state is not W.READY_STOP:
             state, reason = W.FAILURE, self._overtime
+        else:
+            state, reason = self._ends.verdict(self.state, is_complete=is_complete)
         assert state in WORKFLOW_TRANSITIONS[self.state], f"{self.state} cannot become {state}"
         self.state = state
         return [Finish(state, reason, self._parameters.at_the_end() if state is W.SUCCESS else None)]
