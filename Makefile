@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers demo examples test simulate chaos chaos-promises check bench format lock clean
+.PHONY: help setup setup-dev servers demo examples test simulate chaos edits chaos-promises check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -49,6 +49,9 @@ simulate: setup-dev ## Clusters under all faults at once on virtual time: SEEDS=
 
 chaos: setup-dev servers ## Break a cluster of real processes for MINUTES=10 from SEED=1, and check every promise.
 	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) $(ARGS)
+
+edits: setup-dev servers ## Write whatever the catalog allows into single columns under load: EDITS=2000, SEED=1.
+	SHOAL_EDITS=$(or $(EDITS),2000) SHOAL_EDITS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest tests/edits $(ARGS)
 
 chaos-promises: setup-dev servers ## A killed master with 1,000 runs, a sleeping one, a minute without database.
 	$(BIN)/python -m pytest tests/chaos/promises.py $(ARGS)

@@ -46,7 +46,7 @@ _SET_APART = text("""
         SELECT ctid FROM command                   -- index: command_deadly
         WHERE deaths > 0 AND tried_by = :epoch FOR UPDATE SKIP LOCKED
     )
-    UPDATE command SET deaths = deaths + 1, tried_by = NULL
+    UPDATE command SET deaths = least(deaths, 1000) + 1, tried_by = NULL
     WHERE ctid = ANY(ARRAY(SELECT ctid FROM of_its_slot UNION SELECT ctid FROM oldest UNION SELECT ctid FROM tried))
 """)
 # What a living master tries is its own; one that has left in good order has cleared nothing and died of nothing. Who

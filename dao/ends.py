@@ -27,6 +27,7 @@ _TELL_PARENT = text("""
         SELECT parent_instance_id, parent_task_code, parent_attempt, state,
                CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END, child_index
         FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
+          AND num_nulls(parent_task_code, parent_attempt, child_index) = 0      -- else it stands under nothing
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id

@@ -30,6 +30,10 @@ OUT_OF_REACH = 1 << 40
 """A fence adds it to the beat number: more beats than ever go without an answer, so the next one is refused."""
 
 
+BEAT_NO_MAX = 1 << 62
+"""No node beats so often; somebody may write a number to which nothing can be added."""
+
+
 @dataclass(frozen=True, slots=True)
 class Me:
     """What a node needs to prove that a write is its own, and what it is called."""
@@ -68,6 +72,11 @@ class NodeRow:
         return self.name or self.address
 
     @property
+    def is_leaving(self) -> bool:
+        """Whether its row says that it is about to go."""
+        return self.state is NodeState.LEAVING
+
+    @property
     def slot(self) -> Slot | None:
         """The slot of a master, as its last beat told it."""
         told = self.heartbeat
@@ -92,15 +101,22 @@ _ENLIST = text("""
 
 # FOR SHARE, not a plain read: of all 20 interleavings of claim and fence a plain check is wrong in 15.
 _HOLD_ALIVE = text("""
-    SELECT id FROM node WHERE id = :epoch AND incarnation = :incarnation AND state IN ('ALIVE', 'LEAVING') FOR SHARE
+    SELECT id FROM node
+    WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind AND state IN ('ALIVE', 'LEAVING') FOR SHARE
 """)
 
-_BARRIER = text("SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation FOR UPDATE")
+_BARRIER = text("""
+    SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind FOR UPDATE
+""")
 
+# One whose beat somebody has deleted stands still at 0, and is judged like any other; nobody can subtract an infinite
+# time, and what fails here would silence all nodes.
 _LIVING = """
     SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
-           b.beat_no, extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 AS beat_age_s, b.heartbeat
-    FROM node n JOIN node_beat b ON b.node_id = n.id
+           coalesce(b.beat_no, 0) AS beat_no,
+           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
+               AS beat_age_s, coalesce(b.heartbeat, '{}') AS heartbeat
+    FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
     WHERE n.state IN ('ALIVE', 'LEAVING')          -- index: node_alive
     ORDER BY n.id
 """
@@ -112,7 +128,8 @@ _BEAT = text(f"""
         UPDATE node_beat b SET beat_no = b.beat_no + 1, beaten_at = clock_timestamp(), heartbeat = :heartbeat
         FROM node n
         WHERE b.node_id = :epoch AND b.beat_no BETWEEN :beat_no AND :beat_no_max
-          AND n.id = b.node_id AND n.incarnation = :incarnation AND n.state IN ('ALIVE', 'LEAVING')
+          AND n.id = b.node_id AND n.incarnation = :incarnation AND n.kind = :kind
+          AND n.state IN ('ALIVE', 'LEAVING')
         RETURNING b.beat_no
     )
     SELECT (SELECT beat_no FROM beaten) AS my_beat_no, living.*
@@ -126,12 +143,18 @@ _BEAT = text(f"""
 _TERMINATE = text("""
     SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = :application_name AND pid <> pg_backend_pid()
-      AND EXISTS (SELECT FROM node_beat b WHERE b.node_id = :epoch AND b.beat_no = :beat_no)
+      AND (SELECT coalesce(min(b.beat_no), 0) FROM node_beat b WHERE b.node_id = :epoch) = :beat_no
 """)
 _FENCE = text("""
-    WITH still AS (
-        UPDATE node_beat SET beat_no = beat_no + :out_of_reach WHERE node_id = :epoch AND beat_no = :beat_no
+    WITH moved AS (
+        UPDATE node_beat SET beat_no = least(beat_no, CAST(:beat_no_max AS bigint)) + :out_of_reach
+        WHERE node_id = :epoch AND beat_no = :beat_no
         RETURNING node_id
+    ), still AS (
+        SELECT node_id FROM moved
+        UNION ALL
+        SELECT CAST(:epoch AS bigint)
+        WHERE CAST(:beat_no AS bigint) = 0 AND NOT EXISTS (SELECT FROM node_beat WHERE node_id = :epoch)
     )
     UPDATE node SET state = 'FENCED', ended_at = clock_timestamp(), ended_why = :why
     FROM still
@@ -155,6 +178,7 @@ _ANYTHING_LEFT = text(f"""
         OR EXISTS (SELECT FROM gone_worker)
         OR EXISTS (SELECT FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL))
 """)  # noqa: S608 - the parts are constants
+_SET_ALIVE = text("UPDATE node SET state = 'ALIVE' WHERE id = :epoch AND state = 'LEAVING'")
 _SET_LEAVING = text("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
 # One that broke counts as FENCED: what it drove may be what broke it (`dao.workflow_instances`, TAKEOVERS_MAX).
 _SET_LEFT = text("""
@@ -210,7 +234,7 @@ async def enlist(
 
 async def hold_alive(connection: AsyncConnection, me: Me) -> None:
     """Hold our licence to write until this transaction ends. Raises `Fenced` if it is gone."""
-    row = await connection.execute(_HOLD_ALIVE, {"epoch": me.epoch, "incarnation": me.incarnation})
+    row = await connection.execute(_HOLD_ALIVE, _of(me))
     if row.first() is None:
         raise Fenced(f"{me} was fenced: others took it for dead")
 
@@ -234,7 +258,7 @@ async def barrier(connection: AsyncConnection, me: Me) -> None:
     After a COMMIT whose outcome is unknown the old backend may still be committing, so that looking at once would say
     "not committed" of what is committed a second later. Every write holds the row FOR SHARE; FOR UPDATE waits for it.
     """
-    state = (await connection.execute(_BARRIER, {"epoch": me.epoch, "incarnation": me.incarnation})).scalar()
+    state = (await connection.execute(_BARRIER, _of(me))).scalar()
     if state not in (NodeState.ALIVE, NodeState.LEAVING):
         raise Fenced(f"{me} was fenced: others took it for dead")
 
@@ -248,8 +272,7 @@ async def beat(
     when the row is no longer ours.
     """
     values = {
-        "epoch": me.epoch,
-        "incarnation": me.incarnation,
+        **_of(me),
         "beat_no": beat_no,
         "beat_no_max": beat_no + unanswered,
         "heartbeat": heartbeat.model_dump_json(),
@@ -282,13 +305,18 @@ async def fence(database: Database, dead: NodeRow, why: str, *, judge: Me | None
     async with database.writing() as connection:
         if judge is not None:
             await hold_alive(connection, judge)
-        values = {**beat, "out_of_reach": OUT_OF_REACH, "why": why}
+        values = {**beat, "out_of_reach": OUT_OF_REACH, "beat_no_max": BEAT_NO_MAX, "why": why}
         fenced = (await connection.execute(_FENCE, values)).first() is not None
         if fenced and dead.slot is not None:
             await deadly_commands.set_apart(connection, dead.epoch, dead.slot)
         if fenced:
             await notify(connection, NODE)
         return fenced
+
+
+async def set_alive(connection: AsyncConnection, me: Me) -> None:
+    """Say that we are not about to go, whoever wrote so: a master that leaves gets no slot."""
+    await connection.execute(_SET_ALIVE, {"epoch": me.epoch})
 
 
 async def set_leaving(connection: AsyncConnection, me: Me) -> None:
@@ -300,6 +328,11 @@ async def set_left(connection: AsyncConnection, me: Me, *, broke: bool = False) 
     """End our life by ourselves: whatever we still own is free for others from this commit on."""
     await connection.execute(_SET_LEFT, {"epoch": me.epoch, "incarnation": me.incarnation, "broke": broke})
     await notify(connection, NODE)
+
+
+def _of(me: Me) -> dict[str, object]:
+    """By what a row is known as one's own: also by its kind, for what another kind of node holds is others'."""
+    return {"epoch": me.epoch, "incarnation": me.incarnation, "kind": me.kind}
 
 
 def _node_row(row: Row[Any]) -> NodeRow:

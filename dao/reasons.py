@@ -108,7 +108,9 @@ def _walk(looked_at: str) -> TextClause:
         ), stuck AS MATERIALIZED (
             SELECT u.id, CASE WHEN u.missing = '{HALT_UNTOLD}' OR open_state IS NULL THEN u.missing
                               WHEN open_state = 'DELAY_EXECUTION' THEN '{NO_TIME}' ELSE '{NO_CHILD}' END AS missing,
-                   extract(epoch FROM clock_timestamp() - greatest(u.started_at, of_tasks, of_children))::float8
+                   -- within some years, since an infinite time has no distance
+                   extract(epoch FROM clock_timestamp() - least(greatest(u.started_at, of_tasks, of_children,
+                                                                         now() - interval '9 y'), now()))::float8
                        AS idle_s
             FROM untold u
             CROSS JOIN LATERAL (

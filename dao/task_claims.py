@@ -60,17 +60,21 @@ class Report:
     outputs: str | None
 
 
+# What one row holds must not fail the fetch of all: a time that Python has no year for, a timeout that is no number.
 _COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
               t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'),
-              i.schedule_time, i.time_zone, t.timeout_s, t.timeout_strategy, t.dry_run, t.tenant, t.parameter_types,
-              t.environment"""
+              least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
+              CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
+              t.parameter_types, t.environment"""
 # Per group, so that each walks its own stretch of the index in order of priority; the outer LIMIT gives back the rest.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT best.id FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
         CROSS JOIN LATERAL (
-            SELECT id, workflow_priority, workflow_instance_id, task_priority FROM task_instance
+            SELECT id, workflow_priority, workflow_instance_id, task_priority FROM task_instance t
             WHERE state = 'QUEUED' AND worker_group = wanted.worker_group           -- index: task_instance_queue
+              -- One of no run would keep its place in each claim: of a worker with one free place, the only one.
+              AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
             ORDER BY workflow_priority, workflow_instance_id, task_priority, id
             LIMIT :limit
             FOR UPDATE SKIP LOCKED

@@ -133,7 +133,10 @@ _FINISH = text("""
     SELECT array_agg(id) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited FROM ended
 """)
 INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params,
-              state, requested_state, startup_names, schedule_time, time_zone, dry_run, environment,
+              state, requested_state, startup_names,
+              -- Within what Python has years for: one row must not fail the fetch of all.
+              least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time,
+              time_zone, dry_run, environment,
               coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code, parent_attempt,
               child_index, CASE WHEN isfinite(coalesce(running_since, started_at))
                                 THEN extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at))
@@ -145,7 +148,7 @@ _TAKE_OVER = text(f"""
         state = CASE WHEN i.state = 'READY_STOP' THEN i.state  -- a stop is not overruled by a pause
                      WHEN i.requested_state IS NOT NULL THEN i.requested_state
                      WHEN i.state = 'FAILOVER' THEN 'RUNNING_EXECUTION' ELSE i.state END,
-        takeovers = i.takeovers + CASE WHEN node_state = 'FENCED' THEN 1 ELSE 0 END
+        takeovers = least(i.takeovers, 1000) + CASE WHEN node_state = 'FENCED' THEN 1 ELSE 0 END
     FROM (SELECT id AS locked_id FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE)
          AS locked,
          (SELECT DISTINCT w.master_id AS owner_id, n.state AS node_state

@@ -14,7 +14,7 @@ from datetime import timedelta
 import structlog
 
 from dao import nodes, serial_line
-from dao.errors import BadData
+from dao.errors import BadData, LockTaken
 from dao.nodes import NodeRow
 from master.judge import Judge, Sight
 from master.leftovers import Leftovers
@@ -220,7 +220,10 @@ class Membership:
             return
         present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
         for verdict in self._judge.verdicts(suspects, present, now_s):
-            await self._fence(judged[verdict.epoch], verdict.why)
+            try:
+                await self._fence(judged[verdict.epoch], verdict.why)
+            except (LockTaken, BadData) as error:  # of one node: the others are judged all the same
+                log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is tried again at each beat")
 
     async def _present(self) -> set[Epoch] | None:
         told = [node.silence.session_s for node in self._life.living if node.silence is not None]

@@ -158,6 +158,7 @@ class Master:
     async def _drain(self, life: Life, driver: Driver, registry: Registry) -> None:
         """Go out of the slots, and finish what ends soon."""
         try:
+            life.is_leaving = True
             await registry.unregister()
             async with life.database.writing() as connection:
                 await nodes.set_leaving(connection, life.me)

@@ -40,6 +40,8 @@ class Life:
         self.silence = me.kind.silence(timing)
         """What it says of them with each beat."""
         self.living: list[NodeRow] = []
+        self.is_leaving = False
+        """Whether it is about to go; set it before the row says so."""
         self.last_beat_s = 0.0
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self._beat_no = 0
@@ -95,6 +97,10 @@ class Life:
             raise
         self._unanswered = 0
         self.last_beat_s = sent_s
+        if not self.is_leaving and any(node.epoch == self.me.epoch and node.is_leaving for node in self.living):
+            log.warning("not_leaving", epoch=self.me.epoch, so="its row said that it is about to go; it is set right")
+            async with self._beats.reading() as connection:
+                await nodes.set_alive(connection, self.me)
 
     async def refresh_living(self) -> None:
         """Read who lives, without a beat."""

@@ -222,7 +222,7 @@ CREATE TABLE command (
                              WHEN type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'RECOVER_SERIAL_WAIT', 'PAUSE', 'STOP') THEN -1
                              WHEN upper(priority) = 'HIGHEST' THEN 0 WHEN upper(priority) = 'HIGH' THEN 1
                              WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED,
-    deaths               smallint NOT NULL DEFAULT 0,
+    deaths               smallint NOT NULL DEFAULT 0 CONSTRAINT command_deaths CHECK (deaths >= 0),
     tried_by             bigint,
     from_above           boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_scale_factor = 0,

@@ -198,6 +198,7 @@ class Worker:
         """Take nothing new, let run what ends in time, give the rest to others."""
         exchange.accepting = False
         try:
+            life.is_leaving = True
             await registry.unregister()
             async with life.database.writing() as connection:
                 await nodes.set_leaving(connection, life.me)

@@ -64,6 +64,8 @@ COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when 
 COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
 INSERT INTO cluster DEFAULT VALUES;
 
+-- A command of fewer than no deaths would be neither claimed nor tried apart.
+ALTER TABLE command ADD CONSTRAINT command_deaths CHECK (deaths >= 0);
 -- What a task asks of its child is told by a column that only nodes may write (sql/roles.sql), no longer by created_by.
 ALTER TABLE command ADD COLUMN from_above boolean NOT NULL DEFAULT false;
 COMMENT ON COLUMN command.from_above IS 'A task asks this of its child, or for it, and is told if nothing comes of it. Written by masters; who created_by names means nothing.';

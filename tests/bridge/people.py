@@ -140,7 +140,9 @@ async def set_apart(p: Program) -> None:
 
 async def leave(p: Program) -> None:
     me = p.node(p.random.choice(list(NodeKind)))
-    if p.chance(0.5):
+    if p.chance(0.1):
+        await p.call(nodes.set_alive, me)
+    elif p.chance(0.5):
         await p.call(nodes.set_leaving, me)
     else:
         await p.call(nodes.set_left, me, broke=p.chance(0.4))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from dao.nodes import OUT_OF_REACH, Me, NodeRow, application_name
+from dao.nodes import BEAT_NO_MAX, OUT_OF_REACH, Me, NodeRow, application_name
 from dao.notify import NODE
 from model.errors import Fenced
 from model.ids import Epoch
@@ -55,7 +55,7 @@ def barrier(tx: Transaction, me: Me) -> None:
 
 
 def _check(node: Values | None, me: Me) -> None:
-    if node is None or node.incarnation != me.incarnation or node.state not in LIVING:
+    if node is None or (node.incarnation, node.kind) != (me.incarnation, me.kind) or node.state not in LIVING:
         raise Fenced(f"{me} was fenced: others took it for dead")
 
 
@@ -110,8 +110,12 @@ def fence(tx: Transaction, epoch: Epoch, beat_no: int, why: str) -> bool:
     if tx.server.protections.judged and (seen is None or seen.beat_no != beat_no):
         return False
     if seen is not None:
-        tx.update(beat, beat_no=seen.beat_no + OUT_OF_REACH)
+        tx.update(beat, beat_no=min(seen.beat_no, BEAT_NO_MAX) + OUT_OF_REACH)
     return _end(tx, epoch, S.FENCED, LIVING, why)
+
+
+def set_alive(tx: Transaction, me: Me) -> None:
+    _end(tx, me.epoch, S.ALIVE, (S.LEAVING,), None)
 
 
 def set_leaving(tx: Transaction, me: Me) -> None:

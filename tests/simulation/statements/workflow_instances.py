@@ -122,7 +122,7 @@ def take_over(
                 state = each.state
             owner = tx.get(tx.server.nodes, each.master_id)
             was_fenced = owner is not None and owner.kind is NodeKind.MASTER and owner.state is NodeState.FENCED
-            takeovers = each.takeovers + (was_fenced and tx.server.protections.takeovers)
+            takeovers = min(each.takeovers, 1000) + (was_fenced and tx.server.protections.takeovers)
             after = tx.update(row, master_id=master, state=state, takeovers=takeovers)
             taken[row.id] = (read_instance(after), takeovers)
     return taken
