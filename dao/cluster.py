@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import text
@@ -17,7 +18,39 @@ from model.timing import Timing
 _MAKE = text("INSERT INTO cluster DEFAULT VALUES ON CONFLICT DO NOTHING")
 _READ_TIMING = text("SELECT timing FROM cluster")
 _HOLD_TIMING = text("SELECT timing FROM cluster FOR UPDATE")
+_READ_REGISTRY = text("SELECT registry_mark, registry_place FROM cluster")
+_RECORD_REGISTRY = text("""
+    UPDATE cluster SET registry_mark = :mark, registry_place = :place
+    WHERE :anew OR registry_mark IS NULL OR registry_place IS NULL
+""")
 _WRITE_TIMING = text("UPDATE cluster SET timing = cast(:timing AS jsonb)")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRegistry:
+    """The cluster's registry: the mark that it carries, and its address without secrets (`registry/belonging.py`)."""
+
+    mark: str
+    place: str
+
+
+async def registry(connection: AsyncConnection) -> RecordedRegistry | None:
+    """The cluster's registry; None before the first node."""
+    row = (await connection.execute(_READ_REGISTRY)).first()
+    if row is None or row.registry_mark is None or row.registry_place is None:
+        return None
+    return RecordedRegistry(row.registry_mark, row.registry_place)
+
+
+async def record_registry(
+    connection: AsyncConnection, wanted: RecordedRegistry, *, anew: bool = False
+) -> RecordedRegistry:
+    """Record the cluster's registry, unless one is recorded already and `anew` is not set; the one that is now."""
+    await connection.execute(_MAKE)
+    await connection.execute(_RECORD_REGISTRY, {"mark": wanted.mark, "place": wanted.place, "anew": anew})
+    found = await registry(connection)
+    assert found is not None
+    return found
 
 
 async def timing(connection: AsyncConnection) -> Timing | None:

@@ -68,6 +68,9 @@ cluster = Table(
     metadata,
     Column("only_one", Boolean, primary_key=True),
     Column("timing", JSONB),
+    Column("registry_mark", Text),
+    Column("registry_place", Text),
+    Column("mark", Text),
 )
 
 node = Table(

@@ -40,7 +40,7 @@ class Master:
 
     Args:
         database_url: PostgreSQL with the schema of this program's version.
-        registry_url: ZooKeeper, or PostgreSQL.
+        registry_url: ZooKeeper, or PostgreSQL; None: the cluster's, as it is recorded.
         name: who it is in the cluster; no other master that lives may have it.
         address: `host:port`, for people.
         connect_timeout_s: how long to try for servers that are away at start.
@@ -50,7 +50,7 @@ class Master:
     def __init__(
         self,
         database_url: str,
-        registry_url: str,
+        registry_url: str | None,
         name: str,
         address: str,
         timing: Timing,

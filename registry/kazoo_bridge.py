@@ -142,6 +142,11 @@ class KazooBridge:
         with contextlib.suppress(NodeExistsError):
             await self._ask(lambda client: client.create_async(path, data, ephemeral=True, makepath=True))
 
+    async def create(self, path: str, data: bytes) -> None:
+        """Make a znode that stays, and its parents. Nothing happens if it is there already."""
+        with contextlib.suppress(NodeExistsError):
+            await self._ask(lambda client: client.create_async(path, data, makepath=True))
+
     async def delete(self, path: str) -> None:
         """Delete a znode, if it is there."""
         with contextlib.suppress(NoNodeError):

@@ -17,6 +17,7 @@ from model.backoff import Backoff
 from model.errors import Fenced, ShoalError, Unavailable, Unknown
 from model.nodes import NodeKind, WhenFenced
 from model.timing import Timing
+from registry import belonging
 from registry.connect import make_registry
 from registry.contact import boottime_s
 from registry.life import Life
@@ -35,7 +36,7 @@ async def new_life(
     name: str,
     address: str,
     database_url: str,
-    registry_url: str,
+    registry_url: str | None,
     *,
     timing: Timing,
     connect_timeout_s: float,
@@ -47,17 +48,16 @@ async def new_life(
     ends with code 70.
 
     The registry is opened before the epoch is made: a node that has one and does not beat is taken for dead.
-    `timing` is what this node's settings say; it lives by the cluster's, `Life.timing`.
-    Raises `Refused` for a name that another has, a wrong URL or times that differ from the cluster's, `Unavailable`
-    when a server stays away.
+    `timing` and `registry_url` are what this node's settings say; it lives by the cluster's, `Life.timing`.
+    Raises `Refused` for a name that another has, a wrong URL, times or a registry that are not the cluster's,
+    `Unavailable` when a server stays away.
     """
     role = kind.lower()
-    timing = await _agree(database_url, timing)
-    registry = make_registry(
-        registry_url, session_timeout=timing.session_timeout, application_name=f"shoal-{role}-registry"
-    )
+    timing, url = await _agree(database_url, registry_url, timing)
+    registry = make_registry(url, session_timeout=timing.session_timeout, application_name=f"shoal-{role}-registry")
     await registry.open(connect_timeout_s)
     try:
+        await _settle(database_url, registry, url)
         life = await Life.begin(
             database_url, kind, address, uuid4(), name=name, timing=timing, registry=registry, log_url=log_url
         )
@@ -71,11 +71,22 @@ async def new_life(
         await registry.close()
 
 
-async def _agree(database_url: str, given: Timing) -> Timing:
+async def _agree(database_url: str, registry_url: str | None, given: Timing) -> tuple[Timing, str]:
+    """The cluster's times, and the URL of its registry."""
     database = Database(database_url, application_name="shoal-starting", connections_max=1)
     try:
         async with database.writing() as connection:
-            return await cluster.agree_on_timing(connection, given)
+            timing = await cluster.agree_on_timing(connection, given)
+            recorded = await cluster.registry(connection)
+            return timing, belonging.url_to_use(registry_url, recorded, database_url)
+    finally:
+        await database.close()
+
+
+async def _settle(database_url: str, registry: Registry, url: str) -> None:
+    database = Database(database_url, application_name="shoal-starting", connections_max=1)
+    try:
+        await belonging.settle(database, registry, belonging.place_of(url, database_url))
     finally:
         await database.close()
 

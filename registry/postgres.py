@@ -50,6 +50,11 @@ _RELEASE = """
     SELECT pg_notify(%(channel)s, kind) FROM released
 """
 _SWEEP = "DELETE FROM registry_lease WHERE expires_at < clock_timestamp() - interval '1 minute'"
+_READ_MARK = "SELECT mark FROM cluster"
+_HOLD_MARK = """
+    INSERT INTO cluster AS c (mark) VALUES (%(mark)s)
+    ON CONFLICT (only_one) DO UPDATE SET mark = coalesce(c.mark, excluded.mark) RETURNING mark
+"""
 _HAS_TABLE = "SELECT to_regclass('registry_lease')::text"
 _PROBE = "SELECT FROM registry_lease LIMIT 1"
 _MEMBERS = """
@@ -172,6 +177,15 @@ class PostgresRegistry:
             first_s = min(lasts_s for _, _, lasts_s in rows) + _ALARM_MARGIN_S
             self._alarms[kind] = asyncio.get_running_loop().call_later(first_s, self.changed.set)
         return self._entries.read(kind, ((epoch, heartbeat) for epoch, heartbeat, _ in rows))
+
+    async def read_mark(self) -> str | None:
+        """See the protocol."""
+        rows = await self._ask(_READ_MARK)
+        return rows[0][0] if rows else None
+
+    async def hold_mark(self, mark: str) -> str:
+        """See the protocol."""
+        return str((await self._ask(_HOLD_MARK, mark=mark))[0][0])
 
     async def _keep(self) -> None:
         """Renew the lease, and try again while the database is away, until cancelled."""

@@ -91,3 +91,11 @@ class Registry(Protocol):
         """A fresh read of all entries of a kind, by rising epoch. Entries that cannot be read as a heartbeat are left
         out and logged, not raised."""
         ...
+
+    async def read_mark(self) -> str | None:
+        """By what the registry is known as that of one cluster; None when it carries no mark."""
+        ...
+
+    async def hold_mark(self, mark: str) -> str:
+        """Make it carry this mark, unless it has one; the one that it has. One that it loses is made again."""
+        ...

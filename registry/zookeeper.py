@@ -55,6 +55,7 @@ class ZooKeeperRegistry:
         self._connected = asyncio.Event()
         self._entry_lock = asyncio.Lock()
         self._wanted: Heartbeat | None = None
+        self._mark: str | None = None
         self._made: str | None = None
         """The path of an entry that may exist, wanted or not."""
 
@@ -148,9 +149,24 @@ class ZooKeeperRegistry:
         found = ((name, text) for name, text in zip(names, texts, strict=True) if text is not None)
         return self._entries.read(kind, found)
 
+    async def read_mark(self) -> str | None:
+        """See the protocol."""
+        found = await self._connected_bridge().read(self._mark_path)
+        return found.decode(errors="replace") if found else None
+
+    async def hold_mark(self, mark: str) -> str:
+        """See the protocol. Servers with empty folders get it again from whoever was connected before."""
+        await self._connected_bridge().create(self._mark_path, mark.encode())
+        self._mark = await self.read_mark() or mark
+        return self._mark
+
+    @property
+    def _mark_path(self) -> str:
+        return f"{self._ensemble.root}/cluster"
+
     async def _keep(self) -> None:
         """Prove the session and keep the entry, until cancelled."""
-        proved = True
+        proved, is_new = True, False
         while True:
             due_s = self._prove_every_s - self._contact.silent_s if proved else _RETRY_S
             with contextlib.suppress(TimeoutError):
@@ -158,11 +174,14 @@ class ZooKeeperRegistry:
                     await self._wake.wait()
             reconnected = self._wake.is_set()
             self._wake.clear()
-            proved = False
+            proved, is_new = False, is_new or reconnected
             try:
                 self._connected_bridge().revive(is_over=self.state is ConnectionState.LOST)
                 await self._prove()
                 proved = True
+                if is_new and self._mark is not None:
+                    await self._connected_bridge().create(self._mark_path, self._mark.encode())
+                is_new = False
             except Exception as error:  # noqa: BLE001 - whatever it is, the entry must be tried again
                 if self._contact.up:
                     log.warning("registry_entry_unproved", registry=self.url, error=str(error), so="it tries again")

@@ -22,6 +22,7 @@ from dao.server_checks import CONNECTIONS_LEFT_MIN, OLDEST_SERVER, Server
 from model.errors import Refused, ShoalError, Unavailable
 from model.nodes import NodeKind, NodeState
 from model.timing import Timing
+from registry.belonging import AnotherRegistry
 from registry.contact import boottime_s
 from shoal.settings import Settings
 from shoal.slot_report import SlotReport, read_slots
@@ -30,6 +31,7 @@ from shoal.words import counted, duration
 CLOCK_OFF_S = 5.0
 QUEUED_S = 30.0
 ERRORS_COUNTED_MAX = 1_000
+REGISTRY_HOLDS = "the registry answers, and is the cluster's"
 TIMING_HOLDS = "all nodes live by the cluster's times"
 
 
@@ -84,9 +86,12 @@ async def examine(settings: Settings, database: Database) -> AsyncIterator[Resul
     except Refused as error:
         yield _judged("timing", TIMING_HOLDS, [str(error)], "shoal db timing --set NAME=SECONDS")
         timing = settings.timing
-    async with database.reading() as connection:
-        for result in await _of_the_cluster(connection, settings, timing):
-            yield result
+    try:
+        async with database.reading() as connection:
+            for result in await _of_the_cluster(connection, settings, timing):
+                yield result
+    except AnotherRegistry as error:
+        yield _judged("registry", REGISTRY_HOLDS, [str(error)], "Name the cluster's registry, or none.")
     async for result in _of_the_tables(database, settings, timing):
         yield result
 
@@ -128,7 +133,7 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
             faults.append(f"{who} has slot {has}, and believes to have {master.believes or 'none'}")
     return [
         _judged(
-            "registry", "the registry answers", [said] if said else [],
+            "registry", REGISTRY_HOLDS, [said] if said else [],
             "Is ZooKeeper running, and is the registry URL right? Work goes on meanwhile; nobody can join.",
         ),
         _judged(
@@ -200,7 +205,7 @@ async def _of_the_server(database: Database, server: Server) -> AsyncIterator[Re
 
 
 async def _of_the_cluster(connection: AsyncConnection, settings: Settings, timing: Timing) -> list[Result]:
-    slots = await read_slots(connection, settings.registry(), timing)
+    slots = await read_slots(connection, settings)
     workers, queue = await lists.workers(connection), await lists.queue_by_group(connection)
     increment = await commands.id_increment(connection)
     step = settings.master.id_step

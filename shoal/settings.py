@@ -44,7 +44,9 @@ class Settings(BaseSettings):
         None, description="PostgreSQL, as postgresql+psycopg://user:password@host/name"
     )
     registry_url: SecretStr | None = Field(
-        None, description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: the database"
+        None,
+        description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: the cluster's, as recorded; "
+        "before the first node the database",
     )
     connect_timeout_s: float = Field(30, gt=0, description="seconds to try for at start before giving up")
     name: str | None = Field(
@@ -105,9 +107,9 @@ class Settings(BaseSettings):
         folder = self.data_folder / "workers" / (self.name or "default")
         return self.worker.model_copy(update={"folder": folder})
 
-    def registry(self) -> str:
-        """The registry's URL: its own, else the database's."""
-        return self.registry_url.get_secret_value() if self.registry_url else self.database()
+    def named_registry(self) -> str | None:
+        """The registry's URL, if one was set; else the cluster's is used, as it is recorded."""
+        return self.registry_url.get_secret_value() if self.registry_url else None
 
 
 def load_settings(flags: dict[str, Any] | None = None) -> Settings:

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import lists
+from dao import cluster, lists
+from dao.cluster import RecordedRegistry
 from dao.lists import FencedNode
 from dao.nodes import NodeRow
 from master.slots import slot_view
 from model.errors import Refused, Unavailable
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, Slot
-from model.timing import Timing
+from registry import belonging
 from registry.connect import make_registry
+from shoal.settings import Settings
 
 REGISTRY_TIMEOUT_S = 3.0
 FENCED_SHOWN_MAX = 5
@@ -54,9 +56,12 @@ class SlotReport:
     registry_fault: str | None
 
 
-async def read_slots(connection: AsyncConnection, registry_url: str, timing: Timing) -> SlotReport:
-    """Ask registry and database. A registry that is away is told of, not raised."""
-    members, fault = await _members(registry_url, timing)
+async def read_slots(connection: AsyncConnection, settings: Settings) -> SlotReport:
+    """Ask registry and database. A registry that is away is told of, not raised.
+
+    Raises `AnotherRegistry` when the settings name one that is not the cluster's.
+    """
+    members, fault = await _members(await cluster.registry(connection), settings)
     rows = await lists.masters(connection)
     fenced = [node for node in await lists.last_fenced(connection, 10 * FENCED_SHOWN_MAX) if _is_master(node)]
     return report(rows, members, fenced[:FENCED_SHOWN_MAX], fault)
@@ -80,11 +85,17 @@ def report(
     return SlotReport(masters, fenced, len(view.masters), fault)
 
 
-async def _members(url: str, timing: Timing) -> tuple[list[Heartbeat] | None, str | None]:
-    registry = make_registry(url, session_timeout=timing.session_timeout, application_name="shoal-cli")
+async def _members(recorded: RecordedRegistry | None, settings: Settings) -> tuple[list[Heartbeat] | None, str | None]:
+    url = belonging.url_to_use(settings.named_registry(), recorded, settings.database())
+    timeout = settings.timing.session_timeout
+    registry = make_registry(url, session_timeout=timeout, application_name="shoal-cli")
     try:
         await registry.open(REGISTRY_TIMEOUT_S)
+        if recorded is not None:
+            await belonging.check(registry, recorded, belonging.place_of(url, settings.database()))
         return await registry.members(NodeKind.MASTER), None
+    except belonging.AnotherRegistry:
+        raise
     except (Unavailable, Refused) as error:
         return None, str(error)
     finally:

@@ -144,11 +144,17 @@ CREATE TRIGGER schedule_begins_now BEFORE UPDATE OF crontab, time_zone, start_ti
 -- ------------------------------------------------------------------------------------------------- nodes
 
 CREATE TABLE cluster (
-    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
-    timing   jsonb CHECK (jsonb_typeof(timing) = 'object')
+    only_one       boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    timing         jsonb CHECK (jsonb_typeof(timing) = 'object'),
+    registry_mark  text,
+    registry_place text,
+    mark           text
 );
 COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
 COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
+COMMENT ON COLUMN cluster.registry_mark IS 'The mark that the cluster''s registry carries. Null before the first node.';
+COMMENT ON COLUMN cluster.registry_place IS 'Its address without user and password; "database" = this database.';
+COMMENT ON COLUMN cluster.mark IS 'The mark that this database carries as a registry.';
 INSERT INTO cluster DEFAULT VALUES;
 
 CREATE TABLE node (

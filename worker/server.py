@@ -44,7 +44,7 @@ class Worker:
 
     Args:
         database_url: PostgreSQL with the schema of this program's version.
-        registry_url: ZooKeeper, or PostgreSQL.
+        registry_url: ZooKeeper, or PostgreSQL; None: the cluster's, as it is recorded.
         vault: opens the data sources and environments that its tasks name.
         name: who it is; no other worker that lives may have it. None: the host's name and what its folder keeps.
         host: the name or address under which others reach its logs; None: what they are served on.
@@ -55,7 +55,7 @@ class Worker:
     def __init__(
         self,
         database_url: str,
-        registry_url: str,
+        registry_url: str | None,
         timing: Timing,
         settings: WorkerSettings,
         vault: Vault,

@@ -28,7 +28,7 @@ async def slots(call: Call) -> None:
     from shoal.words import plain, when
 
     async with call.asking() as ask:
-        found = await read_slots(ask.connection, call.settings.registry(), call.settings.timing)
+        found = await read_slots(ask.connection, call.settings)
     if call.as_json:
         answer.print_json(_slots_fields(found))
         return

@@ -19,6 +19,7 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal db check")(check)
     verb(group, "shoal db psql", "shoal db psql -f sql/seed/commands_100.sql", passes_on=True)(psql)
     verb(group, "shoal db url")(url)
+    verb(group, "shoal db registry", "shoal db registry --set zookeeper://zk1:2181,zk2:2181/shoal")(registry)
     verb(group, "shoal db timing", "shoal db timing --set worker_fence_after=40")(timing)
     verb(group, "shoal db roles", "shoal db roles --prefix airport_")(roles)
     app.add_typer(group, name="db")
@@ -26,7 +27,16 @@ def add_to(app: typer.Typer) -> None:
 
 async def init(call: Call) -> None:
     """Make the schema in an empty database; one that is there already is brought up to date."""
+    from model.errors import Unavailable
+    from shoal.cli.answer import say
+    from shoal.registry_move import record_named
+
     await _upgrade(call)
+    try:
+        async with call.database() as database:
+            await record_named(database, call.settings)
+    except Unavailable as away:
+        say(f"Note: the registry is not recorded yet, the first node will do it: {away}")
 
 
 async def upgrade(call: Call) -> None:
@@ -85,6 +95,30 @@ async def roles(
         print_json({"roles": made})
     else:
         say(f"Roles {', '.join(made)} have their rights. Give a user one: CREATE USER name IN ROLE {made[1]}.")
+
+
+async def registry(
+    call: Call,
+    url: Annotated[
+        str | None, typer.Option("--set", metavar="URL", help="Move the cluster to this one, while no node lives.")
+    ] = None,
+) -> None:
+    """The registry of the cluster, which nodes and verbs that name none use; --set moves the cluster to another."""
+    from dao import cluster
+    from shoal.cli.answer import print_json, say
+    from shoal.registry_move import move_to
+
+    async with call.asking() as ask:
+        found: cluster.RecordedRegistry | None
+        if url is not None:
+            found = await move_to(ask.database, url, call.settings)
+        else:
+            found = await cluster.registry(ask.connection)
+    place = found.place if found else None
+    if call.as_json:
+        print_json({"registry": place})
+    else:
+        say(f"The registry of the cluster is {place}." if place else "No node has started yet: the first decides.")
 
 
 async def timing(

@@ -72,7 +72,7 @@ async def _read(call: Call, limit: int) -> Waiting:
 
     step = call.settings.master.id_step
     async with call.asking() as ask:
-        slots = await read_slots(ask.connection, call.settings.registry(), call.settings.timing)
+        slots = await read_slots(ask.connection, call.settings)
         living = await lists.workers(ask.connection)
         return Waiting(
             slots,

@@ -99,7 +99,7 @@ async def master(
     with holder:
         role = Master(
             settings.database(),
-            settings.registry(),
+            settings.named_registry(),
             settings.name or f"{host_name()}:{holder.getsockname()[1]}",
             address,
             settings.timing,
@@ -133,7 +133,7 @@ async def worker(
     started = asyncio.Event()
     role = Worker(
         settings.database(),
-        settings.registry(),
+        settings.named_registry(),
         settings.timing,
         settings.worker_settings(),
         open_vault(settings.secrets),

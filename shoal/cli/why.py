@@ -34,7 +34,7 @@ async def why(
     async with call.asking() as ask:
         settings = call.settings
         around = Surroundings(
-            await read_slots(ask.connection, settings.registry(), settings.timing),
+            await read_slots(ask.connection, settings),
             await lists.workers(ask.connection),
             settings.master.id_step,
             settings.master.steal_after,

@@ -184,6 +184,13 @@ class SimulatedRegistry:
         found = [heartbeat for (each, _), (heartbeat, _) in self._ensemble.entries.items() if each is kind]
         return sorted(found, key=lambda heartbeat: heartbeat.epoch)
 
+    async def read_mark(self) -> str | None:
+        """There is one ensemble, and it is the cluster's."""
+        return None
+
+    async def hold_mark(self, mark: str) -> str:
+        return mark
+
     async def _reached(self) -> None:
         if self._ensemble.random.random() < 0.3:
             await asyncio.sleep(self._ensemble.random.random() * 0.02)

@@ -17,6 +17,7 @@ from tests.simulation.wiring import OF_THEIR_OWN, NotModelled, models
 
 ROOT = Path(__file__).parents[2]
 NOT_SIMULATED = {
+    "dao.cluster.record_registry": "another registry than the cluster's",
     "dao.commands.insert_many": "backfills",
     "dao.schedules.of_workflow": "backfills",
     "dao.references.depending_on": "backfills",

@@ -25,6 +25,7 @@ from uuid import UUID, uuid4
 import master.schedules
 import master.server
 import registry.contact
+import registry.lives
 import registry.process
 import registry.watchdog
 import worker.server  # noqa: F401 - so that its modules are loaded
@@ -190,9 +191,18 @@ async def _own_timing(_: Session, given: Timing) -> Timing:
     return given
 
 
+async def _none_recorded(_: Session) -> None:
+    """There is one registry in a simulation, so nobody can be at another."""
+
+
+async def _settled(*_: Any) -> None:
+    """The registry is the cluster's."""
+
+
 OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
     "dao.notify.notify": _notify,
     "dao.cluster.agree_on_timing": _own_timing,
+    "dao.cluster.registry": _none_recorded,
     "dao.nodes.fence": _fence,
     "dao.readiness.wait_until_ready": _ready,
 }
@@ -329,6 +339,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (registry.process.is_gone, is_gone),
         (Listener, listener),
         (make_registry, of_url),
+        (registry.lives._settle, _settled),
         (registry.watchdog.watched, _unwatched),
         (Launcher, launcher),
         (Executor, executor),

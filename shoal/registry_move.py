@@ -1,0 +1,69 @@
+"""The cluster's registry, recorded by a person: at first, or when the cluster moves to another."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from dao import cluster, nodes
+from dao.cluster import RecordedRegistry
+from dao.database import Database
+from dao.nodes import NodeRow
+from model.errors import Refused
+from model.nodes import NodeKind
+from model.timing import WORKER_CUT_MARGIN_S
+from registry import belonging
+from registry.connect import make_registry
+from registry.process import is_gone
+from registry.protocol import Registry
+from shoal.settings import Settings
+
+OPEN_S = 5.0
+
+
+async def record_named(database: Database, settings: Settings) -> None:
+    """Record the registry that the settings name, if they name one. Raises as `belonging.settle`."""
+    url = settings.named_registry()
+    if url is None:
+        return
+    async with database.reading() as connection:
+        belonging.url_to_use(url, await cluster.registry(connection), settings.database())
+    async with _opened(url, settings) as registry:
+        await belonging.settle(database, registry, belonging.place_of(url, settings.database()))
+
+
+async def move_to(database: Database, url: str, settings: Settings) -> RecordedRegistry:
+    """Make another registry the cluster's; nodes must take it with their next start.
+
+    Raises:
+        Refused: a node lives, here or there.
+        Unavailable: it does not answer.
+    """
+    async with _opened(url, settings) as registry:
+        taken = await belonging.take(registry, belonging.place_of(url, settings.database()))
+    async with database.writing() as connection:
+        living = [node for node in await nodes.living(connection) if _may_live(node, settings)]
+        if living:
+            raise Refused(
+                f"the registry stays as it is while nodes live: {', '.join(map(str, living[:5]))}; stop them first "
+                f"(one that was killed counts as gone when it was silent for as long as it said that it may be)"
+            )
+        return await cluster.record_registry(connection, taken, anew=True)
+
+
+@asynccontextmanager
+async def _opened(url: str, settings: Settings) -> AsyncIterator[Registry]:
+    registry = make_registry(url, session_timeout=settings.timing.session_timeout, application_name="shoal-cli")
+    await registry.open(OPEN_S)
+    try:
+        yield registry
+    finally:
+        await registry.close()
+
+
+def _may_live(node: NodeRow, settings: Settings) -> bool:
+    if is_gone(node.process):
+        return False
+    silence = node.silence or node.kind.silence(settings.timing)
+    longest_s = silence.fence_s if node.kind is NodeKind.MASTER else silence.cut_s + WORKER_CUT_MARGIN_S
+    return node.beat_age_s < longest_s
