@@ -49,6 +49,8 @@ async def advance(p: Program) -> None:
     for id_, run in p.some(owned) if owned else []:
         ends_soon = 8 if run.parent is not None else 1
         await p.random.choices(_WRITES, (3, 4, 1, 1, 2, ends_soon))[0](p, me, id_, run)
+    if p.chance(0.1):
+        await p.call(workflow_instances.ran_s, [id_ for id_, _ in owned], me.epoch)
     if p.chance(0.4):
         await p.call(reasons.walk, me.epoch, WorkflowInstanceId(0), 50, timedelta(0))
     if p.chance(0.1):

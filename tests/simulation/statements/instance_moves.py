@@ -71,6 +71,7 @@ def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[
                 ended_s=None,
                 reason=None,
                 requested_state=None,
+                running_since_s=tx.server.now_s,
                 takeovers=0,
                 outputs=None,
                 run_times=before.run_times + each.repeats,
