@@ -16,6 +16,9 @@ import psycopg
 from psycopg import errors, waiting
 from psycopg.abc import PQGen
 
+from dao import reserve
+from model.means import is_passing
+
 CONNECT_S_MAX = 5.0
 """The longest time that making a connection may take: name, TCP, TLS, login, and all addresses of the server."""
 
@@ -39,10 +42,15 @@ class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
         """A new connection. Raises `psycopg.Error`."""
         within_s = min(CONNECT_S_MAX, answer_within_s)
         try:
-            async with asyncio.timeout(within_s):
-                connection = await cls.connect(conninfo, **settings)
+            with reserve.lent():
+                async with asyncio.timeout(within_s):
+                    connection = await cls.connect(conninfo, **settings)
         except TimeoutError:
             raise NoAnswer(f"no connection within {within_s:g} s") from None
+        except (OSError, RuntimeError, MemoryError) as error:
+            if not is_passing(error):
+                raise
+            raise NoAnswer(f"no connection can be made now: {error}") from error
         connection.answer_within_s = answer_within_s
         return connection
 

@@ -114,6 +114,7 @@ class TaskRun:
     due_in_s: float | None
     valid: bool
     branch: frozenset[TaskCode] | None
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +267,7 @@ def _tasks_of(id_: WorkflowInstanceId) -> Select[Any]:
             *(t.queued_at, t.started_at, t.ended_at, _took_s(t.started_at, t.ended_at)),
             *(t.exit_code, t.reason, t.outputs, t.wait_reason),
             cast(extract("epoch", t.due_at - func.clock_timestamp()), Double),
-            *(t.flag == Flag.YES, t.branch),
+            *(t.flag == Flag.YES, t.branch, t.retries),
         )
         .select_from(task_instance)
         .outerjoin(node, node.c.id == t.worker_id)
@@ -289,10 +290,10 @@ def _run(row: Sequence[Any]) -> Run:
 
 def _task(row: Sequence[Any]) -> TaskRun:
     id_, code, attempt, name, type_, state, kill_requested, worker_group, priority, *others = row
-    *between, wait_reason, due_in_s, valid, branch = others
+    *between, wait_reason, due_in_s, valid, branch, retries = others
     return TaskRun(
         *(id_, code, attempt, name, type_, TaskState(state), kill_requested, worker_group, Priority(priority)),
-        *(*between, WaitReason(wait_reason) if wait_reason else None, due_in_s, valid, _codes(branch)),
+        *(*between, WaitReason(wait_reason) if wait_reason else None, due_in_s, valid, _codes(branch), retries),
     )
 
 

@@ -109,6 +109,13 @@ registry_lease = Table(
     Column("expires_at", _TIME, nullable=False),
 )
 
+log_key = Table(
+    "log_key",
+    metadata,
+    Column("node_id", BigInteger, primary_key=True),
+    Column("key", Text, nullable=False),
+)
+
 command = Table(
     "command",
     metadata,

@@ -7,7 +7,6 @@ beat. Only hints: whatever is decided here is decided again, safely, in the data
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -25,6 +24,7 @@ from model.ids import Epoch
 from model.load import RUNS_LIMIT, Measure
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from registry.life import Life, boottime_s
+from registry.meter import load_a_core
 from registry.overload import Overload
 from registry.presence import present
 from registry.process import is_gone
@@ -91,7 +91,7 @@ class Membership:
             because=self._overload.because,
             running=running,
             capacity=self._settings.max_running_workflows,
-            load=round(os.getloadavg()[0] / (os.cpu_count() or 1), 2),
+            load=round(load_a_core(), 2),
             slot_current=self.slot.current if self.slot else None,
             slot_total=self.slot.total if self.slot else None,
             view=self._view.hash,

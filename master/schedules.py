@@ -25,6 +25,7 @@ from master.membership import Membership
 from master.settings import MasterSettings
 from model.errors import Fenced, Refused, ShoalError
 from model.ids import ScheduleId
+from model.means import is_passing
 from model.schedules import ScheduleRow, Timetable, reckon, stored_time
 from registry.life import Life
 from registry.waiting import set_within
@@ -72,6 +73,10 @@ class Schedules:
                     raise
                 except ShoalError as error:
                     # An unknown outcome too: the same again finds other values in the rows, and does nothing.
+                    log.warning("schedules_not_fired", error=str(error))
+                except (OSError, RuntimeError, MemoryError) as error:
+                    if not is_passing(error):
+                        raise
                     log.warning("schedules_not_fired", error=str(error))
                 await set_within(self.wake, self._settings.look_every.total_seconds())
 
@@ -149,10 +154,11 @@ def _timer() -> Iterator[AsyncIOScheduler]:
 
 
 def _reckon_all(due: DueSchedules) -> list[_Planned]:
-    return [_reckon(row, due.now) for row in due.rows]
+    return [planned for row in due.rows if (planned := _reckon(row, due.now)) is not None]
 
 
-def _reckon(row: ScheduleRow, now: datetime) -> _Planned:
+def _reckon(row: ScheduleRow, now: datetime) -> _Planned | None:
+    """What it does now; None when this machine is short of something, which says nothing about the schedule."""
     try:
         table = Timetable.of(row)
         next_fire = stored_time(row.next_fire_at, "next_fire_at")
@@ -161,6 +167,9 @@ def _reckon(row: ScheduleRow, now: datetime) -> _Planned:
     except Refused as error:
         return _Planned(Fire(row, (), None, str(error)))
     except Exception as error:  # noqa: BLE001 - a row that nobody foresaw must not stop the others
+        if is_passing(error):
+            log.warning("schedule_waits", schedule=row.id, error=str(error))
+            return None
         return _Planned(Fire(row, (), None, f"it cannot be reckoned ({type(error).__name__}: {error}); change it"))
     problem = None if done.next_fire else table.why_exhausted
     return _Planned(Fire(row, done.fires, done.next_fire, problem), done.missed_since)

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import structlog
 
-from dao import commands, nodes, workflow_instances
+from dao import commands, nodes, reserve, workflow_instances
 from dao.database import Database
 from dao.errors import BadData
 from dao.listen import Listener
@@ -25,6 +25,7 @@ from master.watcher import Watcher
 from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.timing import Timing
+from model.zones import load_zones
 from registry.life import Life, boottime_s
 from registry.lives import end_all, ending_well, live_again_and_again, new_life
 from registry.protocol import Registry
@@ -73,6 +74,8 @@ class Master:
 
         Raises `Refused` for a wrong schema or a taken address, `Unavailable` when a server stays away at start.
         """
+        reserve.fill()
+        await asyncio.to_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         await live_again_and_again(self._live, stop, self._connect_timeout_s)
 

@@ -43,6 +43,8 @@ class Measure(StrEnum):
     """Bytes that may still be written."""
     FREE_FILES = "free files on its disk"
     """Files that may still be made."""
+    FREE_DESCRIPTORS = "free descriptors"
+    """Files and connections that the process may still open."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,9 @@ class LoadSettings(BaseModel):
     load_max: float = Field(
         32, ge=0, allow_inf_nan=False, description="one-minute load average a core that makes it BUSY; 0 = never"
     )
+    descriptors_free_min: int = Field(
+        32, ge=0, description="files and connections that it may still open, below which it is BUSY; 0 = never"
+    )
     margin: float = Field(
         0.05, gt=0, lt=1, description="how far a share must fall below its limit again; of load and bytes, that part"
     )
@@ -146,6 +151,9 @@ class LoadSettings(BaseModel):
         found = [self._share(Measure.MEMORY, self.memory_max), self._share(Measure.CPU, self.cpu_max)]
         if self.load_max:
             found.append(Limit(Measure.LOAD, self.load_max, self.load_max * (1 - self.margin)))
+        if self.descriptors_free_min:
+            enough = self.descriptors_free_min * (1 + self.margin)
+            found.append(Limit(Measure.FREE_DESCRIPTORS, self.descriptors_free_min, enough))
         return tuple(limit for limit in found if limit is not None)
 
     def _share(self, measure: Measure, enter: float) -> Limit | None:
@@ -183,7 +191,7 @@ def _said(measure: Measure, value: float) -> str:
             return f"{value:.3g} a core"
         case Measure.FREE_DISK:
             return f"{value / MIB:.0f} MiB"
-        case Measure.FREE_FILES:
+        case Measure.FREE_FILES | Measure.FREE_DESCRIPTORS:
             return f"{value:.0f}"
         case _:
             return f"{100 * value:.3g} %"

@@ -6,12 +6,14 @@ Of memory and CPU the limits of the process's control groups count where there a
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import psutil
 
 from model.load import Measure
+from model.means import is_passing
 from registry.cgroup import Cgroups
 from registry.contact import boottime_s
 
@@ -41,9 +43,11 @@ class Meter:
         if Measure.MEMORY in self._wanted:
             yield Measure.MEMORY, self._memory()
         if Measure.LOAD in self._wanted:
-            yield Measure.LOAD, os.getloadavg()[0] / _cores()
+            yield Measure.LOAD, load_a_core()
         if Measure.CPU in self._wanted and (used := self._cpu()) is not None:
             yield Measure.CPU, used
+        if Measure.FREE_DESCRIPTORS in self._wanted:
+            yield Measure.FREE_DESCRIPTORS, _free_descriptors()
         if self._folder is not None:
             yield from _disk(self._folder)
 
@@ -62,6 +66,23 @@ class Meter:
         self._measured_s, self._used_s = now_s, used_s
         shares = [(used_s[group] - former[group]) / past_s for group in used_s if group in former]
         return min(1.0, max(0.0, *shares)) if shares else None
+
+
+def load_a_core() -> float:
+    """The machine's one-minute load average divided by its cores; 0.0 when it cannot be read now."""
+    try:
+        return os.getloadavg()[0] / _cores()
+    except OSError:
+        return 0.0
+
+
+def _free_descriptors() -> float:
+    """How many this process may still open; none if not even they can be counted."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        return float(max(0, most - sum(1 for _ in Path("/proc/self/fd").iterdir())))
+    except OSError as error:
+        return 0.0 if is_passing(error) else float(most)  # a system without /proc
 
 
 def _cores() -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import structlog
 
+from dao import reserve
 from model.load import Hysteresis, Limit, LoadSettings, Measure
+from model.means import is_passing
 from model.nodes import NodeStatus
 from registry.meter import Meter
 
@@ -60,8 +63,18 @@ class Overload:
 
     async def measure(self) -> None:
         """Measure once, in a thread: a disk may hang, and a kernel may take its time to sum up a group's memory."""
-        self._is_doubted = False
-        self._values = await asyncio.to_thread(self._meter.measure)
+        try:
+            self._values = await asyncio.to_thread(self._meter.measure)
+        except (OSError, RuntimeError, MemoryError) as error:
+            if not is_passing(error):
+                raise
+            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+                self._values = {**self._values, Measure.FREE_DESCRIPTORS: 0.0}
+            log.warning("cannot_measure", error=str(error), so="takes nothing new until it can")
+            self.doubt()
+        else:
+            self._is_doubted = False
+            reserve.fill()
 
     def doubt(self) -> None:
         """Something failed as if there were too much load: take nothing until it has been measured anew."""

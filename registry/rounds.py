@@ -12,6 +12,7 @@ import structlog
 from dao.errors import BadData, translating
 from model.backoff import Backoff
 from model.errors import ShoalError, Unavailable, Unknown
+from model.means import is_passing
 from registry.life import Life
 
 log = structlog.get_logger()
@@ -73,5 +74,7 @@ def blaming_what_is_held() -> Iterator[None]:
     except ShoalError:
         raise
     except Exception as error:
+        if is_passing(error):
+            raise Unavailable(f"this machine is short of something: {error}") from error
         log.exception("unforeseen", so="whatever caused it is set aside; please report it")
         raise BadData(f"{type(error).__name__}: {error}") from error

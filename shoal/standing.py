@@ -67,6 +67,24 @@ def latest_by_name(attempts: Iterable[TaskRun]) -> Mapping[str, TaskRun]:
     return {attempt.name: attempt for attempt in attempts if attempt.valid}
 
 
+def of_this_round(attempts: Iterable[TaskRun]) -> list[TaskRun]:
+    """Of each task the attempt that counts, and those before it that it makes good: what failed or was lost since the
+    task last began from the start."""
+    kept: list[TaskRun] = []
+    after: dict[TaskCode, TaskRun] = {}
+    for attempt in sorted(attempts, key=lambda each: -each.attempt):
+        later = after.get(attempt.code)
+        is_made_good = later is not None and (
+            later.retries > attempt.retries or attempt.state is TaskState.NEED_FAULT_TOLERANCE
+        )
+        if attempt.valid or is_made_good:
+            kept.append(attempt)
+            after[attempt.code] = attempt
+        elif later is not None:
+            del after[attempt.code]
+    return sorted(kept, key=lambda each: each.id)
+
+
 def _standing(plan: Plan, progress: Progress, code: TaskCode, *, ended: bool) -> Standing:
     if plan.tasks[code].is_forbidden:
         return Standing(Unbegun.FORBIDDEN)

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import ssl
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 
-from dao import lists, questions
+from dao import lists, log_keys, questions
 from dao.database import Database
 from dao.lists import Run, TaskRun
 from model.errors import NotFound, Refused, Unavailable
 from model.nodes import NodeState
+from registry.life import boottime_s
+from worker.log_signature import TIME_HEADER, signed
 
 LOOK_EVERY_S = 0.5
 TIMEOUT_S = 10.0
+SLICE_BYTES_MAX = 1 << 20
 SIZE_HEADER = "X-Shoal-Log-Size"
 
 
 async def read_output(
-    database: Database, run: Run, task: TaskRun, *, follow: bool, token: str | None
+    database: Database, run: Run, task: TaskRun, *, follow: bool, ca: Path | None
 ) -> AsyncIterator[bytes]:
     """The log's bytes from its beginning.
 
@@ -28,9 +34,10 @@ async def read_output(
         run: to which the task belongs.
         task: whose log is wanted.
         follow: go on until the task has ended; else give what there is now.
-        token: what the worker's log service wants to see, if it wants one.
+        ca: who signs the certificates of workers that serve by TLS; None = whom the system trusts.
+
     Raises:
-        Refused: the task has not begun (and `follow` is off), or the token is wrong.
+        Refused: the task has not begun (and `follow` is off), or its worker takes no signature of ours.
         NotFound: nothing was written, or not on that worker.
         Unavailable: the worker is gone, so its log cannot be read, or does not answer.
     """
@@ -40,15 +47,16 @@ async def read_output(
     if task.log_url is None:
         raise Refused(f'task "{task.name}" has no log yet: it is {task.state}; `shoal why {run.id}/{task.name}`')
     path = f"/log/{task.log_day}/{run.workflow_code}/{run.id}/{task.id}"
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
     offset = 0
-    async with httpx.AsyncClient(base_url=task.log_url, headers=headers, timeout=TIMEOUT_S, trust_env=False) as client:
+    tls = _trusted(ca) if task.log_url.startswith("https:") else False
+    async with httpx.AsyncClient(base_url=task.log_url, verify=tls, timeout=TIMEOUT_S, trust_env=False) as client:
+        reader = _Reader(client, database, path)
         while True:
             # The state first: what is written after it was read as final does not exist.
             task = await _again(database, run, task)
             size = None
             while size is None or offset < size:
-                part, size = await _part(client, database, task, path, offset)
+                part, size = await reader.part(task, offset)
                 offset += len(part)
                 if part:
                     yield part
@@ -65,25 +73,62 @@ async def _again(database: Database, run: Run, task: TaskRun) -> TaskRun:
     return next(each for each in tasks if each.id == task.id)
 
 
-async def _part(
-    client: httpx.AsyncClient, database: Database, task: TaskRun, path: str, offset: int
-) -> tuple[bytes, int]:
-    """Bytes from `offset`, and the size of the whole log. Nothing written yet is an empty log while the task runs."""
+class _Reader:
+    """Asks for parts of one log, each by a signature of its own: no secret goes to an address that a row names."""
+
+    def __init__(self, client: httpx.AsyncClient, database: Database, path: str) -> None:
+        self._client = client
+        self._database = database
+        self._path = path
+        self._ahead_s: float | None = None
+        """How far the worker's time is ahead of ours; None = not heard yet."""
+
+    async def part(self, task: TaskRun, offset: int) -> tuple[bytes, int]:
+        """Bytes from `offset`, and the size of the whole log. Nothing written yet is an empty log while it runs."""
+        response = await self._ask(task, offset)
+        if response.status_code == 401 and _is_time(told := response.headers.get(TIME_HEADER, "")):
+            self._ahead_s = float(told) - boottime_s()
+            response = await self._ask(task, offset)
+        match response.status_code:
+            case 200:
+                return response.content, int(response.headers[SIZE_HEADER])
+            case 404 if not task.state.is_final:
+                return b"", 0
+            case 404:
+                raise NotFound(f'task "{task.name}" ({task.id}) wrote no log on worker {task.worker_address}')
+            case 401:
+                raise Refused(
+                    f"worker {task.worker_address} does not take our signature for its logs: {response.text.strip()}; "
+                    f"another worker serves at its address, or its folder was replaced"
+                )
+            case other:
+                raise Unavailable(f"the log service of worker {task.worker_address} answered {other}")
+
+    async def _ask(self, task: TaskRun, offset: int) -> httpx.Response:
+        assert task.worker is not None
+        async with self._database.reading() as connection:
+            key = await log_keys.key_of(connection, task.worker)
+        if key is None:
+            raise Unavailable(
+                f"worker {task.worker_address} has not said yet how requests for its logs are signed; ask again"
+            )
+        now_s = 0.0 if self._ahead_s is None else boottime_s() + self._ahead_s
+        query = signed(key, self._path, offset, SLICE_BYTES_MAX, now_s)
+        try:
+            return await self._client.get(self._path, params=query)
+        except httpx.HTTPError as error:
+            raise Unavailable(await _unreachable(self._database, task, error)) from error
+
+
+def _is_time(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,12}(\.[0-9]+)?", text) is not None
+
+
+def _trusted(ca: Path | None) -> ssl.SSLContext:
     try:
-        response = await client.get(path, params={"offset": offset})
-    except httpx.HTTPError as error:
-        raise Unavailable(await _unreachable(database, task, error)) from error
-    match response.status_code:
-        case 200:
-            return response.content, int(response.headers[SIZE_HEADER])
-        case 404 if not task.state.is_final:
-            return b"", 0
-        case 404:
-            raise NotFound(f'task "{task.name}" ({task.id}) wrote no log on worker {task.worker_address}')
-        case 401:
-            raise Refused(f"worker {task.worker_address} wants a token for its logs; set SHOAL_WORKER__LOG_TOKEN")
-        case other:
-            raise Unavailable(f"the log service of worker {task.worker_address} answered {other}")
+        return ssl.create_default_context(cafile=ca)
+    except OSError as error:
+        raise Refused(f"worker.log_ca {ca} cannot be read: {error}") from None
 
 
 async def _unreachable(database: Database, task: TaskRun, error: httpx.HTTPError) -> str:

@@ -36,13 +36,16 @@ BEGIN
 
     -- A master drives everything, changes no definition, and reads no secret.
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s', space, master);
-    EXECUTE format('REVOKE ALL ON environment, data_source FROM %s', master);
+    EXECUTE format('REVOKE ALL ON environment, data_source, log_key FROM %s', master);
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, workflow_version, schema_version FROM %s', master);
     EXECUTE format('GRANT UPDATE (updated_at) ON workflow_definition TO %s', master);  -- to hold the line of a serial one
 
     -- A worker claims tasks and says how they ended.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s', space, worker);
     EXECUTE format('GRANT INSERT, UPDATE ON node, node_beat, cluster TO %s', worker);
+    -- Its own log key it says; that of another it does not read.
+    EXECUTE format('REVOKE ALL ON log_key FROM %s', worker);
+    EXECUTE format('GRANT SELECT (node_id), INSERT, DELETE ON log_key TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON registry_lease TO %s', worker);
     EXECUTE format('GRANT UPDATE (state, worker_id, started_at, ended_at, exit_code, reason, outputs, queued_at) ON task_instance TO %s', worker);
     EXECUTE format('GRANT INSERT ON task_event TO %s', worker);

@@ -191,6 +191,12 @@ CREATE TABLE node_beat (
 COMMENT ON TABLE node_beat IS 'Beats, apart from `node`: every write transaction locks its node row, and a beat must not wait for it.';
 COMMENT ON COLUMN node_beat.beat_no IS 'Others judge by seeing this number stand still over their own clock, never by comparing times.';
 
+CREATE TABLE log_key (
+    node_id bigint PRIMARY KEY,
+    key     text NOT NULL
+);
+COMMENT ON TABLE log_key IS 'With what requests for the logs of a worker''s life are signed. Only who may read logs reads it (sql/roles.sql).';
+
 CREATE UNLOGGED TABLE registry_lease (
     kind       text NOT NULL,
     epoch      bigint NOT NULL,
@@ -433,7 +439,7 @@ COMMENT ON COLUMN task_instance.write_ahead IS 'true: a claim makes it RUNNING_E
 COMMENT ON COLUMN task_instance.params IS 'JSON object: the parameters of its type, as the definition gives them.';
 COMMENT ON COLUMN task_instance.parameter_values IS 'JSON object: what each ${name} stands for. The task type puts them in, since it knows what is safe there.';
 COMMENT ON COLUMN task_instance.outputs IS 'JSON object: the values that it gives to the tasks after it.';
-COMMENT ON COLUMN task_instance.flag IS 'NO = no longer valid: the task is to run again, or its workflow was repeated.';
+COMMENT ON COLUMN task_instance.flag IS 'NO = counts no more: another attempt took its place, the task is to run again, or its workflow was repeated. At most one attempt of a task is YES.';
 COMMENT ON COLUMN task_instance.branch IS 'JSON list: the codes of the tasks that a SWITCH or CONDITIONS chose.';
 COMMENT ON COLUMN task_instance.cache_key IS 'Of a task with cache: what its outputs depend on.';
 COMMENT ON COLUMN task_instance.tenant IS 'The user of the operating system to run as; null = the worker''s.';
@@ -449,6 +455,19 @@ CREATE INDEX task_instance_undispatched ON task_instance (dispatch_by) WHERE sta
 CREATE INDEX task_instance_running ON task_instance (worker_id) WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION');
 -- Statements: DEPENDENT tasks that wait; they live in the masters: those of a run, and a walk over all.
 CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id, id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';
+-- Of the attempts of a task one counts.
+CREATE UNIQUE INDEX task_instance_valid ON task_instance (workflow_instance_id, task_code) WHERE flag = 'YES';
+
+-- Whoever makes another attempt, by plain SQL too, takes the place of those before it: one attempt of a task counts.
+CREATE FUNCTION supersede_attempts() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE task_instance SET flag = 'NO'
+    WHERE workflow_instance_id = NEW.workflow_instance_id AND task_code = NEW.task_code AND flag = 'YES'
+      AND attempt < NEW.attempt;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER task_instance_supersedes BEFORE INSERT ON task_instance FOR EACH ROW
+    WHEN (NEW.attempt > 1 AND NEW.flag = 'YES') EXECUTE FUNCTION supersede_attempts();
 
 CREATE TABLE task_cache (
     key        text PRIMARY KEY,

@@ -19,11 +19,14 @@ from model.builtin_parameters import EXECUTE_PATH, task_parameters, with_task_pa
 from model.choices import ParameterType, TimeoutStrategy
 from model.errors import Fenced, Refused, ShoalError
 from model.ids import Epoch
+from model.means import is_passing
 from model.parameters import parse_parameters
 from model.states import TaskState
 from model.time_expressions import replace_time_expressions
 from model.zones import zone
+from worker.begun import Begun
 from worker.environment import task_environment
+from worker.launcher.errors import NoMeans
 from worker.named_secrets import NamedSecrets
 from worker.settings import WorkerSettings
 from worker.task_log import LogFile, LogName
@@ -35,14 +38,16 @@ log = structlog.get_logger()
 
 REASON_LENGTH_MAX = 2_000
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+TRIES_MAX = 100
+"""How many attempts there may be of a task that no worker can begin; the last one fails with the reason."""
 
 
 class Executor:
     """What all attempts of one worker share: the task types, the launcher, the folders."""
 
     def __init__(self, settings: WorkerSettings, processes: Launching, epoch: Epoch, secrets: NamedSecrets) -> None:
-        self.disk_was_full: Callable[[], None] = lambda: None
-        """Called when an attempt failed because the disk is full."""
+        self.lacked_means: Callable[[], None] = lambda: None
+        """Called when an attempt met a full disk, or could not begin for want of something else."""
         self._catalog = TaskCatalog()
         self._processes = processes
         self._epoch = epoch
@@ -58,20 +63,20 @@ class Executor:
         name = LogName(task.day, task.workflow_code, task.workflow_instance_id, task.id)
         folder = _Folder(self._folders / str(task.id))
         file = LogFile(self._logs, name, bytes_max=self._log_bytes_max)
+        begun = Begun(self._processes)
         try:
-            result = await self._in_time(task, file, folder)
+            result = await self._in_time(task, file, folder, begun)
         except Fenced as error:
             # It ran past the horizon: others may have given it up already. If not, it has to run again.
             result = TaskResult(TaskState.NEED_FAULT_TOLERANCE, str(error))
-        except ShoalError as error:
-            result = TaskResult.failure(str(error))
-        except OSError as error:
-            if error.errno in DISK_FULL:
-                self.disk_was_full()
-            result = TaskResult.failure(_fault(error))
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
-            log.warning("task_raised", task_instance=task.id, type=task.type, error=file.masked(repr(error)))
-            result = TaskResult.failure(f"{type(error).__name__}: {error}")
+            lacks = is_passing(error) or isinstance(error, NoMeans)
+            if lacks:
+                self.lacked_means()
+            elif not isinstance(error, ShoalError | OSError):
+                log.warning("task_raised", task_instance=task.id, type=task.type, error=file.masked(repr(error)))
+            may_wait = lacks and not begun.may_have and task.attempt < TRIES_MAX
+            result = _given_back(error) if may_wait else TaskResult.failure(_fault(error))
         finally:
             try:
                 file.close()
@@ -81,14 +86,14 @@ class Executor:
                 await asyncio.to_thread(shutil.rmtree, folder.path, ignore_errors=True)
         return report(task, result.state, file.masked(result.reason), result.exit_code, result.outputs)
 
-    async def _in_time(self, task: ClaimedTask, file: LogFile, folder: _Folder) -> TaskResult:
+    async def _in_time(self, task: ClaimedTask, file: LogFile, folder: _Folder, begun: Begun) -> TaskResult:
         """The attempt, and what its timeout strategy says when it takes too long.
 
         The worker's own clock measures it from the start that the database recorded; a worker that is lost loses the
         attempt as well, so no other clock is needed.
         """
         if task.timeout_s is None:
-            return await self._attempt(task, file, folder)
+            return await self._attempt(task, file, folder, begun)
         kills = task.timeout_strategy != TimeoutStrategy.WARN
         warns = task.timeout_strategy != TimeoutStrategy.FAILED
         sentence = f"it took longer than its timeout of {task.timeout_s / 60:g} min"
@@ -99,7 +104,7 @@ class Executor:
         timer = asyncio.get_running_loop().call_later(task.timeout_s, warn) if warns else None
         try:
             async with asyncio.timeout(task.timeout_s if kills else None) as limit:
-                return await self._attempt(task, file, folder)
+                return await self._attempt(task, file, folder, begun)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -110,11 +115,15 @@ class Executor:
             if timer is not None:
                 timer.cancel()
 
-    async def _attempt(self, task: ClaimedTask, file: LogFile, folder: _Folder) -> TaskResult:
+    async def _attempt(self, task: ClaimedTask, file: LogFile, folder: _Folder, begun: Begun) -> TaskResult:
         try:
             values = _values(task, folder)
             made = self._catalog.make(task.type, task.params, values, in_time=_time_expressions(task))
-            context = await self._context(task, made, values, file, folder)
+            if made.starts_processes:
+                file.open()  # before anything begins: what cannot be logged is not to begin
+            else:
+                begun.may_have = True  # it does its work in here
+            context = await self._context(task, made, values, file, folder, begun)
             if task.dry_run:
                 file.write("[shoal] a dry run: its parameters are right, its work is left out\n")
                 return TaskResult.success()
@@ -125,13 +134,19 @@ class Executor:
             raise
 
     async def _context(
-        self, task: ClaimedTask, made: Task, values: Mapping[str, str], file: LogFile, folder: _Folder
+        self,
+        task: ClaimedTask,
+        made: Task,
+        values: Mapping[str, str],
+        file: LogFile,
+        folder: _Folder,
+        begun: Begun,
     ) -> TaskContext:
-        processes: ProcessRunner = self._processes
+        processes: ProcessRunner = begun
         machine: Mapping[str, str] = os.environ
         if task.tenant is not None and made.starts_processes:
             account = await asyncio.to_thread(account_of, task.tenant, self._tenants)
-            processes = TenantProcesses(self._processes, account, folder.path)
+            processes = TenantProcesses(begun, account, folder.path)
             machine = account.environment(os.environ)
         return TaskContext(
             task.workflow_instance_id,
@@ -202,10 +217,19 @@ def report(
     )
 
 
-def _fault(error: OSError) -> str:
-    if error.errno in DISK_FULL:
-        return f"the disk of its worker is full ({error.strerror}); make room in the worker's folder"
-    return str(error)
+def _given_back(error: BaseException) -> TaskResult:
+    """It surely has not begun: its master queues it again, or holds it back if its run is halted by now."""
+    return TaskResult(TaskState.PAUSE, f"its worker could not begin it, and gave it back: {_fault(error)}")
+
+
+def _fault(error: BaseException) -> str:
+    if isinstance(error, ShoalError):
+        return str(error)
+    if isinstance(error, OSError):
+        if error.errno in DISK_FULL:
+            return f"the disk of its worker is full ({error.strerror}); make room in the worker's folder"
+        return str(error)
+    return f"{type(error).__name__}: {error}"
 
 
 class _Folder:

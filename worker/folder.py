@@ -13,6 +13,7 @@ from pathlib import Path
 from model.errors import Refused, Unavailable
 from registry.address import host_name
 from worker.log_service import LogService
+from worker.settings import WorkerSettings
 
 LOCK_WAIT_S = 2.0
 """A former process that was killed may take a moment to be gone."""
@@ -78,13 +79,36 @@ class WorkerFolder:
             os.close(self._lock)
             self._lock = None
 
-    async def serve_logs(self, host: str, port: int, token: str | None) -> LogService:
+    def log_key(self) -> str:
+        """With which requests for its logs are signed: made up the first time, readable by its owner alone."""
+        file = self._path / "log-key"
+        try:
+            found = file.read_text().strip()
+        except OSError:
+            found = ""
+        if re.fullmatch(r"[0-9a-f]{64}", found):
+            return found
+        file.unlink(missing_ok=True)
+        made = secrets.token_hex(32)
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as opened:
+            opened.write(f"{made}\n")
+        return made
+
+    async def serve_logs(self, settings: WorkerSettings) -> LogService:
         """Serve the logs; with port 0 where they were served last, if that is free, else anywhere.
 
         Logs of earlier lives lie in the same folder, and the database knows them by their address.
         """
+        port = settings.log_port
         for wanted in (port or self._last_port(), port):
-            logs = LogService(self._path / "logs", host, wanted, token)
+            logs = LogService(
+                self._path / "logs",
+                self.log_key(),
+                settings.log_host,
+                wanted,
+                certificate=settings.log_certificate,
+                private_key=settings.log_private_key,
+            )
             try:
                 await logs.start()
             except Unavailable:

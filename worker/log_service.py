@@ -1,35 +1,41 @@
 """Serves the task logs of this worker's disk over HTTP, from the worker's own event loop.
 
-`GET /log/{date}/{code}/{instance}/{task_instance}?offset=N&limit=M` gives bytes, at most 1 MiB a call, and the size of
-the whole log in `X-Shoal-Log-Size`; who follows a log asks again from where it got to. `GET /healthz` needs no token.
-
-Logs may tell more than they should, so beyond this machine they are only given for a token. Without one only callers
-that name a loopback host are answered: a web page that points its own name at 127.0.0.1 does not.
+`GET /log/{date}/{code}/{instance}/{task_instance}?offset=N&limit=M&expires=T&signature=S` gives bytes, at most 1 MiB a
+call, and the size of the whole log in `X-Shoal-Log-Size`; who follows a log asks again from where it got to. Only
+signed requests are answered (`worker/log_signature.py`), whoever sends them. `GET /healthz` needs no signature.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import secrets
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+import structlog
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from model.errors import NotFound, Refused, Unavailable
+from dao import log_keys, nodes
+from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from registry.life import Life, boottime_s
+from worker.impatience import CONNECTIONS_MAX, Impatient
+from worker.log_signature import TIME_HEADER, check
 from worker.task_log import LogName, read_log
 
+log = structlog.get_logger()
+
 SLICE_BYTES_MAX = 1 << 20
-CONNECTIONS_MAX = 100
 STOP_S_MAX = 2
+TELL_AGAIN_S = 2.0
+_ONCE = {"Connection": "close"}
 ID_DIGITS_MAX = 19
 """As many as a bigint has."""
 
@@ -37,26 +43,50 @@ ID_DIGITS_MAX = 19
 class LogService:
     """The HTTP server of one worker, between `start` and `stop`."""
 
-    def __init__(self, root: Path, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> None:
-        """`port` 0 takes any free one. `token` is what callers send as `Authorization: Bearer`.
+    def __init__(
+        self,
+        root: Path,
+        key: str,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        certificate: Path | None = None,
+        private_key: Path | None = None,
+    ) -> None:
+        """`port` 0 takes any free one. `key` is with what requests are signed. With a certificate it speaks TLS.
 
         Raises:
-            Refused: an address that others can reach, and no token.
+            Refused: the certificate or its key cannot be read.
         """
-        if not token and not _is_loopback(host):
-            raise Refused(f"logs are not served on {host} without a token: set a log token, or listen on 127.0.0.1")
+        self._tls = certificate is not None
+        if certificate is not None:
+            try:
+                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, private_key)
+            except OSError as error:
+                raise Refused(
+                    f"logs cannot be served by TLS with worker.log_certificate {certificate}: {error}; it must hold "
+                    f"a certificate in PEM, and worker.log_private_key its key"
+                ) from None
+        self._certificate = certificate
+        self._private_key = private_key
         self._root = root
         self._host = host
         self._port = port
-        self._token = token.encode() if token else None
+        self._key = key
         self._server: _QuietServer | None = None
         self._serving: asyncio.Task[None] | None = None
         self._listener: socket.socket | None = None
+        self._telling: asyncio.Task[None] | None = None
 
     @property
     def address(self) -> tuple[str, int]:
         """Host and the real port, known once it has started."""
         return self._host, self._port
+
+    @property
+    def scheme(self) -> str:
+        """How its address begins: http or https."""
+        return "https" if self._tls else "http"
 
     async def start(self) -> None:
         """Listen and answer.
@@ -80,14 +110,37 @@ class LogService:
                 lifespan="off",
                 ws="none",
                 server_header=False,
-                limit_concurrency=CONNECTIONS_MAX,
+                http=partial(Impatient, line={}),  # type: ignore[arg-type]
+                ssl_certfile=self._certificate,
+                ssl_keyfile=self._private_key,
                 timeout_graceful_shutdown=STOP_S_MAX,
             )
         )
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
 
+    def tell_key(self, life: Life) -> None:
+        """Let the database know with which key requests are signed in this life, as soon as it can be told."""
+        if self._telling is not None:
+            self._telling.cancel()
+        self._telling = asyncio.create_task(self._tell(life))
+
+    async def _tell(self, life: Life) -> None:
+        while True:
+            try:
+                async with life.database.writing() as connection:
+                    await nodes.hold_alive(connection, life.me)
+                    await log_keys.publish(connection, life.me.epoch, self._key)
+                return
+            except Fenced:
+                return  # the next life tells it
+            except ShoalError as error:
+                log.warning("log_key_untold", error=str(error))
+            await asyncio.sleep(TELL_AGAIN_S)
+
     async def stop(self) -> None:
         """Answer what has been asked, for two seconds at most, and stop listening."""
+        if self._telling is not None:
+            self._telling.cancel()
         if self._server is not None and self._serving is not None:
             self._server.should_exit = True
             await self._serving
@@ -108,29 +161,26 @@ class LogService:
         return listener
 
     async def _healthz(self, _request: Request) -> Response:
-        return PlainTextResponse("ok\n")
+        return PlainTextResponse("ok\n", 200, _ONCE)
 
     async def _log(self, request: Request) -> Response:
-        if not self._may_read(request):
-            return PlainTextResponse("a valid token is needed\n", 401, {"WWW-Authenticate": "Bearer"})
+        try:
+            check(self._key, request.url.path, request.query_params, boottime_s())
+        except Refused as error:
+            return PlainTextResponse(
+                f"{error}\n", 401, {"WWW-Authenticate": "Shoal", TIME_HEADER: f"{boottime_s():.3f}", **_ONCE}
+            )
         try:
             name = _name_of(request)
             offset = _number("offset", request.query_params.get("offset", "0"))
             limit = _number("limit", request.query_params.get("limit", str(SLICE_BYTES_MAX)))
             part = await asyncio.to_thread(read_log, self._root, name, offset, min(limit, SLICE_BYTES_MAX))
         except NotFound as error:
-            return PlainTextResponse(f"{error}\n", 404)
+            return PlainTextResponse(f"{error}\n", 404, _ONCE)
         except Refused as error:
-            return PlainTextResponse(f"{error}\n", 400)
-        headers = {"X-Shoal-Log-Size": str(part.size), "X-Content-Type-Options": "nosniff"}
+            return PlainTextResponse(f"{error}\n", 400, _ONCE)
+        headers = {"X-Shoal-Log-Size": str(part.size), "X-Content-Type-Options": "nosniff", **_ONCE}
         return Response(part.data, media_type="application/octet-stream", headers=headers)
-
-    def _may_read(self, request: Request) -> bool:
-        if self._token is None:
-            return _is_loopback(request.url.hostname or "")
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        sent = given.encode("latin-1")  # as Starlette decoded it: the bytes that came
-        return scheme.lower() == "bearer" and secrets.compare_digest(sent, self._token)
 
 
 class _QuietServer(uvicorn.Server):
@@ -157,12 +207,3 @@ def _number(what: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= ID_DIGITS_MAX):
         raise Refused(f"{what} must be a number of at most {ID_DIGITS_MAX} digits")
     return int(text)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

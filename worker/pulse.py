@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 
 import structlog
 
@@ -11,6 +10,7 @@ from model.errors import Fenced, ShoalError
 from model.nodes import Heartbeat, NodeKind
 from model.states import TaskState
 from registry.life import Life, boottime_s
+from registry.meter import load_a_core
 from registry.overload import Overload
 from registry.protocol import Registry
 from worker.exchange import Exchange
@@ -95,9 +95,9 @@ class Pulse:
             self._exchange.wake.set()
         return is_news
 
-    def disk_was_full(self) -> None:
-        """A task failed for it. Nothing new begins until the disk has been measured: within the time of a beat a
-        worker can fail a thousand tasks."""
+    def lacked_means(self) -> None:
+        """A task met a full disk, or could not begin for want of something. Nothing new begins until it has been
+        measured: within the time of a beat a worker could meet a thousand tasks."""
         self._overload.doubt()
         self._exchange.overloaded = True
 
@@ -111,7 +111,7 @@ class Pulse:
             because=self._overload.because,
             running=self._exchange.running,
             capacity=self._settings.capacity,
-            load=round(os.getloadavg()[0] / (os.cpu_count() or 1), 2),
+            load=round(load_a_core(), 2),
             groups=self._settings.groups,
             silence=self._life.silence,
         )

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import structlog
 
-from dao import nodes, task_claims
+from dao import nodes, reserve, task_claims
 from dao.listen import Listener
 from dao.notify import EVENT, KILL, TASK, concerns, notify
 from dao.readiness import wait_until_ready
@@ -17,6 +17,7 @@ from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.states import TaskState
 from model.timing import Timing
+from model.zones import load_zones
 from registry.address import advertised, joined
 from registry.life import Life, boottime_s
 from registry.lives import end_all, ending_well, live_again_and_again, new_life
@@ -78,17 +79,16 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
 
-        Raises `Refused` for a wrong schema, a folder that another worker uses or a log service that others could reach
-        without a token, `Unavailable` when a server stays away at start.
+        Raises `Refused` for a wrong schema, a folder that another worker uses or a certificate that cannot be read,
+        `Unavailable` when a server stays away at start.
         """
+        reserve.fill()
+        await asyncio.to_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
-        token = self._settings.log_token
         folder = WorkerFolder(self._settings.place)
         folder.make()
         name = folder.lock(self._name)
-        logs = await folder.serve_logs(
-            self._settings.log_host, self._settings.log_port, token.get_secret_value() if token else None
-        )
+        logs = await folder.serve_logs(self._settings)
         try:
             await live_again_and_again(lambda stop: self._live(stop, name, logs), stop, self._connect_timeout_s)
         finally:
@@ -109,8 +109,9 @@ class Worker:
             self._registry_url,
             timing=self._timing,
             connect_timeout_s=self._connect_timeout_s,
-            log_url=f"http://{address}",
+            log_url=f"{logs.scheme}://{address}",
         ) as (life, registry):
+            logs.tell_key(life)
             await self._serve(stop, life, registry, Spool(results, life.me))
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry, spool: Spool) -> None:
@@ -119,7 +120,7 @@ class Worker:
         exchange = Exchange(life, executor, self._settings)
         late = LateResults(lambda: exchange.untold, spool)
         pulse = Pulse(life, registry, launcher, self._settings, exchange)
-        executor.disk_was_full = pulse.disk_was_full
+        executor.lacked_means = pulse.lacked_means
         try:
             launcher.open()
             async with ending_well(lambda: self._give_up(life, exchange), self._settings.when_fenced):

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_settings import NoDecode
 
 from model.fields import DEFAULT_WORKER_GROUP, GroupName
@@ -41,7 +41,11 @@ class WorkerSettings(BaseModel):
     )
     log_host: str = Field("127.0.0.1", description="address on which it serves task logs")
     log_port: int = Field(0, ge=0, le=65535, description="port for the same; 0 = any free one")
-    log_token: SecretStr | None = Field(None, description="token that log readers must show; needed beyond loopback")
+    log_certificate: Path | None = Field(None, description="PEM file; with it task logs are served by TLS")
+    log_private_key: Path | None = Field(None, description="PEM file of its key, if that is another")
+    log_ca: Path | None = Field(
+        None, description="PEM file of who signs workers' certificates, for `shoal log`; not given: the system's"
+    )
     tenants: Tenants = Field(
         (), description="users of the operating system as whom tasks may run, or * for all but root; needs root"
     )

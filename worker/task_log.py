@@ -80,6 +80,11 @@ class LogFile:
         self._dropped = 0
         self._tail = b""
 
+    def open(self) -> None:
+        """Make it now. Raises `OSError`: then nothing that would be written could be kept."""
+        if self._fd is None:
+            self._fd = self._create()
+
     def write(self, text: str | bytes) -> None:
         """Append, or keep its end if the log is full.
 

@@ -15,7 +15,7 @@ from master.plan import Plan
 from model.states import TaskState, WorkflowState
 from model.workflow import TaskSpec
 from shoal.cli.answer import Column, hint, say, state, table
-from shoal.standing import Standing, Unbegun, unbegun
+from shoal.standing import Standing, Unbegun, of_this_round, unbegun
 from shoal.words import MEANINGS, counted, duration, exact, plain, when
 
 TREE_TASKS_MAX = 200
@@ -62,8 +62,9 @@ def print_run(page: RunPage, now: datetime, *, utc: bool, everything: bool) -> N
     run = page.run
     _print_head(run, page.command, now, utc=utc)
     say()
-    hidden = 0 if everything else sum(not task.valid for task in page.tasks)
-    _print_tasks(page, [task for task in page.tasks if task.valid or everything])
+    shown = page.tasks if everything else of_this_round(page.tasks)
+    hidden = len(page.tasks) - len(shown)
+    _print_tasks(page, shown)
     if hidden:
         say(f"{counted(hidden, 'attempt')} of before not shown, since they count no more: shoal show {run.id} --all")
     say()
@@ -110,7 +111,9 @@ def _print_tasks(page: RunPage, tasks: Sequence[TaskRun]) -> None:
     rows: list[tuple[object, ...]] = []
     for depth, name in indents:
         label = f"{'  ' * depth}{'└ ' if depth else ''}{name}"
-        rows += [_attempt_row(page, label, attempt) for attempt in by_name.get(name, ())]
+        own = by_name.get(name, ())
+        now = {attempt.id for attempt in of_this_round(own)}
+        rows += [_attempt_row(page, label, attempt, is_over=attempt.id not in now) for attempt in own]
         if name in standing:
             rows.append(_unbegun_row(label, standing[name]))
     columns = [
@@ -132,10 +135,10 @@ def _unbegun_row(label: str, standing: Standing) -> tuple[object, ...]:
     return (label, state(standing.state), "-", "-", "-", "-", why)
 
 
-def _attempt_row(page: RunPage, label: str, task: TaskRun) -> tuple[object, ...]:
+def _attempt_row(page: RunPage, label: str, task: TaskRun, *, is_over: bool) -> tuple[object, ...]:
     said = [page.said_children(task), task.reason or ""]
     shown = state(task.state)
-    if not task.valid:
+    if is_over:
         shown.stylize("dim")
         said.insert(0, "counts no more")
     why = ": ".join(filter(None, said))

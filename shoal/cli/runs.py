@@ -127,13 +127,11 @@ async def log(
     from shoal.task_output import read_output
     from shoal.terminal import harmless
 
-    token = call.settings.worker.log_token
+    ca = call.settings.worker.log_ca
     async with call.asking() as ask:
         run, found = await find_task(ask.connection, task)
         whole = bytearray()
-        async for part in read_output(
-            ask.database, run, found, follow=follow, token=token.get_secret_value() if token else None
-        ):
+        async for part in read_output(ask.database, run, found, follow=follow, ca=ca):
             if call.as_json:
                 whole += part
             else:

@@ -69,6 +69,9 @@ COMMENT ON COLUMN cluster.registry_mark IS 'The mark that the cluster''s registr
 COMMENT ON COLUMN cluster.registry_place IS 'Its address without user and password; "database" = this database.';
 COMMENT ON COLUMN cluster.mark IS 'The mark that this database carries as a registry.';
 INSERT INTO cluster DEFAULT VALUES;
+-- Want of descriptors once switched schedules off as if their zone did not exist: they are computed again.
+UPDATE schedule SET problem = NULL, next_fire_at = NULL
+WHERE problem LIKE 'there is no time zone %' OR problem LIKE 'it cannot be reckoned (%Error: %';
 
 -- A command of fewer than no deaths would be neither claimed nor tried apart.
 ALTER TABLE command ADD CONSTRAINT command_deaths CHECK (deaths >= 0);
@@ -80,6 +83,31 @@ WHERE created_by = 'sub-workflow';
 -- Who a node is, is not where it is reached: two workers with one loopback address fenced each other.
 ALTER TABLE node ADD COLUMN name text NOT NULL DEFAULT '';
 COMMENT ON COLUMN node.name IS 'Who it is: two that live have not the same. The address only says where it is reached.';
+
+-- Logs are read by signed requests only: each worker's life says its key.
+CREATE TABLE log_key (
+    node_id bigint PRIMARY KEY,
+    key     text NOT NULL
+);
+COMMENT ON TABLE log_key IS 'With what requests for the logs of a worker''s life are signed. Only who may read logs reads it (sql/roles.sql).';
+
+-- Of the attempts of a task one counts: the last, unless that is to run again.
+UPDATE task_instance t SET flag = 'NO' FROM task_instance later
+WHERE later.attempt > 1 AND later.workflow_instance_id = t.workflow_instance_id AND later.task_code = t.task_code
+  AND later.attempt > t.attempt AND t.flag = 'YES';
+COMMENT ON COLUMN task_instance.flag IS 'NO = counts no more: another attempt took its place, the task is to run again, or its workflow was repeated. At most one attempt of a task is YES.';
+-- Of the attempts of a task one counts.
+CREATE UNIQUE INDEX task_instance_valid ON task_instance (workflow_instance_id, task_code) WHERE flag = 'YES';
+-- Whoever makes another attempt, by plain SQL too, takes the place of those before it: one attempt of a task counts.
+CREATE FUNCTION supersede_attempts() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE task_instance SET flag = 'NO'
+    WHERE workflow_instance_id = NEW.workflow_instance_id AND task_code = NEW.task_code AND flag = 'YES'
+      AND attempt < NEW.attempt;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER task_instance_supersedes BEFORE INSERT ON task_instance FOR EACH ROW
+    WHEN (NEW.attempt > 1 AND NEW.flag = 'YES') EXECUTE FUNCTION supersede_attempts();
 -- DEPENDENT tasks that wait are walked over in stretches, so the index holds their whole order.
 DROP INDEX task_instance_dependent;
 CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id, id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';

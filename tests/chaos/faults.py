@@ -7,7 +7,9 @@ fenced or have left before the cluster can count as recovered (`tests/chaos/reco
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
+import resource
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -239,6 +241,25 @@ def _swallowed(way: Way, chance: random.Random, site: Site, _outage_s: float) ->
     return _fault("links that swallow", "network", sentence, chance.uniform(1, 4), swallow, open_again)
 
 
+def _without_descriptors(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    member = site.pick(chance)
+    before: dict[int, tuple[int, int]] = {}
+
+    def take() -> None:
+        if member.node is not None and member.lives:
+            pid = member.node.pid
+            before[pid] = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (chance.choice((3, 24)), before[pid][1]))
+
+    def give_back() -> None:
+        for pid, limits in before.items():
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+
+    what = f"{member.name} can open nothing"
+    return _fault("no descriptors", "descriptors", what, chance.uniform(1, 4), take, give_back)
+
+
 def _commits_lost(chance: random.Random, site: Site, _outage_s: float) -> Fault:
     count, late_s = chance.randrange(1, 5), chance.choice((0.0, 0.5, 1.5))
 
@@ -267,6 +288,7 @@ FACTORIES: dict[Factory, int] = {
     _cut_off: 4,
     partial(_swallowed, Way.ASK): 2,
     partial(_swallowed, Way.ANSWER): 2,
+    _without_descriptors: 2,
     _commits_lost: 3,
 }
 """What may happen, and how often beside the others."""

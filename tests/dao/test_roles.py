@@ -60,12 +60,15 @@ ALLOWED = {
         "SELECT url FROM data_source",
         "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) VALUES (1, 1, 1, 'SUCCESS')",
         "INSERT INTO task_cache (key) VALUES ('a') ON CONFLICT DO NOTHING",
+        "INSERT INTO log_key VALUES (1, 'k') ON CONFLICT (node_id) DO NOTHING",
+        "DELETE FROM log_key k WHERE NOT EXISTS (SELECT FROM node n WHERE n.id = k.node_id)",
         "INSERT INTO registry_lease VALUES ('WORKER', 1, '{}', now())",
     ],
     "api": [
         ASK.format(", created_by", ", 'anna'"),
         "SELECT * FROM workflow_instance",
         "SELECT name, shown_url FROM data_source",
+        "SELECT key FROM log_key",
         "INSERT INTO data_source (name, url, shown_url, key_id) VALUES ('f', 'x', 'y', 'k') "
         "ON CONFLICT (name) DO UPDATE SET url = excluded.url",
         "UPDATE workflow_definition SET release_state = 'OFFLINE'",
@@ -87,6 +90,7 @@ REFUSED = {
         "SELECT url FROM data_source",
         "SELECT script FROM environment",
         "SELECT name FROM environment",
+        "SELECT key FROM log_key",
         "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1, 2, '{}')",
         "UPDATE workflow_definition SET version = 2",
         "DELETE FROM project",
@@ -103,6 +107,7 @@ REFUSED = {
         "DELETE FROM task_event",
         "UPDATE data_source SET url = 'z'",
         "DELETE FROM node",
+        "SELECT key FROM log_key",
         "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1, 2, '{}')",
     ],
     "api": [

@@ -147,6 +147,20 @@ async def test_an_upgrade_keeps_what_stands_in_an_old_database(empty_database: D
     assert await old.sql("SELECT state, flag, dry_run FROM task_instance") == [("QUEUED", "YES", False)]
 
 
+async def test_an_upgrade_lets_the_last_attempt_of_each_task_count(empty_database: Database, oldest: Path) -> None:
+    old = Scene(empty_database)
+    await schema.init(empty_database, oldest)
+    await old.sql(
+        "INSERT INTO task_instance (workflow_instance_id, task_code, attempt, task_name, task_type, state, ended_at, "
+        "worker_group, workflow_priority, task_priority) "
+        "SELECT run, code, attempt, 'a', 'FAKE', 'FAILURE', now(), 'g', 'LOW', 'LOW' "
+        "FROM generate_series(1, 2) AS run, generate_series(1, 3) AS code, generate_series(1, code) AS attempt"
+    )
+    await schema.upgrade(empty_database)
+    counting = "SELECT workflow_instance_id, task_code, attempt FROM task_instance WHERE flag = 'YES' ORDER BY 1, 2"
+    assert await old.sql(counting) == [(run, code, code) for run in (1, 2) for code in (1, 2, 3)]
+
+
 async def test_upgrades_run_in_order_and_once(empty_database: Database, folder: Path) -> None:
     await schema.init(empty_database, folder)
     an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a int); INSERT INTO note VALUES (1);")

@@ -199,10 +199,8 @@ async def test_a_task_that_is_to_run_again_leaves_all_its_attempts_behind(scene:
     await scene.queue(other, 1, master=master)
     async with scene.writing() as connection:
         await task_instances.invalidate(connection, [(instance, TaskCode(1))])
-    assert await scene.sql("SELECT workflow_instance_id, task_code FROM task_instance WHERE flag = 'NO'") == [
-        (instance, 1),
-        (instance, 1),
-    ]
+    counting = "SELECT workflow_instance_id, task_code, attempt FROM task_instance WHERE flag = 'YES' ORDER BY 1, 2"
+    assert await scene.sql(counting) == [(instance, 2, 2), (other, 1, 1)]
 
 
 # ------------------------------------------------------------------------------------------- a known result
@@ -308,3 +306,25 @@ async def test_two_masters_that_mark_at_once_tell_once(scene: Scene) -> None:
     await scene.fence(lost)
     await asyncio.gather(*(mark_lost(scene) for _ in range(4)))
     assert await scene.sql("SELECT count(*), count(DISTINCT task_code) FROM task_event") == [(30, 30)]
+
+
+async def test_of_the_attempts_of_a_task_one_counts_whoever_makes_the_next(scene: Scene) -> None:
+    master = await scene.master()
+    instance, other = await scene.instance(master), await scene.instance(master)
+    for run in (instance, other):
+        await scene.queue(run, 1, 2, master=master)
+    await scene.sql("UPDATE task_instance SET state = 'KILL', ended_at = now()")
+    await scene.queue(instance, 1, master=master, attempt=2)
+    await scene.sql(
+        "INSERT INTO task_instance (workflow_instance_id, task_code, attempt, task_name, task_type, state, "
+        "worker_group, workflow_priority, task_priority) "
+        "VALUES (:run, 2, 3, 'by hand', 'FAKE', 'QUEUED', 'g', 'LOW', 'LOW')",
+        run=instance,
+    )
+    counting = """SELECT workflow_instance_id, task_code, attempt FROM task_instance WHERE flag = 'YES'
+                  ORDER BY workflow_instance_id, task_code"""
+    assert await scene.sql(counting) == [(instance, 1, 2), (instance, 2, 3), (other, 1, 1), (other, 2, 1)]
+    with pytest.raises(BadData, match="task_instance_valid"):
+        await scene.sql("UPDATE task_instance SET flag = 'YES'")
+    with pytest.raises(BadData):
+        await scene.queue(instance, 2, master=master, attempt=2)

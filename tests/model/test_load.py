@@ -153,17 +153,27 @@ def test_a_measure_that_cannot_be_measured_any_more_keeps_nobody_busy() -> None:
 
 
 def test_by_default_memory_the_free_disk_and_an_extreme_load_count_and_cpu_use_does_not() -> None:
-    assert {limit.measure for limit in LoadSettings().limits()} == {Measure.MEMORY, Measure.LOAD}
+    assert {limit.measure for limit in LoadSettings().limits()} == {
+        Measure.MEMORY,
+        Measure.LOAD,
+        Measure.FREE_DESCRIPTORS,
+    }
     assert {limit.measure for limit in WorkerLoadSettings().limits()} == {
         Measure.MEMORY,
         Measure.LOAD,
+        Measure.FREE_DESCRIPTORS,
         Measure.FREE_DISK,
         Measure.FREE_FILES,
     }
 
 
 def test_each_measure_can_be_switched_off() -> None:
-    assert WorkerLoadSettings(memory_max=1, cpu_max=1, load_max=0, disk_max=1, disk_free_min=0).limits() == ()
+    assert (
+        WorkerLoadSettings(
+            memory_max=1, cpu_max=1, load_max=0, descriptors_free_min=0, disk_max=1, disk_free_min=0
+        ).limits()
+        == ()
+    )
 
 
 def test_the_margin_stands_between_the_two_bounds() -> None:
@@ -175,6 +185,7 @@ def test_the_margin_stands_between_the_two_bounds() -> None:
         Measure.MEMORY: (0.8, 0.7),
         Measure.CPU: (0.9, 0.8),
         Measure.LOAD: (10, 9),
+        Measure.FREE_DESCRIPTORS: (32, 35.2),
         Measure.DISK: (0.7, 0.6),
         Measure.FREE_DISK: (1000, 1100),
         Measure.FREE_FILES: (1000, 1100),

@@ -87,6 +87,33 @@ async def test_retry_begins_anew_when_the_failed_run_goes_on(engine: Engine) -> 
     assert len(engine.attempts(run, "a")) == 4
 
 
+async def test_of_all_attempts_of_a_task_the_last_counts(engine: Engine) -> None:
+    """After a failure, a pause, a repetition, an execution."""
+    run = await engine.begin(engine.define({"name": "a", **BY_HAND, "retry_times": 1}))
+
+    async def follows(*states: str) -> None:
+        wanted = [(state, "YES" if place == len(states) else "NO") for place, state in enumerate(states, 1)]
+        await eventually(lambda: engine.attempts(run, "a"), until=wanted, within_s=20)
+
+    await engine.claim(run, "a")
+    engine.report(run, "a", "FAILURE")
+    await follows("FAILURE", "QUEUED")
+    await engine.change("PAUSE", run)
+    assert await engine.end(run) == "PAUSE"
+    await engine.change("RECOVER_SUSPENDED_PROCESS", run)
+    await follows("FAILURE", "PAUSE", "QUEUED")
+    await engine.claim(run, "a")
+    engine.report(run, "a", "SUCCESS")
+    await engine.end(run)
+    await engine.change("REPEAT_RUNNING", run)
+    await follows("FAILURE", "PAUSE", "SUCCESS", "QUEUED")
+    await engine.change("STOP", run)
+    await engine.end(run)
+    await engine.change("EXECUTE_TASK", run, start_tasks=["a"])
+    await follows("FAILURE", "PAUSE", "SUCCESS", "KILL", "QUEUED")
+    await engine.change("STOP", run)
+
+
 @pytest.mark.parametrize("strategy", ["FAILED", "WARNFAILED"])
 async def test_timeout_fails_the_task_and_retry_applies(engine: Engine, strategy: str) -> None:
     script = '[ "$SHOAL_ATTEMPT" -gt 1 ] || sleep 300'

@@ -248,6 +248,18 @@ def strangers(world: World, random: Random) -> None:
     _each(world, random, 4, "stranger", hold)
 
 
+def shortages(world: World, random: Random) -> None:
+    """A worker can begin nothing for a while: its machine has no descriptor, process or room left for a task."""
+
+    def run_short(own: Random) -> None:
+        name, for_s = own.choice([name for name in world.names if name.startswith("worker")]), own.uniform(0.5, 3.0)
+        world.trace.add(name, f"can begin nothing for {for_s:.1f} s")
+        world.short.add(name)
+        world.loop.in_world(for_s, world.short.discard, name)
+
+    _each(world, random, 3, "shortage", run_short)
+
+
 def swallowing_links(world: World, random: Random) -> None:
     """Links of some processes to the database lose what is asked or what is answered, and tell nobody."""
 
@@ -285,7 +297,7 @@ def unstarted(world: World, random: Random) -> None:
     world.at_each("mark_running", strike)
 
 
-_OWN_RUNS = (long_registry_outage, poison, phantoms, strangers, unstarted, swallowing_links)
+_OWN_RUNS = (long_registry_outage, poison, phantoms, strangers, unstarted, swallowing_links, shortages)
 KINDS: tuple[Callable[[World, Random], None], ...] = (
     kills,
     pauses,

@@ -205,6 +205,13 @@ class Invariants:
                 and other.values.task_code == after.task_code
                 and not other.values.state.is_final
             ]
+            counting = [
+                other.id
+                for other in self.server.tasks.by_key.get(after.workflow_instance_id, ())
+                if other.values is not None and other.values.task_code == after.task_code and other.values.flag
+            ]
+            if len(counting) > 1:
+                self._broken("I19", f"of the attempts of one task {counting} count")
             if others and not after.state.is_final:
                 self._broken("I5", f"{who} is queued while attempt {others} of it has not ended")
             self._trace.add("tables", f"{who} {after.state}")

@@ -69,6 +69,9 @@ class Protections:
     line: bool = True
     """A batch decides about a line with what it has done itself (`master/serial.py`)."""
 
+    superseded: bool = True
+    """A new attempt takes the place of those before it (the trigger `task_instance_supersedes`)."""
+
     def without(self, name: str) -> Protections:
         """One of them off."""
         off = {name: False}

@@ -66,6 +66,11 @@ class SimulatedLauncher:
         self.runs: list[TaskRun] = []
         world.launchers.setdefault(process.pid, []).append(self)
 
+    @property
+    def lacks_means(self) -> bool:
+        """Whether no process can be made just now."""
+        return self._process.name in self._world.short
+
     def open(self) -> None:
         """Nothing to start."""
 
@@ -120,6 +125,8 @@ class SimulatedExecutor:
 
     async def run(self, task: ClaimedTask) -> Report:
         await asyncio.sleep(self._world.random.random() * 0.01)
+        if self._launcher.lacks_means:
+            return report(task, T.PAUSE, "its worker could not begin it, and gave it back")
         run = self._launcher.start(task)
         try:
             state = await asyncio.shield(run.done)

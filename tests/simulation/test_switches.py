@@ -34,6 +34,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "periodic": (0, "I2: the masters"),
     "obeyed": (35, "I17"),
     "line": (9, "I18"),
+    "superseded": (1, "I19"),
 }
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws
 or what Shoal does changes which seeds fail: the test then looks for another, and says which to write here."""

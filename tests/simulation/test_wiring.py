@@ -26,6 +26,7 @@ NOT_SIMULATED = {
     "dao.data_sources.url_of": "what a task needs while it runs",
     "dao.environments.script_of": "what a task needs while it runs",
     "dao.database.connect": "the registry in PostgreSQL",
+    "dao.log_keys.publish": "what readers of logs need",
 }
 """What masters and workers call of `dao/` and nothing in a simulation asks for, each with the reason. Should anything
 ask for it after all, its seed fails and names it."""

@@ -366,8 +366,7 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     log = TracedLog(world.trace)
     made += [(module, "log", log) for module in _logs()]
     made += [
-        (sys.modules["master.membership"], "os", _NO_LOAD),
-        (sys.modules["worker.pulse"], "os", _NO_LOAD),
+        (sys.modules["registry.meter"], "os", _NO_LOAD),
         (sys.modules["worker.pulse"], "GUARD_EVERY_S", 0.5),
         (sys.modules["worker.server"], "COMPARE_EVERY_S", 4.0),
     ]

@@ -84,6 +84,8 @@ class World:
         """Whether the slots are looked at in the end, for which a run takes longer."""
         self.arranged: list[str] = []
         """Everything that this seed arranged, by name."""
+        self.short: set[str] = set()
+        """Workers whose machines are short of descriptors, processes or room just now."""
         self.poison = 0
         """A workflow that kills its masters; 0 = none does."""
         self.invariants.is_innocent = self._is_innocent
@@ -170,7 +172,7 @@ class World:
         settings = WorkerSettings(capacity=2, folder=Path("/nowhere") / process.name, drain=timedelta(seconds=1))
         vault: Any = None
         worker = Worker(URL, URL, self.timing_of(process), settings, vault, connect_timeout_s=5.0)
-        logs: Any = SimpleNamespace(address=(process.name, 1))
+        logs: Any = SimpleNamespace(address=(process.name, 1), scheme="http", tell_key=lambda _life: None)
         await live_again_and_again(lambda stop: worker._live(stop, name, logs), stop, 5.0)
 
     def _ended(self, process: Process, task: asyncio.Task[Any]) -> None:
@@ -293,6 +295,7 @@ class World:
         server.freeze(False)
         server.cut_off.clear()
         server.swallowing.clear()
+        self.short.clear()
         ensemble.deaf = 0.0
         if self.loop.now >= self.heals_registry_s:
             self._heal_registry()

@@ -55,7 +55,7 @@ class Errands:
     launcher: Launcher
     folder: Path
     settings: dict[str, Any] = field(default_factory=dict)
-    disk_was_full: int = 0
+    lacked_means: int = 0
     """How often a worker would have been told."""
 
     async def run(self, task: ClaimedTask) -> Report:
@@ -63,11 +63,11 @@ class Errands:
         settings = WorkerSettings(folder=self.folder, **self.settings)
         secrets = NamedSecrets(Database(NOWHERE, application_name="shoal-test"), Vault([]))
         executor = Executor(settings, self.launcher, Epoch(44), secrets)
-        executor.disk_was_full = self._count_full_disk
+        executor.lacked_means = self._count_lack
         return await executor.run(task)
 
-    def _count_full_disk(self) -> None:
-        self.disk_was_full += 1
+    def _count_lack(self) -> None:
+        self.lacked_means += 1
 
     async def shell(self, script: str, **fields: Any) -> Report:
         """Run a SHELL task."""

@@ -134,7 +134,7 @@ async def test_a_task_that_fills_the_disk_with_its_log_is_ended_with_that_reason
 
 
 @mounts
-async def test_on_a_full_disk_each_task_fails_with_that_reason_and_the_worker_lives(
+async def test_on_a_full_disk_no_task_begins_and_each_is_given_back_with_that_reason(
     errands: Errands, small_disk: Path
 ) -> None:
     filler = small_disk / "filler"
@@ -143,12 +143,12 @@ async def test_on_a_full_disk_each_task_fails_with_that_reason_and_the_worker_li
             file.write(b"x" * 4096)
     for _ in range(3):
         end = await errands.shell("echo hello")
-        assert end.state is TaskState.FAILURE
-        assert end.reason == FULL
-    assert errands.disk_was_full == 3
+        assert end.state is TaskState.PAUSE
+        assert end.reason.endswith(FULL)
+    assert errands.lacked_means == 3
     filler.unlink()
     await runs_the_next(errands)
-    assert errands.disk_was_full == 3
+    assert errands.lacked_means == 3
 
 
 async def test_a_task_whose_files_hit_their_limit_ends_with_the_signals_name(errands: Errands) -> None:

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
+import ipaddress
 import signal
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlencode
 
 import httpx
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from model.errors import Refused, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from registry.life import boottime_s
+from worker.folder import WorkerFolder
+from worker.impatience import CONNECTIONS_MAX
 from worker.log_service import SLICE_BYTES_MAX, LogService
+from worker.log_signature import LIVES_S, TIME_HEADER, signed
 from worker.task_log import LogFile, LogName
 
 LOG = "/log/20260131/7/8/9"
+KEY = "a" * 64
+
+
+def ask(path: str = LOG, offset: int = 0, limit: int = SLICE_BYTES_MAX, **given: Any) -> str:
+    """A signed request; `given` overrides what was signed."""
+    key, now_s = given.pop("key", KEY), given.pop("now_s", boottime_s())
+    return f"{given.pop('at', path)}?{urlencode({**signed(key, path, offset, limit, now_s), **given})}"
 
 
 @pytest.fixture
@@ -33,8 +52,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def served(root: Path, token: str | None = None) -> AsyncIterator[httpx.AsyncClient]:
-    service = LogService(root, token=token)
+async def served(root: Path) -> AsyncIterator[httpx.AsyncClient]:
+    service = LogService(root, KEY)
     await service.start()
     host, port = service.address
     async with httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as client:
@@ -44,12 +63,12 @@ async def served(root: Path, token: str | None = None) -> AsyncIterator[httpx.As
 
 async def test_a_log_is_given_in_parts_with_its_size(root: Path) -> None:
     async with served(root) as client:
-        whole = await client.get(LOG)
+        whole = await client.get(ask())
         assert (whole.status_code, whole.content) == (200, b"0123456789\xff")
         assert whole.headers["X-Shoal-Log-Size"] == "11"
-        part = await client.get(LOG, params={"offset": 4, "limit": 3})
+        part = await client.get(ask(offset=4, limit=3))
         assert (part.content, part.headers["X-Shoal-Log-Size"]) == (b"456", "11")
-        assert (await client.get(LOG, params={"offset": 11})).content == b""
+        assert (await client.get(ask(offset=11))).content == b""
         assert (await client.get("/healthz")).text == "ok\n"
 
 
@@ -57,7 +76,7 @@ async def test_one_call_gives_a_mebibyte_at_most(root: Path) -> None:
     with (root / "20260131/7/8/9.log").open("ab") as file:
         file.truncate(3 * SLICE_BYTES_MAX)
     async with served(root) as client:
-        answer = await client.get(LOG, params={"limit": 10 * SLICE_BYTES_MAX})
+        answer = await client.get(ask(limit=10 * SLICE_BYTES_MAX))
         assert len(answer.content) == SLICE_BYTES_MAX
         assert answer.headers["X-Shoal-Log-Size"] == str(3 * SLICE_BYTES_MAX)
 
@@ -76,9 +95,6 @@ async def test_one_call_gives_a_mebibyte_at_most(root: Path) -> None:
         "/log/20260131/7/8/99999999999999999999",
         "/log/..%2f..%2f/7/8/9",
         "/log/20260131/7/8",
-        f"{LOG}?offset=-1",
-        f"{LOG}?offset=1e3",
-        f"{LOG}?limit=-1",
         "/",
     ],
 )
@@ -86,41 +102,118 @@ async def test_anything_but_the_numbers_of_a_log_gives_nothing(root: Path, path:
     async with served(root) as client:
         # Sent as raw bytes, because httpx would tidy the path first.
         reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+        query = urlencode(signed(KEY, unquote(path), 0, 10, boottime_s()))
+        writer.write(f"GET {path}?{query} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
         answer = await reader.read()
         writer.close()
         assert answer.split()[1] in (b"400", b"404")
         assert b"secret" not in answer.partition(b"\r\n\r\n")[2].replace(b"..", b"")
 
 
-async def test_with_a_token_only_its_bearer_reads(root: Path) -> None:
-    async with served(root, token="s3crét") as client:
-        for wrong in ["", "Bearer x", "Basic s3crét", "Bearer", "Bearer s3crét2", "s3crét", "Bearer \xfc"]:
-            headers = [(b"Authorization", wrong.encode())]
-            assert (await client.get(LOG, headers=headers)).status_code == 401
-        assert (await client.get(LOG)).status_code == 401
-        assert (await client.get(LOG, headers=[(b"Authorization", "Bearer s3crét".encode())])).status_code == 200
+async def test_numbers_that_are_none_are_refused_though_signed(root: Path) -> None:
+    async with served(root) as client:
+        for offset, limit in ((-1, 10), ("1e3", 10), (0, -1), (0, "")):
+            assert (await client.get(ask(offset=offset, limit=limit))).status_code == 400  # type: ignore[arg-type]
+
+
+async def test_only_what_is_signed_is_given_and_only_in_its_time(root: Path) -> None:
+    other = LogName("20260131", WorkflowCode(7), WorkflowInstanceId(8), TaskInstanceId(10))
+    LogFile(root, other, bytes_max=100).write(b"of another")
+    async with served(root) as client:
+        for wrong in (
+            LOG,
+            f"{LOG}?offset=0&limit=10",
+            ask(key="b" * 64),
+            ask(at="/log/20260131/7/8/10"),
+            ask(offset=5) + "&offset=0",
+            ask(signature=""),
+            ask(signature="ü"),
+            ask(limit=3).replace("limit=3", "limit=9"),
+            ask(expires=int(boottime_s()) + 10_000),
+            ask(now_s=boottime_s() - LIVES_S - 2),
+            ask(now_s=boottime_s() + 10_000),
+        ):
+            answer = await client.get(wrong, headers={"Authorization": f"Bearer {KEY}"})
+            assert (answer.status_code, "0123" in answer.text) == (401, False), wrong
+            assert abs(float(answer.headers[TIME_HEADER]) - boottime_s()) < 60
+        assert (await client.get(ask())).status_code == 200
+        assert (await client.get(ask("/log/20260131/7/8/10"))).content == b"of another"
         assert (await client.get("/healthz")).status_code == 200
 
 
-async def test_without_a_token_a_foreign_page_that_names_our_address_its_own_is_turned_away(root: Path) -> None:
+async def test_a_hundred_connections_that_say_nothing_keep_nobody_out(root: Path) -> None:
     async with served(root) as client:
-        assert (await client.get(LOG, headers={"Host": "evil.example"})).status_code == 401
-        assert (await client.get(LOG, headers={"Host": "localhost:1"})).status_code == 200
+        host, port = client.base_url.host, client.base_url.port
+        silent = [await asyncio.open_connection(host, port) for _ in range(2 * CONNECTIONS_MAX)]
+        for _, writer in silent[::2]:
+            writer.write(b"GET /log/")  # and no more
+        for _ in range(20):
+            assert (await client.get(ask())).status_code == 200
+        async with asyncio.timeout(20):
+            assert [await reader.read() for reader, _ in silent] == [b""] * len(silent)
+        for _, writer in silent:
+            writer.close()
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "worker-1"])
-def test_beyond_loopback_it_refuses_to_serve_without_a_token(root: Path, host: str) -> None:
-    with pytest.raises(Refused, match="without a token"):
-        LogService(root, host)
-    LogService(root, host, token="x")
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """One that signed itself, for 127.0.0.1."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "worker")])
+    now = datetime.datetime.now(datetime.UTC)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(address, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    files = folder / "certificate.pem", folder / "key.pem"
+    files[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    files[1].write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return files
+
+
+async def test_with_a_certificate_logs_are_given_by_tls_alone(root: Path, tmp_path: Path) -> None:
+    file, key = certificate(tmp_path)
+    service = LogService(root, KEY, certificate=file, private_key=key)
+    await service.start()
+    host, port = service.address
+    trusting = ssl.create_default_context(cafile=file)
+    async with httpx.AsyncClient(base_url=f"https://{host}:{port}", verify=trusting, trust_env=False) as client:
+        assert (await client.get(ask())).content == b"0123456789\xff"
+    async with httpx.AsyncClient(base_url=f"https://{host}:{port}", trust_env=False) as stranger:
+        with pytest.raises(httpx.ConnectError):
+            await stranger.get(ask())
+    async with httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as plain:
+        with pytest.raises(httpx.HTTPError):
+            await plain.get(ask())
+    await service.stop()
+
+
+def test_a_certificate_that_is_none_is_refused_with_the_setting(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.pem").write_text("none")
+    for wrong in (tmp_path / "c.pem", tmp_path / "missing.pem"):
+        with pytest.raises(Refused, match=r"worker\.log_certificate"):
+            LogService(root, KEY, certificate=wrong)
+
+
+def test_a_workers_key_is_made_once_and_its_owners_alone(tmp_path: Path) -> None:
+    folder = WorkerFolder(tmp_path)
+    key = folder.log_key()
+    assert (tmp_path / "log-key").stat().st_mode & 0o777 == 0o600
+    assert WorkerFolder(tmp_path).log_key() == key
+    (tmp_path / "log-key").write_text("short")
+    assert len(folder.log_key()) == 64
 
 
 async def test_a_taken_port_is_told(root: Path) -> None:
-    first = LogService(root)
+    first = LogService(root, KEY)
     await first.start()
     with pytest.raises(Unavailable, match="cannot be served"):
-        await LogService(root, port=first.address[1]).start()
+        await LogService(root, KEY, port=first.address[1]).start()
     await first.stop()
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import structlog
 
-from model.errors import Unavailable
+from model.means import is_passing
 from worker.launcher.deadline import Deadline
+from worker.launcher.errors import NoMeans
 from worker.launcher.sweep import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
 from worker.launcher.wire import Identity, Request
@@ -95,7 +96,7 @@ class Launcher:
             CannotStart: no such command or folder.
             LauncherKilled: the keeper was killed.
             DeadlinePassed: this worker was stopped or cut off for too long.
-            Unavailable: no process can be made, or zygotes die before they can start it.
+            NoMeans: no process can be made, or zygotes die before they can start it; nothing has run.
             OSError: the log could not be written; the tree has been killed.
         """
         for _ in range(TRIES_MAX):
@@ -113,9 +114,17 @@ class Launcher:
                 if process.keeper is not None:
                     self._adopted.add(process.keeper.keeper_pid)
                     self._reap_adopted()
-        raise Unavailable(f"the launcher of this worker died {TRIES_MAX} times over one task; see the worker's stderr")
+        raise NoMeans(f"the launcher of this worker died {TRIES_MAX} times over one task; see the worker's stderr")
 
     async def _launch(self, request: Request, log: TaskLog, marker: str) -> TaskProcess:
+        try:
+            return await self._launch_now(request, log, marker)
+        except OSError as error:
+            if not is_passing(error):
+                raise
+            raise NoMeans(f"no process can be made for it: {error.strerror}") from error
+
+    async def _launch_now(self, request: Request, log: TaskLog, marker: str) -> TaskProcess:
         with ExitStack() as theirs, ExitStack() as ours:
             memory_fd = request.to_memory()
             theirs.callback(os.close, memory_fd)

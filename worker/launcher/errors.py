@@ -6,13 +6,14 @@ ShoalError
 ├── Refused
 │   └── CannotStart    no such command or folder
 ├── Unavailable        the zygote cannot be started (its own sentence)
+│   └── NoMeans        no descriptor, process or memory is left for it; nothing has run
 └── Fenced
     └── DeadlinePassed the worker was stopped or cut off for too long
 """
 
 from __future__ import annotations
 
-from model.errors import Fenced, Refused, ShoalError
+from model.errors import Fenced, Refused, ShoalError, Unavailable
 
 
 class LauncherKilled(ShoalError):
@@ -25,6 +26,10 @@ class TreeLeft(ShoalError):
 
 class CannotStart(Refused):
     """The command could not be executed; nothing has run."""
+
+
+class NoMeans(Unavailable):
+    """The worker's machine is short of something that each start needs; nothing has run."""
 
 
 class DeadlinePassed(Fenced):

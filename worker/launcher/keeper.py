@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
+from model.means import is_passing
 from worker.launcher import prctl, tree, wire
 from worker.launcher.deadline import Deadline, boottime_s
 from worker.launcher.wire import Cause, End, Ended, Identity, Message, NotStarted, Request, Started
@@ -63,7 +64,7 @@ def keep(channel: socket.socket, request: Request, output_fd: int, deadline: Dea
     try:
         main_pid = os.fork()
     except OSError as error:
-        _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started: {error.strerror}'))
+        _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started: {error.strerror}', is_passing(error)))
         _send(channel, Ended(Cause.EXIT, NOT_STARTED_CODE, 0))
         return
     if main_pid == 0:
@@ -172,7 +173,10 @@ def _become_task(channel: socket.socket, request: Request, output_fd: int, keepe
             if barred
             else ""
         )
-        _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started{where}: {error.strerror}{cure}'))
+        _send(
+            channel,
+            NotStarted(f'"{request.argv[0]}" cannot be started{where}: {error.strerror}{cure}', is_passing(error)),
+        )
     except ValueError as error:  # a NUL byte in an argument or in the environment
         _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started: {error}'))
     finally:

@@ -15,7 +15,7 @@ import structlog
 
 from model.errors import ShoalError, Unavailable
 from worker.launcher import tree
-from worker.launcher.errors import CannotStart, DeadlinePassed, LauncherKilled, TreeLeft
+from worker.launcher.errors import CannotStart, DeadlinePassed, LauncherKilled, NoMeans, TreeLeft
 from worker.launcher.sweep import sweep
 from worker.launcher.wire import MESSAGE_BYTES_MAX, Cause, End, Ended, NotStarted, Started, decode, encode
 from worker.tasks.plugin import TaskLog
@@ -42,7 +42,7 @@ class TaskProcess:
         self._output_fd = output_fd
         self._log = log
         self._marker = marker
-        self._not_started = ""
+        self._not_started: NotStarted | None = None
         self._log_fault: Exception | None = None
         self._loop = asyncio.get_running_loop()
         self._last_word: asyncio.Future[Ended | None] = self._loop.create_future()
@@ -102,8 +102,8 @@ class TaskProcess:
             case Started():
                 self.keeper = message
                 return
-            case NotStarted(reason):
-                self._not_started = reason
+            case NotStarted():
+                self._not_started = message
                 return
             case Ended() | None:
                 self._loop.remove_reader(self._channel)
@@ -157,8 +157,8 @@ class TaskProcess:
                 "processes_left", marker=self._marker, count=left, so="they may still do harm; end them by hand"
             )
             raise TreeLeft(f"{left} processes of the task could not be killed; look for them on this worker's machine")
-        if self._not_started:
-            raise CannotStart(self._not_started) if self.keeper else Unavailable(self._not_started)
+        if self._not_started is not None:
+            raise _why(self._not_started, has_keeper=self.keeper is not None)
         if self._log_fault is not None:
             raise self._log_fault
         if ended is None:
@@ -168,3 +168,9 @@ class TaskProcess:
         if ended.cause is Cause.DEADLINE:
             raise DeadlinePassed("it was killed because its worker was stopped or cut off for too long")
         return ended.exit_code
+
+
+def _why(said: NotStarted, *, has_keeper: bool) -> ShoalError:
+    if said.is_passing:
+        return NoMeans(said.reason)
+    return CannotStart(said.reason) if has_keeper else Unavailable(said.reason)

@@ -64,9 +64,13 @@ class Started(NamedTuple):
 
 
 class NotStarted(NamedTuple):
-    """Instead of the task: why it could not become one. An `Ended` follows unless there was not even a keeper."""
+    """Instead of the task: why it could not become one. An `Ended` follows unless there was not even a keeper.
+
+    `is_passing`: the machine was short of something, which says nothing about the task.
+    """
 
     reason: str
+    is_passing: bool = False
 
 
 class Cause(StrEnum):

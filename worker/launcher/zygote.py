@@ -19,6 +19,7 @@ import socket
 import traceback
 from contextlib import suppress
 
+from model.means import is_passing
 from worker.launcher import prctl, tree
 from worker.launcher.deadline import Deadline
 from worker.launcher.keeper import keep
@@ -78,7 +79,7 @@ class Zygote:
             pid = os.fork()
         except OSError as error:  # no memory, or the limit of processes: this task cannot start, others run
             with socket.socket(fileno=os.dup(channel_fd)) as channel:
-                channel.send(encode(NotStarted(f"no process can be made for it: {error.strerror}")))
+                channel.send(encode(NotStarted(f"no process can be made for it: {error.strerror}", is_passing(error))))
         else:
             if pid == 0:
                 self._become_keeper(channel_fd, request_fd, output_fd)

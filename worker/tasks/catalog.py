@@ -12,7 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from model.errors import Refused
+from model.means import is_passing
 from model.parameters import replace_references
+from worker.launcher.errors import NoMeans
 from worker.tasks.plugin import Task
 
 GROUP = "shoal.tasks"
@@ -73,6 +75,8 @@ class TaskCatalog:
         try:
             task_type = entry.load()
         except Exception as error:  # an import may raise anything; tasks of this type fail, others run
+            if is_passing(error):
+                raise NoMeans(f"task type {type_name} cannot be loaded now: {error}") from error
             raise Refused(f"task type {type_name}: the plug-in {entry.value} cannot be loaded: {error!r}") from error
         if not (isinstance(task_type, type) and issubclass(task_type, Task)):
             raise Refused(f"task type {type_name}: the plug-in {entry.value} is not a subclass of Task")

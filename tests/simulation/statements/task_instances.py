@@ -32,6 +32,8 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             there = tx.see(row) or (row.owner.writes.get(row) if row.owner else None)
             if there is not None and (there.task_code, there.attempt) == (task.code, task.attempt):
                 tx.refuse_if_there(row, "task_instance_attempt")
+        if server.protections.superseded:
+            _supersede(tx, task)
         id_ = TaskInstanceId(server.tasks.next_id())
         values = {name: getattr(task, name) for name in NewTask.__slots__}
         values |= {
@@ -52,6 +54,15 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
     if missed:
         raise OwnershipLost(missed, f"tasks of runs {named(missed)} cannot begin: master {master} does not drive them")
     return 0
+
+
+def _supersede(tx: Transaction, new: NewTask) -> None:
+    """The trigger `task_instance_supersedes`, and the unique index behind it."""
+    for row, task in list(tx.of_key(tx.server.tasks, new.workflow_instance_id)):
+        if task.task_code == new.code and task.flag:
+            if task.attempt >= new.attempt:
+                tx.refuse_if_there(row, "task_instance_valid")
+            tx.update(row, flag=False)
 
 
 def _own(tx: Transaction, instances: Collection[WorkflowInstanceId], master: Epoch) -> list[WorkflowInstanceId]:

@@ -1,0 +1,23 @@
+"""A process that cannot open anything: its own limit, or another's, is set to what it has open."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def no_descriptors(pid: int = 0, spare: int = 0) -> Iterator[None]:
+    """Within this block that process (0 = this one) gets no more than `spare` descriptors."""
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    folder = Path(f"/proc/{pid or 'self'}/fd")
+    used = {int(each.name) for each in list(folder.iterdir()) if each.is_symlink()}  # not that of the look itself
+    free = (fd for fd in range(before[0]) if fd not in used)
+    limit = next(fd for number, fd in enumerate(free) if number == spare)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)

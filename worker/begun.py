@@ -1,0 +1,30 @@
+"""Whether anything of an attempt may have begun: only what surely has not may go back to the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from worker.launcher.errors import NoMeans
+from worker.launcher.wire import Identity
+from worker.tasks.plugin import TaskLog
+from worker.tenants import Launching
+
+
+class Begun:
+    """Passes requests of one attempt on to the launcher, and remembers them."""
+
+    def __init__(self, launcher: Launching) -> None:
+        self.may_have = False
+        self._launcher = launcher
+
+    async def run(
+        self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
+    ) -> int:
+        """See `Launcher.run`."""
+        before, self.may_have = self.may_have, True
+        try:
+            return await self._launcher.run(argv, env=env, cwd=cwd, log=log, identity=identity)
+        except NoMeans:
+            self.may_have = before
+            raise

@@ -1,0 +1,41 @@
+"""What a request for a part of a log says: which attempt, from where, how much, until when; and its signature.
+
+Whoever sees one request can read the same part for a minute, and nothing else. A worker makes its key itself, keeps it
+in its folder and gives it to the database, where only the roles that may read logs find it (`dao/log_keys.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+
+from model.errors import Refused
+
+LIVES_S = 60
+"""Long enough for a slow answer to begin."""
+
+TIME_HEADER = "X-Shoal-Time"
+"""What time it is for the worker: seconds since its machine started, which no clock on a wall decides. Told to whoever
+is refused, so that a reader can sign for it."""
+
+
+def signed(key: str, path: str, offset: int, limit: int, now_s: float) -> dict[str, str]:
+    """The query of a request. `path` names the attempt, `now_s` is the worker's time (`TIME_HEADER`)."""
+    told = {"offset": str(offset), "limit": str(limit), "expires": str(int(now_s) + LIVES_S)}
+    return {**told, "signature": _signature(key, path, told)}
+
+
+def check(key: str, path: str, query: Mapping[str, str], now_s: float) -> None:
+    """Return if this request was signed with the key, as it is, within its time. Raises `Refused`."""
+    told = {name: query.get(name, "") for name in ("offset", "limit", "expires")}
+    given = query.get("signature", "").encode(errors="replace")
+    if not hmac.compare_digest(_signature(key, path, told).encode(), given):
+        raise Refused("it is not signed with this worker's key")
+    if not now_s <= int(told["expires"]) <= now_s + 2 * LIVES_S:
+        raise Refused("its time has passed")
+
+
+def _signature(key: str, path: str, told: Mapping[str, str]) -> str:
+    text = "\n".join(("shoal log", path, told["offset"], told["limit"], told["expires"]))
+    return hmac.new(key.encode(), text.encode(errors="replace"), hashlib.sha256).hexdigest()
