@@ -199,8 +199,6 @@ _FORGET_ENDED = text("""
         ORDER BY n.ended_at LIMIT :limit FOR UPDATE OF n SKIP LOCKED
     ), beats AS (
         DELETE FROM node_beat WHERE node_id = ANY(ARRAY(SELECT id FROM old))
-    ), keys AS (
-        DELETE FROM log_key WHERE node_id = ANY(ARRAY(SELECT id FROM old))
     )
     DELETE FROM node WHERE id = ANY(ARRAY(SELECT id FROM old))
 """)
