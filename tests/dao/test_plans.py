@@ -230,7 +230,7 @@ HOT = {
     "task claim": Hot(
         lambda c: task_claims.claim(c, ["gpu", "default"], 50, LIVING_WORKER),
         {"task_instance_queue", "task_instance_pkey", "workflow_instance_pkey"},
-        150,
+        200,
     ),
     "task claim, nothing is queued": Hot(
         lambda c: task_claims.claim(c, ["gpu"], 50, LIVING_WORKER), {"task_instance_queue"}, 0
