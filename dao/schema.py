@@ -3,14 +3,19 @@
 `sql/schema.sql` is always the whole of the newest schema. A database that has an older one gets the scripts of
 `sql/upgrades/` that it lacks, named `NNNN_what_it_does.sql`; the number is the version that it makes. Each script runs
 in one transaction under an advisory lock and leaves a row in `schema_version`, so that two processes at once are safe
-and running again does nothing. The danger is a script that was changed after it ran somewhere: databases would differ
-under one number, so that is said.
+and running again does nothing. What a script changes it locks, and whoever comes after it waits behind it: so it waits
+for a lock itself only a moment, gives all back, and tries again. Its first line says whether nodes of the former schema
+may run meanwhile; if not, it does not run while one lives. The danger is a script that was changed after it ran
+somewhere: databases would differ under one number, so that is said.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import random
 import re
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -27,11 +32,23 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.connection import Connection
 from dao.database import Database
-from model.errors import Refused
+from dao.errors import LockTaken
+from model.backoff import Backoff
+from model.errors import Refused, Unavailable
 
 log = structlog.get_logger()
 
 FIRST_VERSION = 1
+STATED_FROM = 5
+"""From this version on each script states in its first line whether nodes of the former schema may run meanwhile."""
+LOCKS_WITHIN_S = 60.0
+"""How long a script tries for its locks."""
+LOCK_TIMEOUT = "1s"
+"""How long it waits for one, and holds up whoever comes after it."""
+BEATS_WITHIN_S = 660.0
+"""A node that has not beaten for so long is gone: longer than a worker may go on with the registry alone."""
+_MAY_RUN = "-- old nodes: may run"
+_MUST_STOP = "-- old nodes: must stop"
 _SCRIPT_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 
@@ -42,6 +59,16 @@ class Script:
     version: int
     name: str
     content: str
+
+    @property
+    def old_nodes_may_run(self) -> bool:
+        """Whether nodes of the former schema may go on while it runs and afterwards. Not unless it says so."""
+        return self.content.partition("\n")[0].strip() == _MAY_RUN
+
+    @property
+    def states_its_way(self) -> bool:
+        """Whether its first line says so, or the contrary."""
+        return self.content.partition("\n")[0].strip() in (_MAY_RUN, _MUST_STOP)
 
     @cached_property
     def checksum(self) -> str:
@@ -100,6 +127,18 @@ _PATIENT = text("""
     SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
            set_config('idle_in_transaction_session_timeout', '0', true)
 """)
+_HASTY = text("SELECT set_config('lock_timeout', :limit, true)")
+_BLOCKERS = text("""
+    SELECT format('session %s (%s, user %s, %s for %s s)', b.pid, coalesce(nullif(b.application_name, ''), 'no name'),
+                  b.usename, b.state, round(extract(epoch FROM clock_timestamp() - b.xact_start)))
+    FROM pg_stat_activity b WHERE b.pid = ANY (pg_blocking_pids(:pid))
+""")
+_LIVING = text("""
+    SELECT lower(n.kind) || ' ' || n.address || ' (epoch ' || n.id || ')'
+    FROM node n JOIN node_beat b ON b.node_id = n.id
+    WHERE n.state IN ('ALIVE', 'LEAVING') AND b.beaten_at > clock_timestamp() - make_interval(secs => :within_s)
+    ORDER BY n.id
+""")
 _ALONE = text("SELECT pg_advisory_xact_lock(hashtext('shoal schema'))")
 _IS_THERE = text("SELECT to_regclass('schema_version') IS NOT NULL")
 _APPLIED = text("SELECT version, name, checksum, program FROM schema_version ORDER BY version")
@@ -119,26 +158,53 @@ class _Applied:
     program: str | None
 
 
-async def upgrade(database: Database, folder: Traversable | None = None) -> Upgraded:
+async def upgrade(
+    database: Database,
+    folder: Traversable | None = None,
+    *,
+    locks_within_s: float = LOCKS_WITHIN_S,
+    nobody_runs: bool = False,
+) -> Upgraded:
     """Make the schema in an empty database, or bring an older one up to date; does nothing to a current one.
 
     Args:
-        database: of a user that may create tables there.
+        database: of a user that may create tables there, with two connections.
         folder: with `schema.sql` and `upgrades/`; None for those of this program.
+        locks_within_s: how long each script tries for its locks.
+        nobody_runs: the caller knows that no node lives, whatever the rows say.
 
     Raises:
-        Refused: the schema is newer than this program, or a script cannot run there; nothing of that one remains.
+        Refused: the schema is newer than this program, a script cannot run there, or one does not go with nodes that
+            live; nothing of that one remains.
+        Unavailable: others hold locks for too long; the sentence names them.
     """
     scripts = read_scripts(folder)
     ran: list[str] = []
+    backoff, deadline_s = Backoff(), time.monotonic() + locks_within_s
     while True:
-        async with database.writing() as connection, _patient(connection):
-            await connection.execute(_ALONE)
-            applied = await _applied(connection)
-            script = scripts.after(applied[-1].version) if applied else scripts.schema
-            if script is None:
-                break
-            await _run(connection, script, database)
+        blockers: list[str] = []
+        try:
+            async with database.writing() as connection, _patient(connection):
+                await connection.execute(_ALONE)
+                applied = await _applied(connection)
+                script = scripts.after(applied[-1].version) if applied else scripts.schema
+                if script is None:
+                    break
+                if applied and script.version >= STATED_FROM and not (script.old_nodes_may_run or nobody_runs):
+                    await _refuse_while_nodes_live(connection, script)
+                async with _told_who_blocks(database, connection, blockers):
+                    await connection.execute(_HASTY, {"limit": LOCK_TIMEOUT})
+                    await _run(connection, script, database)
+        except LockTaken as error:
+            if time.monotonic() > deadline_s:
+                who = "; ".join(blockers) or str(error)
+                raise Unavailable(
+                    f"the upgrade could not have its locks within {locks_within_s:g} s, and changed nothing: "
+                    f"held by {who}; let these end, then say it again"
+                ) from error
+            await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+            continue
+        backoff, deadline_s = Backoff(), time.monotonic() + locks_within_s
         ran.append(script.name)
         log.info("schema_script_ran", script=script.name, version=script.version)
     if applied[-1].version > scripts.version:
@@ -185,6 +251,40 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
         )
     if applied[-1].version > scripts.version:
         raise Refused(_too_new(applied[-1], scripts))
+
+
+async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) -> None:
+    living = list((await connection.execute(_LIVING, {"within_s": BEATS_WITHIN_S})).scalars())
+    if living:
+        more = f" and {len(living) - 5} more" if len(living) > 5 else ""
+        raise Refused(
+            f"the upgrade {script.name} does not go with nodes of the former schema, and these live: "
+            f"{', '.join(living[:5])}{more}; stop them first; "
+            f"if all were killed, say shoal db upgrade --nobody-runs"
+        )
+
+
+@asynccontextmanager
+async def _told_who_blocks(database: Database, connection: AsyncConnection, blockers: list[str]) -> AsyncIterator[None]:
+    """Within this block, `blockers` is kept as who held up the connection last."""
+    pid = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
+
+    async def look() -> None:
+        while True:
+            await asyncio.sleep(0.3)
+            try:
+                async with database.reading() as other:
+                    if found := list((await other.execute(_BLOCKERS, {"pid": pid})).scalars()):
+                        blockers[:] = found
+            except Unavailable as error:
+                log.warning("blockers_unread", error=str(error))
+
+    looking = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
 
 
 async def _applied(connection: AsyncConnection) -> list[_Applied]:

@@ -23,6 +23,7 @@ from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
 from model.load import RUNS_LIMIT, Measure
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
+from registry.left_tasks import end_its_tasks, is_provably_over
 from registry.life import Life, boottime_s
 from registry.meter import load_a_core
 from registry.overload import Overload
@@ -213,7 +214,7 @@ class Membership:
         # As they are now: `living` is read anew by others while this awaits.
         judged = {node.epoch: node for node in self._life.living}
         sights = [
-            Sight(node.epoch, node.kind, node.beat_no, is_gone(node.process), node.silence) for node in judged.values()
+            Sight(node.epoch, node.kind, node.beat_no, is_provably_over(node), node.silence) for node in judged.values()
         ]
         suspects = self._judge.look(sights, now_s)
         if not suspects:
@@ -221,6 +222,7 @@ class Membership:
         present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
         for verdict in self._judge.verdicts(suspects, present, now_s):
             try:
+                await end_its_tasks(judged[verdict.epoch])
                 await self._fence(judged[verdict.epoch], verdict.why)
             except (LockTaken, BadData) as error:  # of one node: the others are judged all the same
                 log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is tried again at each beat")

@@ -106,7 +106,8 @@ class Heartbeat(BaseModel):
 class ProcessIdentity:
     """A process, told apart from any other that ever had its pid.
 
-    `boot` is the kernel's boot id and the inode of the pid namespace: only within one of both do pids mean the same.
+    `boot` is the kernel's boot id and the inode of the pid namespace: only within one of both do pids mean the same. At
+    its end stands the number of the process's user.
     `started` is the start time in clock ticks since boot (field 22 of /proc/PID/stat).
     """
 

@@ -16,8 +16,8 @@ from model.errors import Refused
 from model.nodes import NodeKind
 from model.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Timing
 from registry.contact import boottime_s
+from registry.left_tasks import end_its_tasks, is_provably_over
 from registry.presence import present
-from registry.process import is_gone
 from registry.protocol import Registry
 
 LOOK_EVERY_S = 0.2
@@ -47,13 +47,14 @@ class Namesakes:
                 return
             for node in same:
                 if await self._is_over(node):
+                    await end_its_tasks(node)
                     await nodes.fence(self._database, node, WHY, judge=None)
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def _is_over(self, node: NodeRow) -> bool:
         now_s = boottime_s()
         first_beat, since_s = self._seen.setdefault(node.epoch, (node.beat_no, now_s))
-        if is_gone(node.process):
+        if is_provably_over(node):
             gone_s = now_s - self._gone_since_s.setdefault(node.epoch, now_s)
             return self._kind is NodeKind.MASTER or gone_s >= TASKS_END_S
         if node.beat_no != first_beat:

@@ -22,12 +22,19 @@ def _boot() -> str:
 
 def this_process() -> ProcessIdentity:
     """The identity of the running process."""
-    return ProcessIdentity(_boot(), os.getpid(), _stat(os.getpid()).started)
+    return ProcessIdentity(f"{_boot()}/{os.geteuid()}", os.getpid(), _stat(os.getpid()).started)
+
+
+def place_of(process: ProcessIdentity) -> tuple[str, int | None]:
+    """Where its pid means something, and the number of its user; None for one that does not tell it."""
+    place, _, user = process.boot.rpartition("/")
+    return (place, int(user)) if user.isdecimal() else (process.boot, None)
 
 
 def is_gone(process: ProcessIdentity) -> bool:
     """Whether that process has provably ended. False when it lives, or when nobody here can know."""
-    if process.boot != _boot():
+    place, _ = place_of(process)
+    if place != _boot():
         return False
     try:
         stat = _stat(process.pid)

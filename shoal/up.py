@@ -82,7 +82,7 @@ class Up:
             self._line("PostgreSQL", f"{server.version}   started in {_since(began_s)}   (data in {self._folder})")
             database = Database(url, application_name="shoal-up", connections_max=2)
             running.push_async_callback(database.close)
-            await schema.upgrade(database)
+            await schema.upgrade(database, nobody_runs=True)  # those of a former `up` ended with its database
             keys = {"SHOAL_SECRETS__KEY_FILE": str((self._key_file or own_key_file(self._folder)).absolute())}
             cluster = LocalCluster(
                 url, private_folder(self._folder / "cluster"), settings={**self._for_children, **keys}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from worker.launcher.errors import NoMeans
 from worker.launcher.wire import Identity
-from worker.tasks.plugin import TaskLog
+from worker.order import Order
+from worker.tasks.plugin import TaskLog, TaskResult
 from worker.tenants import Launching
 
 
@@ -25,6 +26,17 @@ class Begun:
         before, self.may_have = self.may_have, True
         try:
             return await self._launcher.run(argv, env=env, cwd=cwd, log=log, identity=identity)
+        except NoMeans:
+            self.may_have = before
+            raise
+
+    async def carry_out(
+        self, order: Order, *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
+    ) -> tuple[int, TaskResult | None]:
+        """See `Launcher.carry_out`."""
+        before, self.may_have = self.may_have, True
+        try:
+            return await self._launcher.carry_out(order, env=env, cwd=cwd, log=log, identity=identity)
         except NoMeans:
             self.may_have = before
             raise

@@ -12,7 +12,10 @@ from collections.abc import Mapping
 from model.errors import Refused
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 
-PASSED_ON = frozenset({"PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL"})
+PASSED_ON = frozenset(
+    {"PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL"}
+    | {"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}  # where the cluster is that the worker runs in
+)
 PASSED_ON_PREFIX = "LC_"
 
 

@@ -28,11 +28,13 @@ from worker.begun import Begun
 from worker.environment import task_environment
 from worker.launcher.errors import NoMeans
 from worker.named_secrets import NamedSecrets
+from worker.order import Order
 from worker.settings import WorkerSettings
 from worker.task_log import LogFile, LogName
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskResult
-from worker.tenants import Launching, TenantProcesses, account_of
+from worker.tasks.process import exit_reason
+from worker.tenants import Account, Launching, TenantProcesses, account_of, hand_over
 
 log = structlog.get_logger()
 
@@ -57,6 +59,7 @@ class Executor:
         self._folders = folder / "work"
         self._log_bytes_max = settings.log_bytes_max
         self._tenants = settings.tenants
+        self._local_files = settings.local_files
 
     async def run(self, task: ClaimedTask) -> Report:
         """Run it to its end. Never raises but for cancellation, which kills what it started."""
@@ -119,35 +122,86 @@ class Executor:
         try:
             values = _values(task, folder)
             made = self._catalog.make(task.type, task.params, values, in_time=_time_expressions(task))
-            if made.starts_processes:
+            if made.starts_processes or made.below_keeper:
                 file.open()  # before anything begins: what cannot be logged is not to begin
             else:
                 begun.may_have = True  # it does its work in here
-            context = await self._context(task, made, values, file, folder, begun)
+            account = None
+            if task.tenant is not None and (made.starts_processes or made.below_keeper):
+                account = await asyncio.to_thread(account_of, task.tenant, self._tenants)
             if task.dry_run:
                 file.write("[shoal] a dry run: its parameters are right, its work is left out\n")
                 return TaskResult.success()
-            return await made.run(context)
+            if made.below_keeper:
+                return await self._carried_out(task, made, values, file, folder, account, begun)
+            return await made.run(self._context(task, values, file, folder, account, begun))
         except ShoalError as error:
             with suppress(OSError):  # what went wrong is the reason; a full disk comes second
                 file.write(f"{error}\n")
             raise
 
-    async def _context(
+    async def _carried_out(
         self,
         task: ClaimedTask,
         made: Task,
         values: Mapping[str, str],
         file: LogFile,
         folder: _Folder,
+        account: Account | None,
+        begun: Begun,
+    ) -> TaskResult:
+        """The attempt of a type that runs below a keeper (`worker/child.py`)."""
+        source = made.data_source(values)
+        urls = {source: await self._secrets.data_source(source, hide=file.hide)} if source is not None else {}
+        order = Order(
+            made,
+            task.workflow_instance_id,
+            task.id,
+            task.name,
+            task.attempt,
+            values,
+            _types(task),
+            urls,
+            file.secrets,
+            folder.make(),
+            self._local_files,
+        )
+        if account is not None:
+            hand_over(folder.path, account.identity)
+        code, result = await begun.carry_out(
+            order,
+            env=self._environment(task, account),
+            cwd=folder.path,
+            log=file,
+            identity=account.identity if account is not None else None,
+        )
+        if code != 0 or result is None:
+            return TaskResult.failure(exit_reason(code, file.last_line()), code)
+        return result
+
+    def _environment(self, task: ClaimedTask, account: Account | None) -> Mapping[str, str]:
+        return task_environment(
+            os.environ if account is None else account.environment(os.environ),
+            workflow_instance_id=task.workflow_instance_id,
+            task_code=task.code,
+            task_instance_id=task.id,
+            attempt=task.attempt,
+            fence=self._epoch,
+            extra={},
+        )
+
+    def _context(
+        self,
+        task: ClaimedTask,
+        values: Mapping[str, str],
+        file: LogFile,
+        folder: _Folder,
+        account: Account | None,
         begun: Begun,
     ) -> TaskContext:
         processes: ProcessRunner = begun
-        machine: Mapping[str, str] = os.environ
-        if task.tenant is not None and made.starts_processes:
-            account = await asyncio.to_thread(account_of, task.tenant, self._tenants)
+        if account is not None:
             processes = TenantProcesses(begun, account, folder.path)
-            machine = account.environment(os.environ)
         return TaskContext(
             task.workflow_instance_id,
             task.id,
@@ -157,15 +211,7 @@ class Executor:
             file,
             processes,
             make_folder=folder.make,
-            make_environment=lambda: task_environment(
-                machine,
-                workflow_instance_id=task.workflow_instance_id,
-                task_code=task.code,
-                task_instance_id=task.id,
-                attempt=task.attempt,
-                fence=self._epoch,
-                extra={},
-            ),
+            make_environment=lambda: self._environment(task, account),
             types=_types(task),
             data_source=partial(self._secrets.data_source, hide=file.hide),
             exports=partial(self._secrets.exports, task.environment) if task.environment else None,

@@ -19,8 +19,10 @@ from model.states import TaskState
 from model.timing import Timing
 from model.zones import load_zones
 from registry.address import advertised, joined
+from registry.left_tasks import mark_of
 from registry.life import Life, boottime_s
 from registry.lives import end_all, ending_well, live_again_and_again, new_life
+from registry.process import this_process
 from registry.protocol import Registry
 from worker.exchange import Exchange
 from worker.executor import Executor
@@ -115,7 +117,8 @@ class Worker:
             await self._serve(stop, life, registry, Spool(results, life.me))
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry, spool: Spool) -> None:
-        launcher = Launcher(grace_s=life.timing.kill_grace.total_seconds())
+        grace_s = life.timing.kill_grace.total_seconds()
+        launcher = Launcher(grace_s, life=mark_of(this_process(), life.me.epoch))
         executor = Executor(self._settings, launcher, life.me.epoch, NamedSecrets(life.database, self._vault))
         exchange = Exchange(life, executor, self._settings)
         late = LateResults(lambda: exchange.untold, spool)

@@ -49,6 +49,12 @@ class WorkerSettings(BaseModel):
     tenants: Tenants = Field(
         (), description="users of the operating system as whom tasks may run, or * for all but root; needs root"
     )
+    local_files: bool = Field(
+        False,
+        description="whether statements on SQLite and DuckDB data sources may use other files and extensions than the"
+        " data source's own; without, DuckDB reaches nothing else, and SQLite attaches only what lies in the task's"
+        " folder",
+    )
     look_every: Duration = Field(timedelta(seconds=2), description="how often it looks for work when nobody wakes it")
     when_fenced: WhenFenced = Field(
         WhenFenced.REJOIN, description="when others took it for dead: rejoin as a new node, or exit with code 75"

@@ -99,6 +99,11 @@ class LogFile:
         self._secrets = (*self._secrets, secret)
         self._masking = Masking(self._secrets)
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What is hidden."""
+        return self._secrets
+
     def masked(self, text: str) -> str:
         """`text` as the log would show it: for what is said of the task elsewhere."""
         masking = Masking(self._secrets)

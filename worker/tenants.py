@@ -16,7 +16,8 @@ from typing import Protocol
 
 from model.errors import Refused
 from worker.launcher.wire import Identity
-from worker.tasks.plugin import TaskLog
+from worker.order import Order
+from worker.tasks.plugin import TaskLog, TaskResult
 
 ALL = "*"
 """Every user but root, who has to be named."""
@@ -44,6 +45,12 @@ class Launching(Protocol):
         self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
     ) -> int:
         """See `Launcher.run`."""
+        ...
+
+    async def carry_out(
+        self, order: Order, *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
+    ) -> tuple[int, TaskResult | None]:
+        """See `Launcher.carry_out`."""
         ...
 
 

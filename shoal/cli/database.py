@@ -39,9 +39,14 @@ async def init(call: Call) -> None:
         say(f"Note: the registry is not recorded yet, the first node will do it: {away}")
 
 
-async def upgrade(call: Call) -> None:
+async def upgrade(
+    call: Call,
+    nobody_runs: Annotated[
+        bool, typer.Option("--nobody-runs", help="No node lives, whatever the rows say: all were killed.")
+    ] = False,
+) -> None:
     """Bring an older schema up to date. Safe to run twice, and by two at once."""
-    await _upgrade(call)
+    await _upgrade(call, nobody_runs=nobody_runs)
 
 
 async def check(call: Call) -> None:
@@ -170,14 +175,14 @@ def _times(changes: Sequence[str]) -> dict[str, object]:
     return found
 
 
-async def _upgrade(call: Call) -> None:
+async def _upgrade(call: Call, *, nobody_runs: bool = False) -> None:
     from dao import schema
     from shoal.cli.answer import print_json, say
     from shoal.logging import configure_logging
 
     configure_logging("quiet")
     async with call.database() as database:
-        done = await schema.upgrade(database)
+        done = await schema.upgrade(database, nobody_runs=nobody_runs)
     if call.as_json:
         print_json({"database": database.shown, "schema_version": done.version, "ran": list(done.ran)})
         return

@@ -1,3 +1,4 @@
+-- old nodes: must stop
 -- What testing from outside found: nothing that one row, one node or one person does stops the others.
 
 -- What is to be driven and has no owner is found and handed on, whoever wrote so; what waits in line has none either.

@@ -11,6 +11,7 @@ from pathlib import Path
 from shutil import copyfile, copytree
 
 import pytest
+from sqlalchemy import text
 
 from dao import schema
 from dao.database import SESSION_SETTINGS, Database
@@ -196,6 +197,43 @@ async def test_a_script_may_take_longer_than_our_statements(
         assert (await schema.upgrade(hasty, folder)).ran == ("slow",)
     finally:
         await hasty.close()
+
+
+def test_each_upgrade_states_whether_old_nodes_may_run_meanwhile() -> None:
+    for script in schema.read_scripts().upgrades:
+        assert script.version < schema.STATED_FROM or script.states_its_way, script.name
+
+
+async def test_a_script_that_waits_for_a_reader_holds_up_nobody_for_long_and_names_it(
+    empty_database: Database, folder: Path
+) -> None:
+    await schema.init(empty_database, folder)
+    an_upgrade(folder, NEXT, "widen", "-- old nodes: may run\nALTER TABLE node ADD COLUMN more int;")
+    scene, reader = Scene(empty_database), Database(empty_database.url, application_name="a-reader")
+    async with reader.writing() as reading:
+        await reading.execute(text("SELECT count(*) FROM node"))
+        upgrading = asyncio.create_task(schema.upgrade(empty_database, folder, locks_within_s=3))
+        while not upgrading.done():
+            await scene.sql("SELECT count(*) FROM node")  # gives up after 2 s of waiting for a lock
+            await reading.execute(text("SELECT 1"))
+        with pytest.raises(Unavailable, match=r"within 3 s, and changed nothing: held by session \d+ \(a-reader"):
+            await upgrading
+    await reader.close()
+    assert (await schema.upgrade(empty_database, folder)).ran == ("widen",)
+
+
+async def test_a_script_with_which_old_nodes_must_not_run_does_not_run_while_one_lives(
+    empty_database: Database, folder: Path
+) -> None:
+    await schema.init(empty_database, folder)
+    scene = Scene(empty_database)
+    master = await scene.master()
+    an_upgrade(folder, NEXT, "drop", "-- old nodes: must stop\nALTER TABLE node DROP COLUMN log_url;")
+    with pytest.raises(
+        Refused, match=rf"these live: master 10\.0\.0\.1:5678 \(epoch {master.epoch}\); stop them first"
+    ):
+        await schema.upgrade(empty_database, folder)
+    assert (await schema.upgrade(empty_database, folder, nobody_runs=True)).ran == ("drop",)
 
 
 async def test_a_script_that_was_changed_after_it_ran_is_said(empty_database: Database, folder: Path) -> None:

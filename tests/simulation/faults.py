@@ -297,7 +297,21 @@ def unstarted(world: World, random: Random) -> None:
     world.at_each("mark_running", strike)
 
 
-_OWN_RUNS = (long_registry_outage, poison, phantoms, strangers, unstarted, swallowing_links, shortages)
+def frozen_trees(world: World, random: Random) -> None:
+    """A worker that runs something is frozen with all below it, and killed: its launcher ends nothing. On one machine
+    only: nobody can end what is frozen on another."""
+    moments, for_s = [random.uniform(1.0, FAULTS_S) for _ in range(3)], random.uniform(6.0, 15.0)
+
+    def freeze() -> None:
+        busy = [run.process for each in world.launchers.values() for one in each for run in one.runs if run.is_alive]
+        if busy and world.is_one_machine:
+            world.kill_frozen(random.choice(busy), for_s)
+
+    for moment_s in moments:
+        world.loop.in_world(moment_s, _unless_healed, world, freeze)
+
+
+_OWN_RUNS = (long_registry_outage, poison, phantoms, strangers, unstarted, swallowing_links, shortages, frozen_trees)
 KINDS: tuple[Callable[[World, Random], None], ...] = (
     kills,
     pauses,

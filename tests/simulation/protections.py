@@ -51,6 +51,8 @@ class Protections:
     stated: bool = True
     """A node is judged by how long it says itself that it may be silent, not by the judge's times
     (`master/judge.py`)."""
+    swept: bool = True
+    """Who fences a worker of its own machine first ends what that one left there (`registry/left_tasks.py`)."""
     unbroken: bool = True
     """What a registry does not show counts only once one has been connected for as long as a session lasts
     (`master/membership.py`)."""

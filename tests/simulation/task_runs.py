@@ -32,6 +32,7 @@ class TaskRun:
         self.task = task
         self.process = process
         self.is_alive = True
+        self.is_frozen = False
         self.done: asyncio.Future[TaskState | None] = world.loop.create_future()
         world.invariants.task_starts(self)
         random = world.random
@@ -39,11 +40,15 @@ class TaskRun:
         lasts_s = random.choice(world.lasts_s) * random.random()
         if task.workflow_code == world.poison:
             lasts_s += POISON_LASTS_S  # so that it kills several masters before anything of it has ended
-        world.loop.in_world(lasts_s, self.end, state)
+        world.loop.in_world(lasts_s, self.end_by_itself, state)
 
     @property
     def key(self) -> tuple[int, int]:
         return (self.task.workflow_instance_id, self.task.code)
+
+    def end_by_itself(self, state: TaskState) -> None:
+        if not self.is_frozen:
+            self.end(state)
 
     def end(self, state: TaskState | None) -> None:
         if self.is_alive:
@@ -63,6 +68,7 @@ class SimulatedLauncher:
         self._process = process
         self._deadline_s = 0.0
         self._is_looking = False
+        self._is_frozen = False
         self.runs: list[TaskRun] = []
         world.launchers.setdefault(process.pid, []).append(self)
 
@@ -79,7 +85,20 @@ class SimulatedLauncher:
 
     def close_at_once(self) -> None:
         """All trees end without grace; also what follows the death of the worker."""
-        self.kill_all(T.KILL)
+        if not self._is_frozen:
+            self.kill_all(T.KILL)
+
+    def freeze(self) -> None:
+        """It and all its trees."""
+        self._is_frozen = True
+        for run in self.runs:
+            run.is_frozen = True
+
+    def thaw(self) -> None:
+        """Its worker is dead: all trees end in a moment."""
+        if self._is_frozen:
+            self._is_frozen = False
+            self._world.loop.in_world(self._world.random.random() * 0.1, self.close_at_once)
 
     def set_deadline(self, boottime_s: float) -> None:
         on = self._world.protections

@@ -28,6 +28,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "terminate": (5, "I10"),
     "observed": (34, "I5"),
     "stated": (291, "I5"),
+    "swept": (47, "I5"),
     "unbroken": (289, "I3"),
     "steal": (6, "I2: command"),
     "answer_deadline": (8, "I10"),

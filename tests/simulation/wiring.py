@@ -25,6 +25,7 @@ from uuid import UUID, uuid4
 import master.schedules
 import master.server
 import registry.contact
+import registry.left_tasks
 import registry.lives
 import registry.process
 import registry.watchdog
@@ -38,7 +39,7 @@ from dao.notify import NODE
 from master.judge import Judge
 from master.membership import Membership
 from master.serial import Lines
-from model.nodes import ProcessIdentity
+from model.nodes import NodeKind, ProcessIdentity
 from model.timing import Timing
 from registry.connect import make_registry
 from registry.overload import Overload
@@ -318,7 +319,16 @@ def _instead(world: World) -> list[tuple[object, Any]]:
     def is_gone(identity: ProcessIdentity) -> bool:
         process = PROCESS.get()
         assert process is not None
-        return identity.boot == process.host and world.processes[identity.pid].is_dead
+        return can_end(identity) and world.processes[identity.pid].is_dead
+
+    def can_end(identity: ProcessIdentity) -> bool:
+        process = PROCESS.get()
+        assert process is not None
+        return identity.boot == process.host
+
+    async def end_its_tasks(node: NodeRow) -> None:
+        if node.kind is NodeKind.WORKER and can_end(node.process) and world.protections.swept:
+            world.end_tasks_of(node.process.pid)
 
     def listener(_url: str, _name: str, channels: dict[str, Any]) -> SimulatedListener:
         return SimulatedListener(world, channels)
@@ -326,7 +336,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
     def of_url(_url: str, *, session_timeout: timedelta, application_name: str) -> SimulatedRegistry:
         return SimulatedRegistry(world.ensemble, session_timeout)
 
-    def launcher(grace_s: float) -> SimulatedLauncher:
+    def launcher(grace_s: float, life: str) -> SimulatedLauncher:
         return SimulatedLauncher(world)
 
     def executor(_settings: Any, processes: SimulatedLauncher, *_: Any) -> SimulatedExecutor:
@@ -337,6 +347,8 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (Database, database),
         (registry.process.this_process, this_process),
         (registry.process.is_gone, is_gone),
+        (registry.left_tasks.can_end, can_end),
+        (registry.left_tasks.end_its_tasks, end_its_tasks),
         (Listener, listener),
         (make_registry, of_url),
         (registry.lives._settle, _settled),

@@ -142,6 +142,11 @@ class World:
         task = self.loop.begin(process, self._main(process))
         task.add_done_callback(lambda task: self.loop.in_world(0.0, self._ended, process, task))
 
+    @property
+    def is_one_machine(self) -> bool:
+        """Whether all processes see each other in /proc."""
+        return self._hosts == 1
+
     def timing_of(self, process: Process) -> Timing:
         """In some seeds a person changes the cluster's times all the while, and each process lives by those with which
         it started: workers by longer or shorter ones than the masters, who judge them."""
@@ -200,6 +205,22 @@ class World:
         for launcher in self.launchers.get(process.pid, ()):
             self.loop.in_world(self.random.random() * 0.1, launcher.close_at_once)
         self.loop.in_world(self.random.choice((0.2, 1.0, 6.0)) * self.random.random(), self.start, process.name)
+
+    def kill_frozen(self, process: Process, seconds: float) -> None:
+        """SIGSTOP of it and all below it, then SIGKILL of it alone; what is below thaws later, and then ends."""
+        if process.is_dead:
+            return
+        self.trace.add(process.name, f"is frozen with its tasks for {seconds:.1f} s, and dies")
+        for launcher in self.launchers.get(process.pid, ()):
+            launcher.freeze()
+            self.loop.in_world(seconds, launcher.thaw)
+        self.kill(process)
+
+    def end_tasks_of(self, pid: int) -> None:
+        """SIGKILL of all that a worker left, which reaches what is frozen."""
+        for launcher in self.launchers.get(pid, ()):
+            launcher.thaw()
+            launcher.kill_all(None)
 
     def pause(self, process: Process, seconds: float) -> None:
         """SIGSTOP, and SIGCONT later. The server ends transactions that idle."""

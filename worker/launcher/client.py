@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets
 import socket
@@ -16,11 +17,12 @@ import structlog
 
 from model.means import is_passing
 from worker.launcher.deadline import Deadline
-from worker.launcher.errors import NoMeans
+from worker.launcher.errors import DeadlinePassed, LauncherKilled, NoMeans
 from worker.launcher.sweep import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
-from worker.launcher.wire import Identity, Request
-from worker.tasks.plugin import TaskLog
+from worker.launcher.wire import Identity, Request, answer_in
+from worker.order import Order, result_of
+from worker.tasks.plugin import TaskLog, TaskResult
 
 logger = structlog.get_logger()
 
@@ -42,6 +44,13 @@ sys.path.append(sys.argv[1])
 from worker.launcher.zygote import main
 main(int(sys.argv[2]), int(sys.argv[3]))
 """
+# With site-packages, where the libraries of task types are.
+_BOOT_WARM = """
+import json, sys
+sys.path.append(sys.argv[1])
+from worker.launcher.warm import main
+main(int(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4]))
+"""
 _SHOAL = str(Path(__file__).parents[2])
 
 
@@ -51,12 +60,16 @@ class Launcher:
     Between `open` and `close`; if the process that holds it dies or passes its deadline, all its trees are killed.
     """
 
-    def __init__(self, grace_s: float = 5.0, no_new_privileges: bool = False) -> None:
-        """`grace_s` is the time between TERM and KILL; `no_new_privileges` takes `sudo` and its like from tasks."""
+    def __init__(self, grace_s: float = 5.0, no_new_privileges: bool = False, life: str | None = None) -> None:
+        """`grace_s` is the time between TERM and KILL; `no_new_privileges` takes `sudo` and its like from tasks; `life`
+        is the mark, `NAME=value`, by which others find all that is started (`registry/left_tasks.py`)."""
         self._grace_s = grace_s
+        self._life = life
         self._no_new_privileges = no_new_privileges
+        self._marks = dict([life.split("=", 1)]) if life is not None else {}
         self._deadline = Deadline()
-        self._zygote: _Zygote | None = None
+        self._zygotes: dict[bool, _Zygote] = {}
+        """The plain one (False) and the warm one (True), each once it was needed."""
         self._name = secrets.token_hex(8)
         self._count = 0
         self._running: set[TaskProcess] = set()
@@ -64,14 +77,13 @@ class Launcher:
 
     def open(self) -> None:
         """Start the zygote now, so that the first task need not wait for it."""
-        self._zygote = _Zygote(self._deadline)
+        self._zygotes[False] = _Zygote(self._deadline, self._life)
 
     async def close(self) -> None:
         """Kill what still runs, without grace, and end the zygote."""
         await asyncio.gather(*(process.end(0.0) for process in tuple(self._running)))
-        if self._zygote is not None:
-            await self._zygote.close()
-            self._zygote = None
+        for is_warm in tuple(self._zygotes):
+            await self._zygotes.pop(is_warm).close()
         self._reap_adopted()
         self._deadline.close()
 
@@ -82,7 +94,12 @@ class Launcher:
     @property
     def zygote_pid(self) -> int | None:
         """The process that forks keepers, if it has been started; to be looked at, not for signals."""
-        return self._zygote.pid if self._zygote is not None else None
+        return self._zygotes[False].pid if False in self._zygotes else None
+
+    @property
+    def warm_pid(self) -> int | None:
+        """The same of the one with task types in it."""
+        return self._zygotes[True].pid if True in self._zygotes else None
 
     async def run(
         self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
@@ -99,35 +116,59 @@ class Launcher:
             NoMeans: no process can be made, or zygotes die before they can start it; nothing has run.
             OSError: the log could not be written; the tree has been killed.
         """
+        request = Request(argv, dict(env), str(cwd), self._no_new_privileges, identity)
+        code, _ = await self._run(request, log, None, self._grace_s)
+        return code
+
+    async def carry_out(
+        self, order: Order, *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
+    ) -> tuple[int, TaskResult | None]:
+        """Run an attempt whose work is its type's own code in such a tree; its exit code and, if it gave one, result.
+
+        Raises the same as `run`.
+        """
+        request = Request([order.name], dict(env), str(cwd), self._no_new_privileges, identity, order.to_text())
+        code, answer = await self._run(request, log, order.name, max(self._grace_s, order.task.grace_s))
+        return code, result_of(answer)
+
+    async def _run(self, request: Request, log: TaskLog, type_name: str | None, grace_s: float) -> tuple[int, bytes]:
+        """The exit code, and what then stands in the request's memory; `type_name` is that of an order."""
         for _ in range(TRIES_MAX):
             self._count += 1
             mark = f"{self._name}.{self._count}"
-            request = Request(argv, {**env, LAUNCH_VARIABLE: mark}, str(cwd), self._no_new_privileges, identity)
-            process = await self._launch(request, log, f"{LAUNCH_VARIABLE}={mark}")
-            self._running.add(process)
-            try:
-                return await process.exit_code(self._grace_s)
-            except NeverStarted:
-                continue
-            finally:
-                self._running.discard(process)
-                if process.keeper is not None:
-                    self._adopted.add(process.keeper.keeper_pid)
-                    self._reap_adopted()
+            with ExitStack() as held:
+                memory_fd = _in_memory(request._replace(env={**request.env, LAUNCH_VARIABLE: mark, **self._marks}))
+                held.callback(os.close, memory_fd)
+                process = await self._launch(memory_fd, log, f"{LAUNCH_VARIABLE}={mark}", type_name)
+                if type_name is None:
+                    held.close()  # a command gives no answer in it
+                self._running.add(process)
+                try:
+                    code = await process.exit_code(grace_s)
+                    return code, answer_in(memory_fd) if type_name is not None else b""
+                except NeverStarted:
+                    continue
+                except LauncherKilled:
+                    if self._deadline.has_passed():  # by who took this worker for dead, and was entitled to
+                        raise DeadlinePassed("it was killed after its worker was cut off for too long") from None
+                    raise
+                finally:
+                    self._running.discard(process)
+                    if process.keeper is not None:
+                        self._adopted.add(process.keeper.keeper_pid)
+                        self._reap_adopted()
         raise NoMeans(f"the launcher of this worker died {TRIES_MAX} times over one task; see the worker's stderr")
 
-    async def _launch(self, request: Request, log: TaskLog, marker: str) -> TaskProcess:
+    async def _launch(self, memory_fd: int, log: TaskLog, marker: str, type_name: str | None) -> TaskProcess:
         try:
-            return await self._launch_now(request, log, marker)
+            return await self._launch_now(memory_fd, log, marker, type_name)
         except OSError as error:
             if not is_passing(error):
                 raise
             raise NoMeans(f"no process can be made for it: {error.strerror}") from error
 
-    async def _launch_now(self, request: Request, log: TaskLog, marker: str) -> TaskProcess:
+    async def _launch_now(self, memory_fd: int, log: TaskLog, marker: str, type_name: str | None) -> TaskProcess:
         with ExitStack() as theirs, ExitStack() as ours:
-            memory_fd = request.to_memory()
-            theirs.callback(os.close, memory_fd)
             output_fd, task_output_fd = os.pipe2(os.O_CLOEXEC)
             theirs.callback(os.close, task_output_fd)
             ours.callback(os.close, output_fd)
@@ -136,22 +177,24 @@ class Launcher:
             ours.enter_context(channel)
             channel.setblocking(False)
             os.set_blocking(output_fd, False)
-            await self._hand_over([keeper_channel.fileno(), memory_fd, task_output_fd])
+            await self._hand_over([keeper_channel.fileno(), memory_fd, task_output_fd], type_name)
             ours.pop_all()
             return TaskProcess(channel, output_fd, log, marker)
 
-    async def _hand_over(self, fds: list[int]) -> None:
-        """Give the zygote the descriptors; a dead one is replaced."""
+    async def _hand_over(self, fds: list[int], type_name: str | None) -> None:
+        """Give the right zygote the descriptors; a dead one is replaced."""
+        is_warm = type_name is not None
+        name = (type_name or "a command").encode()
         while True:
-            if self._zygote is None:
-                self._zygote = _Zygote(self._deadline)
+            if is_warm not in self._zygotes:
+                self._zygotes[is_warm] = _Zygote(self._deadline, self._life, is_warm=is_warm)
             try:
-                socket.send_fds(self._zygote.requests, [b"t"], fds)
+                socket.send_fds(self._zygotes[is_warm].requests, [name], fds)
             except BlockingIOError:
                 await asyncio.sleep(FULL_SOCKET_PAUSE_S)
             except (BrokenPipeError, ConnectionResetError):
                 # Forgotten before the await: another run may put a new one there meanwhile.
-                dead, self._zygote = self._zygote, None
+                dead = self._zygotes.pop(is_warm)
                 logger.warning("zygote_died", pid=dead.pid, so="a new one is started; what runs is not touched")
                 await dead.close()
             else:
@@ -162,16 +205,27 @@ class Launcher:
         self._adopted = {pid for pid in self._adopted if reap(pid)}
 
 
+def _in_memory(request: Request) -> int:
+    try:
+        return request.to_memory()
+    except OSError as error:
+        if not is_passing(error):
+            raise
+        raise NoMeans(f"no process can be made for it: {error.strerror}") from error
+
+
 class _Zygote:
     """The zygote as its worker holds it: the request socket, whose end ends it, and the process, to be reaped."""
 
-    def __init__(self, deadline: Deadline) -> None:
+    def __init__(self, deadline: Deadline, life: str | None, *, is_warm: bool = False) -> None:
+        boot = ["-c", _BOOT_WARM] if is_warm else ["-S", "-c", _BOOT]
+        more = [json.dumps(sys.path)] if is_warm else []
         self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.requests.setblocking(False)
         with theirs:
             inherited = (theirs.fileno(), deadline.fd)
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, _SHOAL, *map(str, inherited)],
+                [sys.executable, "-I", "-X", "utf8", *boot, _SHOAL, *map(str, inherited), *more, life or ""],
                 env={},
                 cwd="/",
                 stdin=subprocess.DEVNULL,

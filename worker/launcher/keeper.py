@@ -17,7 +17,7 @@ import signal
 import socket
 import time
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from model.means import is_passing
 from worker.launcher import prctl, tree, wire
@@ -42,15 +42,25 @@ OOM_SCORE = 500
 """Of 1000. When memory runs out the kernel ends the largest process; a task shall go before the worker of all."""
 
 
-def keep(channel: socket.socket, request: Request, output_fd: int, deadline: Deadline) -> None:
+class Body(Protocol):
+    """What the task's main process does once it is the right user in the right folder; it does not come back."""
+
+    def __call__(self, request: Request, request_fd: int) -> NoReturn:
+        """Raises `OSError` or `ValueError` when it cannot begin."""
+        ...
+
+
+def keep(channel: socket.socket, request_fd: int, output_fd: int, deadline: Deadline, body: Body) -> None:
     """Run the task to its end.
 
     Args:
         channel: to the worker; its end means that the worker is dead.
-        request: what to run.
+        request_fd: the memory file with what to run; closed here.
         output_fd: the task's stdout and stderr; closed here, so that the reader sees the end of it.
         deadline: of all tasks of this worker.
+        body: what becomes the task.
     """
+    request = Request.from_memory(request_fd)
     os.setsid()
     prctl.become_subreaper()
     prctl.name_process("shoal-keeper")
@@ -68,8 +78,9 @@ def keep(channel: socket.socket, request: Request, output_fd: int, deadline: Dea
         _send(channel, Ended(Cause.EXIT, NOT_STARTED_CODE, 0))
         return
     if main_pid == 0:
-        _become_task(channel, request, output_fd, keeper_pid)
+        _become_task(channel, request, request_fd, output_fd, keeper_pid, body)
     os.close(output_fd)
+    os.close(request_fd)
     family = _Family(main_pid)
     cause = _watch(channel, family, deadline)
     left = _kill_all(family)
@@ -119,10 +130,10 @@ def _watch(channel: socket.socket, family: _Family, deadline: Deadline) -> Cause
         any_left = family.reap()
         if family.main_ended and family.main_handle in ready:
             poll.unregister(family.main_handle)
+        if kill_at is None and family.main_ended:
+            return Cause.EXIT  # also past the deadline: it had ended by itself, whoever slept until now
         if deadline.has_passed():
             return Cause.DEADLINE
-        if kill_at is None and family.main_ended:
-            return Cause.EXIT
         if kill_at is not None and (not any_left or boottime_s() >= kill_at):
             return Cause.ASKED
 
@@ -143,15 +154,18 @@ def _kill_all(family: _Family) -> int:
     return 0
 
 
-def _become_task(channel: socket.socket, request: Request, output_fd: int, keeper_pid: int) -> NoReturn:
+def _become_task(
+    channel: socket.socket, request: Request, request_fd: int, output_fd: int, keeper_pid: int, body: Body
+) -> NoReturn:
     """Turn this fresh child into the task's main process; tell the worker if that cannot be."""
     try:
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output_fd, 1)
         os.dup2(output_fd, 2)
-        channel.set_inheritable(False)  # exec closes it; until then it may have to say why there was none
-        _close_all_but(channel.fileno())
+        for fd in (channel.fileno(), request_fd):
+            os.set_inheritable(fd, False)  # exec closes it; until then it may have to say why there was none
+        close_all_but(channel.fileno(), request_fd)
         _be_the_first_to_go()
         if request.identity is not None:
             _become_user(request.identity)
@@ -164,7 +178,7 @@ def _become_task(channel: socket.socket, request: Request, output_fd: int, keepe
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        os.execvpe(request.argv[0], request.argv, request.env)  # noqa: S606  no shell is wanted
+        body(request, request_fd)
     except OSError as error:
         where = f" in the folder {request.cwd}" if error.filename == request.cwd else ""
         barred = where and request.identity is not None and error.errno == errno.EACCES
@@ -199,10 +213,14 @@ def _become_user(identity: Identity) -> None:
     os.setresuid(identity.uid, identity.uid, identity.uid)
 
 
-def _close_all_but(fd: int) -> None:
+def close_all_but(*fds: int) -> None:
+    """Close every descriptor from 3 on, with these exceptions."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    os.closerange(3, fd)
-    os.closerange(fd + 1, most)
+    begin = 3
+    for fd in sorted(fds):
+        os.closerange(begin, fd)
+        begin = fd + 1
+    os.closerange(begin, most)
 
 
 def _send(channel: socket.socket, message: Message) -> bool:

@@ -14,6 +14,18 @@ from typing import NamedTuple
 MESSAGE_BYTES_MAX = 65_536
 
 
+def answer_in(fd: int) -> bytes:
+    """What an order's process wrote into the memory file of its request, in its place. Empty if it gave no answer."""
+    size = os.fstat(fd).st_size
+    return os.pread(fd, size, 0)
+
+
+def put_answer(fd: int, data: bytes) -> None:
+    """Put the answer in the place of the request."""
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, data, 0)
+
+
 class Identity(NamedTuple):
     """A user of the operating system and all its groups, as numbers."""
 
@@ -33,6 +45,8 @@ class Request(NamedTuple):
     cwd: str
     no_new_privileges: bool
     identity: Identity | None
+    order: str = ""
+    """For a warm zygote in place of `argv`: what its task types understand (`worker/order.py`)."""
 
     def to_memory(self) -> int:
         """The descriptor of a memory file that holds this; the caller closes it."""
@@ -44,10 +58,10 @@ class Request(NamedTuple):
 
     @classmethod
     def from_memory(cls, fd: int) -> Request:
-        """Read it back and close the descriptor."""
-        with open(fd, "rb") as file:
-            argv, env, cwd, no_new_privileges, identity = json.loads(file.read())
-        return cls(argv, env, cwd, no_new_privileges, Identity(*identity) if identity is not None else None)
+        """Read it back; the descriptor stays open."""
+        with open(fd, "rb", closefd=False) as file:
+            argv, env, cwd, no_new_privileges, identity, order = json.loads(file.read())
+        return cls(argv, env, cwd, no_new_privileges, Identity(*identity) if identity is not None else None, order)
 
 
 class End(NamedTuple):

@@ -18,6 +18,7 @@ import signal
 import socket
 import traceback
 from contextlib import suppress
+from typing import NoReturn, Protocol
 
 from model.means import is_passing
 from worker.launcher import prctl, tree
@@ -35,12 +36,40 @@ STRAYS_TICK_S = 0.01
 """Time between two looks at strays that are being killed."""
 
 
+NAME_BYTES_MAX = 1_000
+"""With a request comes a short text: what its work is to be prepared for."""
+
+
+class Work(Protocol):
+    """What the tasks of one zygote do."""
+
+    def prepare(self, name: str) -> None:
+        """Called in the zygote before the fork, for each request. May raise anything: then that task cannot start."""
+        ...
+
+    def run(self, request: Request, request_fd: int) -> NoReturn:
+        """Called in the task's main process. Raises `OSError` or `ValueError` when it cannot begin."""
+        ...
+
+
+class Commands:
+    """The work of the plain zygote: it becomes the command that is asked for."""
+
+    def prepare(self, name: str) -> None:
+        """There is nothing to prepare."""
+
+    def run(self, request: Request, request_fd: int) -> NoReturn:  # noqa: ARG002 - exec closes it
+        """Raises `OSError` or `ValueError`."""
+        os.execvpe(request.argv[0], request.argv, request.env)  # noqa: S606  no shell is wanted
+
+
 class Zygote:
     """The process itself: made and run once in it."""
 
-    def __init__(self, requests: socket.socket, deadline: Deadline) -> None:
+    def __init__(self, requests: socket.socket, deadline: Deadline, work: Work) -> None:
         self._requests = requests
         self._deadline = deadline
+        self._work = work
         self._keepers: set[int] = set()
         self._has_strays = False
 
@@ -71,15 +100,17 @@ class Zygote:
 
     def _take_request(self) -> bool:
         """Fork a keeper for the next request; False if the worker is gone."""
-        data, fds, _, _ = socket.recv_fds(self._requests, 1, DESCRIPTORS)
+        data, fds, _, _ = socket.recv_fds(self._requests, NAME_BYTES_MAX, DESCRIPTORS)
         if not data:
             return False
         channel_fd, request_fd, output_fd = fds
         try:
+            self._work.prepare(data.decode())
             pid = os.fork()
         except OSError as error:  # no memory, or the limit of processes: this task cannot start, others run
-            with socket.socket(fileno=os.dup(channel_fd)) as channel:
-                channel.send(encode(NotStarted(f"no process can be made for it: {error.strerror}", is_passing(error))))
+            _say(channel_fd, f"no process can be made for it: {error.strerror}", is_passing(error))
+        except Exception as error:  # noqa: BLE001 - an import may raise anything
+            _say(channel_fd, f"no process can be made for it: {error!r}", is_passing(error))
         else:
             if pid == 0:
                 self._become_keeper(channel_fd, request_fd, output_fd)
@@ -95,7 +126,7 @@ class Zygote:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._requests.close()
-            keep(socket.socket(fileno=channel_fd), Request.from_memory(request_fd), output_fd, self._deadline)
+            keep(socket.socket(fileno=channel_fd), request_fd, output_fd, self._deadline, self._work.run)
             code = 0
         except BaseException:  # noqa: BLE001  a bug of ours; its tree is killed as that of a killed keeper
             traceback.print_exc()
@@ -125,6 +156,11 @@ class Zygote:
                 self._has_strays = True  # look again until it is gone
 
 
+def _say(channel_fd: int, reason: str, lacks_means: bool) -> None:
+    with socket.socket(fileno=os.dup(channel_fd)) as channel:
+        channel.send(encode(NotStarted(reason, lacks_means)))
+
+
 def _wake_by_sigchld() -> socket.socket:
     """A socket that becomes readable when a child ends."""
     wake, woken = socket.socketpair()
@@ -137,4 +173,4 @@ def _wake_by_sigchld() -> socket.socket:
 
 def main(requests_fd: int, deadline_fd: int) -> None:
     """Run on two inherited descriptors."""
-    Zygote(socket.socket(fileno=requests_fd), Deadline.shared(deadline_fd)).serve()
+    Zygote(socket.socket(fileno=requests_fd), Deadline.shared(deadline_fd), Commands()).serve()

@@ -16,6 +16,7 @@ from sqlalchemy.pool import NullPool
 
 from model.errors import Refused
 from worker.statements.binding import Bind, Statement
+from worker.statements.files import ANYWHERE, Files
 from worker.statements.grammar import STANDARD, Grammar
 
 CONNECT_TIMEOUT_S = 10
@@ -51,8 +52,9 @@ class Driver:
     extra: ClassVar[str | None] = None
     """The extra of the package that brings the driver."""
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, files: Files = ANYWHERE) -> None:
         self.url = url
+        self.files = files
 
     def engine(self) -> Engine:
         """An engine that keeps no connection. Raises `Refused` when the driver is not installed."""

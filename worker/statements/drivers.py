@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import date, datetime, time
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, event
+from sqlalchemy import URL, Connection, Engine, event, make_url
+from sqlalchemy.exc import ArgumentError
 
 from worker.statements import grammar
 from worker.statements.binding import Bind, Statement
 from worker.statements.driver import CONNECT_TIMEOUT_S, Driver, Result, Row, fetched, rendered
+from worker.statements.files import ANYWHERE, Files
 
 CANCEL_TIMEOUT_S = 5
 
 
-def driver_for(url: URL) -> Driver:
+def driver_for(url: URL, files: Files = ANYWHERE) -> Driver:
     """Who knows this kind of database best."""
-    return _DRIVERS.get(url.get_backend_name(), Driver)(url)
+    return _DRIVERS.get(url.get_backend_name(), Driver)(url, files)
+
+
+def load_drivers() -> None:
+    """Load all that this machine has, so that a fork of this process need not."""
+    for name in ("postgresql+psycopg", "mysql+pymysql", "sqlite", "duckdb"):
+        with suppress(ImportError, ArgumentError):
+            make_url(f"{name}://").get_dialect().import_dbapi()
 
 
 class PostgresDriver(Driver):
@@ -130,6 +139,8 @@ class SqliteDriver(Driver):
         @event.listens_for(engine, "connect")
         def _quiet(raw: Any, _record: object) -> None:
             raw.isolation_level = None
+            if not self.files.are_anywhere:
+                raw.set_authorizer(self.files.authorize)
 
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
@@ -152,12 +163,19 @@ class SqliteDriver(Driver):
 
 
 class DuckdbDriver(Driver):
-    """DuckDB, inside the worker's process."""
+    """DuckDB, inside the process of the task."""
 
     grammar = grammar.DUCKDB
-    # Else a name in a statement could be one of a variable of ours.
-    connect_args = {"config": {"python_enable_replacements": False}}  # noqa: RUF012
     extra = "duckdb"
+
+    @property
+    def connect_args(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """Without its own files it reaches no other, loads no extension, and no statement can change that."""
+        # Else a name in a statement could be one of a variable of ours.
+        config: dict[str, Any] = {"python_enable_replacements": False}
+        if not self.files.are_anywhere:
+            config |= {"enable_external_access": False, "lock_configuration": True}
+        return {"config": config}
 
     def without_transaction(self, connection: Connection) -> Connection:
         """It is so from the beginning."""

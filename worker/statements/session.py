@@ -15,6 +15,7 @@ from model.errors import Refused, ShoalError, Unavailable
 from worker.statements.binding import Statement
 from worker.statements.driver import Driver, Result
 from worker.statements.drivers import driver_for
+from worker.statements.files import ANYWHERE, Files
 from worker.statements.thread import run_in_thread
 
 T = TypeVar("T")
@@ -28,9 +29,10 @@ SENTENCE_LENGTH_MAX = 1_000
 class Session:
     """Runs statements on one connection. Its methods belong to its thread."""
 
-    def __init__(self, driver: Driver, name: str) -> None:
+    def __init__(self, driver: Driver, name: str, may_go_on: Callable[[], None]) -> None:
         self.driver = driver
         self._name = name
+        self._may_go_on = may_go_on
         self._raw: Any = None
         self._stopped = threading.Event()
 
@@ -56,6 +58,7 @@ class Session:
     def _check(self) -> None:
         if self._stopped.is_set():
             raise Refused("it was stopped")
+        self._may_go_on()
 
     def _sentence(self, error: BaseException) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
@@ -105,7 +108,15 @@ class Session:
             self.driver.interrupt(raw)
 
 
-async def in_session(name: str, url: str, work: Callable[[Session], T], *, transaction: bool = True) -> T:
+async def in_session(
+    name: str,
+    url: str,
+    work: Callable[[Session], T],
+    *,
+    transaction: bool = True,
+    may_go_on: Callable[[], None] = lambda: None,
+    files: Files = ANYWHERE,
+) -> T:
     """Do blocking work on a data source; a cancellation cancels the running statement on the server, and rolls back.
 
     Args:
@@ -113,10 +124,12 @@ async def in_session(name: str, url: str, work: Callable[[Session], T], *, trans
         url: with its password.
         work: gets the session, in the session's thread.
         transaction: one for all of it, committed at the end; else each statement is committed by itself.
+        may_go_on: raises when nothing more may be done; asked before each statement and before the commit.
+        files: which files of this machine statements may reach, where the database runs in this process.
 
     Raises:
         Refused: a wrong URL, a driver that is not installed, or what `work` raises.
         Unavailable: the database cannot be reached.
     """
-    session = Session(driver_for(parse_data_source_url(url)), name)
+    session = Session(driver_for(parse_data_source_url(url), files), name, may_go_on)
     return await run_in_thread(lambda: session._whole(work, transaction), session._interrupt, PATIENCE_S)

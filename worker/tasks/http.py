@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import lru_cache
+from importlib import import_module
 from typing import Annotated, Any, Literal, Self
 
 import httpx
@@ -33,6 +34,10 @@ LOGGED_CHARACTERS_MAX = 2_000
 
 _STATUS = re.compile(r"([1-5])xx|([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?", re.IGNORECASE)
 _OUTPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+_SENDS = ("send_request_headers.started", "send_request_body.started")
+"""Ends of the names of what httpcore tells before a connection is written to."""
+
+_LOADED_LATE = ("anyio._backends._asyncio", "encodings.idna")
 _OWN_OUTPUTS = ("status", "body")
 
 
@@ -95,6 +100,15 @@ class HttpTask(Task):
 
     params: Params
     starts_processes = False
+    below_keeper = True
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Read the usual certificates, and load what httpx would load with the first request: each takes longer than
+        most requests."""
+        httpx.AsyncClient(verify=_tls(True, None), trust_env=False)
+        for name in _LOADED_LATE:
+            import_module(name)
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:
@@ -110,7 +124,7 @@ class HttpTask(Task):
         try:
             async with asyncio.timeout(params.timeout_s):
                 headers = self._headers()
-                request, client = await self._prepared(headers)
+                request, client = await self._prepared(headers, context.may_go_on)
                 async with client, _answer(client, request, params.follow_redirects) as response:
                     body = await _read(response, params.response_bytes_max)
         except TimeoutError:
@@ -140,7 +154,9 @@ class HttpTask(Task):
             headers["Authorization"] = basic_authorization(params.user, params.password)
         return headers
 
-    async def _prepared(self, headers: dict[str, str]) -> tuple[httpx.Request, httpx.AsyncClient]:
+    async def _prepared(
+        self, headers: dict[str, str], may_go_on: Callable[[], None]
+    ) -> tuple[httpx.Request, httpx.AsyncClient]:
         params = self.params
         own_type = next((value for name, value in headers.items() if name.lower() == "content-type"), None)
         content, content_type = request_body(params.body, own_type)
@@ -157,7 +173,13 @@ class HttpTask(Task):
         timeout = httpx.Timeout(None, connect=params.connect_timeout_s)
         client = httpx.AsyncClient(verify=tls, timeout=timeout, trust_env=False)
         url = request_url(params.url, params.query)
-        return client.build_request(params.method, url, headers=headers, content=content), client
+
+        async def before_it_is_sent(event: str, _details: object) -> None:
+            if event.endswith(_SENDS):
+                may_go_on()
+
+        extensions = {"trace": before_it_is_sent}
+        return client.build_request(params.method, url, headers=headers, content=content, extensions=extensions), client
 
     def _judged(self, response: httpx.Response, text: str) -> dict[str, str]:
         """The values for later tasks. Raises `_Unwanted` if the answer is not as expected."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from model.errors import NotFound, Refused, ShoalError, Unavailable
 from worker.tasks.inserted import mark, plain
-from worker.tasks.kubernetes_api import PATIENCE_S, Cluster, Json, Taken, connected
+from worker.tasks.kubernetes_api import PATIENCE_S, Cluster, Json, Taken, connected, load_client
 from worker.tasks.kubernetes_job import (
     CONTAINER,
     KubernetesParams,
@@ -43,6 +43,13 @@ class KubernetesTask(Task):
 
     params: KubernetesParams
     starts_processes = False
+    below_keeper = True
+    grace_s = DELETE_S_MAX
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Load the client's thousand modules, if they are there."""
+        load_client()
 
     patience_s = PATIENCE_S
     """How long a cluster may be silent; a test has less."""
@@ -59,7 +66,7 @@ class KubernetesTask(Task):
         job = job_of(params, context, own)
         kubeconfig = plain(params.kubeconfig) if params.kubeconfig is not None else None
         kube_context = plain(params.kube_context) if params.kube_context is not None else None
-        async with connected(kubeconfig, kube_context, params.namespace, self.patience_s) as cluster:
+        async with connected(kubeconfig, kube_context, params.namespace, self.patience_s, context.may_go_on) as cluster:
             is_made = False
             try:
                 await cluster.create(job)

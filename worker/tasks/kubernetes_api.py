@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from model.errors import NotFound, Refused, Unavailable
@@ -47,13 +47,20 @@ class Taken(Refused):
 class Cluster:
     """The calls about one Job and its pod, in one namespace."""
 
-    def __init__(self, client: ApiClient, namespace: str, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        namespace: str,
+        patience_s: float = PATIENCE_S,
+        may_go_on: Callable[[], None] = lambda: None,
+    ) -> None:
         from kubernetes.aio.client import BatchV1Api, CoreV1Api
 
         self._batch = BatchV1Api(client)
         self._core = CoreV1Api(client)
         self.namespace = namespace
         self._patience_s = patience_s
+        self._may_go_on = may_go_on
 
     async def create(self, job: Json) -> Json:
         """Create it, or find that an earlier try of ours did though its answer was lost.
@@ -145,6 +152,7 @@ class Cluster:
         last_s = loop.time() + self._patience_s
         pause_s = 0.2
         while True:
+            self._may_go_on()
             try:
                 return await _answer(call)
             except Unavailable:
@@ -156,7 +164,11 @@ class Cluster:
 
 @asynccontextmanager
 async def connected(
-    kubeconfig: str | None, kube_context: str | None, namespace: str, patience_s: float
+    kubeconfig: str | None,
+    kube_context: str | None,
+    namespace: str,
+    patience_s: float,
+    may_go_on: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[Cluster]:
     """The cluster that a kubeconfig file names, or without one that in which this worker runs.
 
@@ -173,9 +185,16 @@ async def connected(
 
     client = await asyncio.to_thread(ApiClient, configuration)
     try:
-        yield Cluster(client, namespace, patience_s)
+        yield Cluster(client, namespace, patience_s, may_go_on)
     finally:
         await client.close()  # type: ignore[no-untyped-call]
+
+
+def load_client() -> None:
+    """Load the official client, if it is installed."""
+    with suppress(ImportError):
+        _new_configuration()
+        import kubernetes.aio.client.rest  # noqa: F401
 
 
 def _new_configuration() -> Configuration:

@@ -70,6 +70,8 @@ class TaskContext:
     `attempt` counts from 1. `values` is what each `${name}` stands for; they are already put into the parameters.
     `types` says which of them are no VARCHAR. `data_source` gives the URL of a named data source, with its password.
     `exports` gives the bash script of the environment that the task asks for; None if it asks for none.
+    `may_go_on` is to be asked before each effect of a task below a keeper: it raises `Fenced` once others may run the
+    task. `local_files` is the worker's setting of that name.
     """
 
     workflow_instance_id: WorkflowInstanceId
@@ -84,6 +86,8 @@ class TaskContext:
     types: Mapping[str, ParameterType] = field(default_factory=dict)
     data_source: Callable[[str], Awaitable[str]] | None = None
     exports: Callable[[], Awaitable[str]] | None = None
+    may_go_on: Callable[[], None] = lambda: None
+    local_files: bool = False
 
     @cached_property
     def folder(self) -> Path:
@@ -126,8 +130,25 @@ class Task(ABC):
     """Those of this attempt; a subclass declares it as its own `Params`."""
 
     starts_processes: ClassVar[bool] = True
-    """Whether it runs anything by `context.processes`. A type that does not has no user to run as: a tenant is nothing
-    to it."""
+    """Whether it runs anything by `context.processes`. A type that does not, nor runs below a keeper, has no user to
+    run as: a tenant is nothing to it."""
+
+    below_keeper: ClassVar[bool] = False
+    """Whether `run` itself runs in a process of its own, which is ended with the attempt, with its worker and at the
+    worker's horizon, and which is the tenant's. True for each type whose `run` has effects outside of its log: in the
+    worker's process nobody could keep a frozen one from having them later. There `context.processes` runs nothing."""
+
+    grace_s: ClassVar[float] = 0
+    """For a type below a keeper: it needs so long to clear up when it is killed, if that is more than `kill_grace`."""
+
+    @classmethod  # noqa: B027 - for those who override it
+    def prepare(cls) -> None:
+        """For a type below a keeper: load what its attempts need, such as drivers. Called once, in the process that is
+        forked for each attempt: start no thread and open no connection."""
+
+    def data_source(self, values: Mapping[str, str]) -> str | None:  # noqa: ARG002 - for those who override it
+        """For a type below a keeper: the name of the data source that it will ask its context for, if any."""
+        return None
 
     def __init__(self, params: TaskParams) -> None:
         self.params = params

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import chain
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,6 +12,8 @@ from model.choices import ParameterType
 from model.errors import Refused
 from model.local_params import NAME, typed
 from worker.statements.binding import Bind, Statement
+from worker.statements.drivers import load_drivers
+from worker.statements.files import files_of
 from worker.statements.session import Session, in_session
 from worker.statements.table import as_text, table
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
@@ -41,6 +44,16 @@ class ProcedureTask(Task):
 
     params: Params
     starts_processes = False
+    below_keeper = True
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Load the drivers."""
+        load_drivers()
+
+    def data_source(self, values: Mapping[str, str]) -> str:  # noqa: ARG002
+        """The one that `datasource` names."""
+        return self.params.datasource
 
     async def run(self, context: TaskContext) -> TaskResult:
         """Call it, in a transaction of its own. Raises `Refused` or `Unavailable` with the sentence."""
@@ -56,7 +69,13 @@ class ProcedureTask(Task):
                 raise Refused(f"PROCEDURE parameters: arguments.{place}.name: an {each.direct} argument needs a name")
         url = await context.data_source(params.datasource)
         return TaskResult.success(
-            await in_session(params.datasource, url, lambda session: self._call(session, context))
+            await in_session(
+                params.datasource,
+                url,
+                lambda session: self._call(session, context),
+                may_go_on=context.may_go_on,
+                files=files_of(context),
+            )
         )
 
     def _call(self, session: Session, context: TaskContext) -> dict[str, str]:

@@ -26,11 +26,11 @@ async def run_process(argv: list[str], context: TaskContext, variables: Mapping[
     )
     if code == 0:
         return TaskResult.success(printed.outputs(), exit_code=0)
-    return TaskResult.failure(_reason(code, context.log.last_line()), code)
+    return TaskResult.failure(exit_reason(code, context.log.last_line()), code)
 
 
-def _reason(code: int, last_line: str) -> str:
-    """Such as: exit code 137 (SIGKILL): last line of the output."""
+def exit_reason(code: int, last_line: str) -> str:
+    """Why a process failed, such as: exit code 137 (SIGKILL): last line of the output."""
     try:
         name = f" ({signal.Signals(code - 128).name})"
     except ValueError:

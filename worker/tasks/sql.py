@@ -6,6 +6,7 @@ the parameters are known (`worker/statements/binding.py`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from pydantic import Field
@@ -14,6 +15,8 @@ from model.errors import Refused
 from model.parameters import PARAMETERS_BYTES_MAX
 from worker.statements.binding import Binder, Statement, reference, resolved
 from worker.statements.driver import Result
+from worker.statements.drivers import load_drivers
+from worker.statements.files import files_of
 from worker.statements.session import Session, in_session
 from worker.statements.table import as_list, as_text, table
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
@@ -55,6 +58,16 @@ class SqlTask(Task):
 
     params: Params
     starts_processes = False
+    below_keeper = True
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Load the drivers."""
+        load_drivers()
+
+    def data_source(self, values: Mapping[str, str]) -> str:
+        """The one that `datasource` names."""
+        return resolved(self.params.datasource, values)
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:  # noqa: ARG003 - no value ever goes into the text
@@ -64,10 +77,15 @@ class SqlTask(Task):
     async def run(self, context: TaskContext) -> TaskResult:
         """Run the statements. Raises `Refused` or `Unavailable` with the sentence of what went wrong."""
         assert context.data_source is not None, "the worker gives it"
-        name = resolved(self.params.datasource, context.values)
+        name = self.data_source(context.values)
         url = await context.data_source(name)
         outputs = await in_session(
-            name, url, lambda session: self._run(session, context), transaction=self.params.transaction
+            name,
+            url,
+            lambda session: self._run(session, context),
+            transaction=self.params.transaction,
+            may_go_on=context.may_go_on,
+            files=files_of(context),
         )
         return TaskResult.success(outputs)
 

@@ -1,0 +1,118 @@
+"""The process of one attempt whose work is its type's own code: a fork of the warm zygote, below its keeper.
+
+What it writes to its standard output is the task's log. It ends at TERM by cancelling the task, so that a statement is
+cancelled on its server; and it asks before each effect whether the deadline has passed: a process that was frozen
+together with its keeper would else be a moment faster than the keeper when both thaw.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from model.errors import Fenced, Refused, ShoalError
+from model.states import TaskState
+from worker.launcher.deadline import Deadline
+from worker.launcher.errors import DeadlinePassed
+from worker.launcher.wire import put_answer
+from worker.masking import Masking
+from worker.order import Order, answer_of
+from worker.tasks.plugin import TaskContext, TaskLog, TaskResult
+
+TERMINATED_CODE = 128 + signal.SIGTERM
+LAST_LINE_BYTES_MAX = 200
+
+
+def carry_out(order: Order, answer_fd: int, deadline: Deadline) -> NoReturn:
+    """Run the attempt, put its result where the request was, and end this process."""
+    try:
+        result = _run(order, deadline)
+    except asyncio.CancelledError:
+        os._exit(TERMINATED_CODE)
+    put_answer(answer_fd, answer_of(result))
+    os._exit(0)  # not by the interpreter's end: it would wait for threads that hang in a driver
+
+
+def _run(order: Order, deadline: Deadline) -> TaskResult:
+    loop = asyncio.new_event_loop()
+    attempt = loop.create_task(_attempt(order, deadline))
+    loop.add_signal_handler(signal.SIGTERM, _cancel_once, attempt)
+    return loop.run_until_complete(attempt)
+
+
+def _cancel_once(attempt: asyncio.Task[TaskResult]) -> None:
+    """A second one would interrupt its clearing up."""
+    if not attempt.cancelling():
+        attempt.cancel()
+
+
+async def _attempt(order: Order, deadline: Deadline) -> TaskResult:
+    log = _Output()
+    try:
+        result = await order.task.run(_context(order, log, deadline))
+    except Fenced as error:
+        result = TaskResult(TaskState.NEED_FAULT_TOLERANCE, str(error))
+    except ShoalError as error:
+        log.write(f"{error}\n")
+        result = TaskResult.failure(str(error))
+    except Exception as error:  # noqa: BLE001 - a task type may raise anything
+        result = TaskResult.failure(f"{type(error).__name__}: {error}")
+    masking = Masking(order.secrets)
+    reason = masking.feed(result.reason.encode(errors="replace")) + masking.finish()
+    return TaskResult(result.state, reason.decode(errors="replace"), result.exit_code, result.outputs)
+
+
+def _context(order: Order, log: TaskLog, deadline: Deadline) -> TaskContext:
+    async def data_source(name: str) -> str:
+        if name not in order.data_sources:
+            raise Refused(f'the task did not say that it needs the data source "{name}"')
+        return order.data_sources[name]
+
+    def may_go_on() -> None:
+        if deadline.has_passed():
+            raise DeadlinePassed("it was ended because its worker was stopped or cut off for too long")
+
+    return TaskContext(
+        order.workflow_instance_id,
+        order.task_instance_id,
+        order.task_name,
+        order.attempt,
+        order.values,
+        log,
+        _NoProcesses(),
+        make_folder=lambda: order.folder,
+        make_environment=lambda: dict(os.environ),
+        types=order.types,
+        data_source=data_source,
+        may_go_on=may_go_on,
+        local_files=order.local_files,
+    )
+
+
+class _Output:
+    """The `TaskLog` of this process: its standard output, which the worker masks and keeps."""
+
+    def __init__(self) -> None:
+        self._tail = b""
+
+    def write(self, text: str | bytes) -> None:
+        data = text.encode(errors="replace") if isinstance(text, str) else text
+        self._tail = (self._tail + data[-2 * LAST_LINE_BYTES_MAX :])[-2 * LAST_LINE_BYTES_MAX :]
+        while data:
+            data = data[os.write(1, data) :]
+
+    def last_line(self) -> str:
+        line = self._tail.rstrip().rpartition(b"\n")[2].strip()
+        text = line.decode(errors="replace")
+        return text if len(line) <= LAST_LINE_BYTES_MAX and text.isprintable() else ""
+
+
+class _NoProcesses:
+    """It is in a tree of its own already: what it starts by itself ends with it."""
+
+    async def run(self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog) -> int:  # noqa: ARG002
+        raise Refused("a task type that runs below a keeper starts processes by itself, such as by asyncio")

@@ -1,0 +1,63 @@
+"""The warm zygote: a zygote that has loaded task types, so that their own code runs below a keeper without a start.
+
+SQL, HTTP and their like do their work by libraries and not by a command. A new Python with those libraries takes half a
+second; a fork of this process takes milliseconds. It is a process beside the plain zygote, which stays small. Like that
+one it has no threads, an empty environment, and never had the worker's memory: a task that can read all of
+its own process finds no key and no password there but what it was given.
+
+A type is loaded when its first task comes; the tasks behind it wait for that, half a second once in a life.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import sys
+from importlib import import_module
+from typing import Any, NoReturn
+
+from worker.child import carry_out
+from worker.launcher.deadline import Deadline
+from worker.launcher.keeper import close_all_but
+from worker.launcher.wire import Request
+from worker.launcher.zygote import Zygote
+from worker.order import Order
+from worker.tasks.plugin import Task
+
+
+class Orders:
+    """The work of the warm zygote: one attempt of a task type that has its work in its own `run`."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+        self._prepared: set[str] = set()
+
+    def prepare(self, name: str) -> None:
+        """Load the task type `module:Class`, and what it wants to be there."""
+        if name in self._prepared:
+            return
+        module, _, path = name.partition(":")
+        found: Any = import_module(module)
+        for each in path.split("."):
+            found = getattr(found, each)
+        task_type: type[Task] = found
+        task_type.prepare()
+        self._prepared.add(name)
+        gc.freeze()  # see `Zygote.serve`
+
+    def run(self, request: Request, request_fd: int) -> NoReturn:
+        """Carry it out; the answer takes the place of the request."""
+        close_all_but(request_fd)  # the channel too: only a keeper's end may be its end
+        os.environ.clear()
+        os.environ.update(request.env)
+        gc.enable()
+        carry_out(Order.from_text(request.order), request_fd, self._deadline)
+
+
+def main(requests_fd: int, deadline_fd: int, path: list[str]) -> None:
+    """Run on two inherited descriptors; `path` is the worker's `sys.path`, so that it finds the same plug-ins."""
+    sys.path.extend(each for each in path if each not in sys.path)
+    deadline = Deadline.shared(deadline_fd)
+    Zygote(socket.socket(fileno=requests_fd), deadline, Orders(deadline)).serve()
+    os._exit(0)  # libraries with much to say at the end of an interpreter are to say nothing here

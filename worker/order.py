@@ -1,0 +1,76 @@
+"""What one attempt whose work is its type's own code takes along into the process below its keeper.
+
+Pickled by the worker and read by a fork of the warm zygote: never the other way round. The answer is JSON, since who
+wrote it may have been led by a hostile server or file.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from model.choices import ParameterType
+from model.errors import ShoalError
+from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.states import TaskState
+from worker.tasks.plugin import Task, TaskResult
+
+
+@dataclass(frozen=True)
+class Order:
+    """A task and its context, as far as it can leave the worker.
+
+    `data_sources` are the URLs, with their passwords, of those that the task names and no others; `secrets` must not
+    stand in a reason; `folder` is the attempt's own; `local_files` is the worker's setting of that name.
+    """
+
+    task: Task
+    workflow_instance_id: WorkflowInstanceId
+    task_instance_id: TaskInstanceId
+    task_name: str
+    attempt: int
+    values: Mapping[str, str]
+    types: Mapping[str, ParameterType]
+    data_sources: Mapping[str, str]
+    secrets: tuple[str, ...]
+    folder: Path
+    local_files: bool
+
+    @property
+    def name(self) -> str:
+        """Of the task's class, as `module:Class`."""
+        return f"{type(self.task).__module__}:{type(self.task).__qualname__}"
+
+    def to_text(self) -> str:
+        """For the request."""
+        return base64.b64encode(pickle.dumps(self)).decode()
+
+    @classmethod
+    def from_text(cls, text: str) -> Order:
+        """From a request of one's own worker, and from nobody else."""
+        order = pickle.loads(base64.b64decode(text))  # noqa: S301 - it comes from the worker
+        assert isinstance(order, cls)
+        return order
+
+
+def answer_of(result: TaskResult) -> bytes:
+    """A result as the process gives it."""
+    return json.dumps([result.state, result.reason, result.exit_code, dict(result.outputs)]).encode()
+
+
+def result_of(answer: bytes) -> TaskResult | None:
+    """The result in an answer; None when the process ended before it gave one."""
+    try:
+        state, reason, code, outputs = json.loads(answer)
+        return TaskResult(
+            TaskState(state),
+            str(reason),
+            None if code is None else int(code),
+            {str(name): str(value) for name, value in outputs.items()},
+        )
+    except (ValueError, TypeError, AttributeError, ShoalError):
+        return None
