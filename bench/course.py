@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from bench import buffers, dependents, idle, large, limits, line, starts, sustained
+from bench import buffers, dependents, holds, idle, large, limits, line, starts, sustained
 from bench.cluster import Cluster
 from bench.figures import Figure
 from bench.flow import Flow
@@ -77,6 +77,7 @@ def _course(
     with Cluster(server, "large", masters=1, workers=1) as cluster:
         yield "one workflow of many tasks", lambda: large.layered(cluster, sizes)
         yield "many sub-workflows at once", lambda: large.children(cluster, sizes)
+    yield "how long one large workflow holds the loop", lambda: holds.holds(server, sizes)
     yield f"a line of {sizes.line_length:,} runs", lambda: line.long_line(server, sizes)
     what = f"tasks beside {sizes.waiting_dependents:,} that wait for other workflows"
     yield what, lambda: dependents.beside_waiting(server, sizes)

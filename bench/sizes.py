@@ -26,6 +26,7 @@ class Sizes:
     large_layers: int
     large_width: int
     sub_workflows: int
+    hold_tasks: int
     line_length: int
     line_steps: int
     line_beside: int
@@ -53,6 +54,7 @@ FULL = Sizes(
     large_layers=100,
     large_width=100,
     sub_workflows=1_000,
+    hold_tasks=10_000,
     line_length=100_000,
     line_steps=300,
     line_beside=3_000,
@@ -79,6 +81,7 @@ QUICK = Sizes(
     large_layers=10,
     large_width=20,
     sub_workflows=50,
+    hold_tasks=100,
     line_length=2_000,
     line_steps=50,
     line_beside=200,

@@ -84,7 +84,7 @@ _IDS_COME_AGAIN = finding("""
 _RUNS_WITHOUT_OWNER = finding("""
     WITH unfinished AS MATERIALIZED (   -- apart, so that the order does not make it walk all that ever ran
         SELECT id, state, master_id FROM workflow_instance
-        WHERE ended_at IS NULL AND state NOT IN ('SERIAL_WAIT', 'WAIT_TO_RUN')  -- index: workflow_instance_unfinished
+        WHERE ended_at IS NULL AND state <> 'SERIAL_WAIT'  -- index: workflow_instance_unfinished
     )
     SELECT format('run %s is %s, and its master %s is %s', i.id, i.state, i.master_id,
                   coalesce(n.state || ' since ' || date_trunc('second', n.ended_at), 'not known')) AS what

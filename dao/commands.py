@@ -43,11 +43,14 @@ _CLAIM = text(f"""
     SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 
-_CLAIM_HALTS = text(f"""
+# For a master without room: what needs none stands first in the index, so the rest is not read. Without a slot (:total
+# is 0) only what has waited too long.
+_CLAIM_URGENT = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
-        WHERE priority_rank = -1 AND type IN ('PAUSE', 'STOP')
-          AND (id / :id_step) % :total = :current AND deaths = 0 AND id <> ALL(CAST(:aside AS bigint[]))
+        WHERE priority_rank = -1 AND type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'PAUSE', 'STOP')
+          AND deaths = 0 AND id <> ALL(CAST(:aside AS bigint[]))
+          AND ((id / :id_step) % nullif(:total, 0) = :current OR created_at < now() - CAST(:age AS interval))
         ORDER BY id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -230,12 +233,24 @@ async def claim(
     return [CommandRow(*row) for row in (await connection.execute(_CLAIM, values)).all()]
 
 
-async def claim_halts(
-    connection: AsyncConnection, slot: Slot, limit: int, id_step: int, aside: Sequence[CommandId] = ()
+async def claim_urgent(
+    connection: AsyncConnection,
+    slot: Slot | None,
+    older_than: timedelta,
+    limit: int,
+    id_step: int,
+    aside: Sequence[CommandId] = (),
 ) -> list[CommandRow]:
-    """The same of PAUSE and STOP commands alone: for a master that has room for nothing else."""
-    values = {"current": slot.current, "total": slot.total, "limit": limit, "id_step": id_step, "aside": list(aside)}
-    return [CommandRow(*row) for row in (await connection.execute(_CLAIM_HALTS, values)).all()]
+    """The same of what needs no room: PAUSE, STOP and takeovers; of any residue if they have waited too long."""
+    values = {
+        "current": slot.current if slot else 0,
+        "total": slot.total if slot else 0,
+        "age": older_than,
+        "limit": limit,
+        "id_step": id_step,
+        "aside": list(aside),
+    }
+    return [CommandRow(*row) for row in (await connection.execute(_CLAIM_URGENT, values)).all()]
 
 
 async def steal(

@@ -109,10 +109,17 @@ async def specs(
     connection: AsyncConnection, wanted: Collection[tuple[WorkflowCode, int]]
 ) -> dict[tuple[WorkflowCode, int], WorkflowSpec | Refused]:
     """The versions asked for; one that cannot be read stands there as the reason, one that is missing not at all."""
+    return {key: _spec_or_reason(content) for key, content in (await contents(connection, wanted)).items()}
+
+
+async def contents(
+    connection: AsyncConnection, wanted: Collection[tuple[WorkflowCode, int]]
+) -> dict[tuple[WorkflowCode, int], str]:
+    """The same as they are stored, for `read_spec`: JSON text."""
     rows = await connection.execute(
         _SPECS, {"codes": [code for code, _ in wanted], "versions": [version for _, version in wanted]}
     )
-    return {(WorkflowCode(row.workflow_code), row.version): _parsed(row.spec) for row in rows.all()}
+    return {(WorkflowCode(row.workflow_code), row.version): row.spec for row in rows.all()}
 
 
 async def save(
@@ -155,10 +162,23 @@ def _definition(row: Row[Any]) -> Definition:
     )
 
 
-def _parsed(content: str) -> WorkflowSpec | Refused:
+def _as_it_is(found: dict[str, Any]) -> dict[str, Any]:
+    """Python code, in which a thread lets others have their turn."""
+    return found
+
+
+def _spec_or_reason(content: str) -> WorkflowSpec | Refused:
     try:
-        return WorkflowSpec.parse(json.loads(content))
+        return read_spec(content)
     except Refused as error:
         return error
-    except (ValueError, RecursionError):
-        return Refused("its definition is nested too deeply or holds a number too large to read; save it anew")
+
+
+def read_spec(content: str) -> WorkflowSpec:
+    """What a version says. Raises `Refused`. Megabytes are read bit by bit, so that other threads have their turn."""
+    try:
+        return WorkflowSpec.parse(json.loads(content, object_hook=_as_it_is))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, Refused):
+            raise
+        raise Refused("its definition is nested too deeply or holds a number too large to read; save it anew") from None

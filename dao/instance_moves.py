@@ -70,12 +70,12 @@ _ASK_HALT = text("""
 _END_WAITING = text("""
     UPDATE workflow_instance i SET state = e.state, ended_at = clock_timestamp(), reason = e.reason
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
-    WHERE i.id = e.id AND coalesce(i.state IN ('SUBMITTED_SUCCESS', 'SERIAL_WAIT', 'WAIT_TO_RUN'), false)
+    WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
 """)
 _REVIVE = text(f"""
     UPDATE workflow_instance i
     SET state = 'RUNNING_EXECUTION', master_id = :master, ended_at = NULL, reason = NULL, requested_state = NULL,
-        running_since = clock_timestamp(), takeovers = 0, outputs = NULL,
+        takeovers = 0, owned_since = clock_timestamp(), running_since = clock_timestamp(), outputs = NULL,
         run_times = i.run_times + CASE WHEN r.repeats THEN 1 ELSE 0 END,
         executing = CASE WHEN r.keeps_executing THEN i.executing ELSE r.new_executing END,
         parent_attempt = coalesce(r.new_attempt, i.parent_attempt)

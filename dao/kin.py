@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
+from model.commands import read_parent
+from model.errors import Refused
+from model.ids import CommandId, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.instances import Parent
 from model.states import WorkflowState
 
 
@@ -29,6 +33,11 @@ _CHILDREN = text("""
     WHERE c.parent_instance_id = :run                                              -- index: workflow_instance_child
     ORDER BY c.parent_task_code, c.parent_attempt, c.child_index
 """)
+_ASKED = text("""
+    SELECT id, parent FROM command
+    WHERE parent IS NOT NULL AND left(split_part(parent, '/', 1), 20) = CAST(:run AS text)  -- index: command_child
+    ORDER BY id
+""")
 _BEFORE = text("""
     SELECT id, state FROM workflow_instance
     WHERE workflow_code = :code AND id <> :run                                     -- index: workflow_instance_live
@@ -44,6 +53,16 @@ async def children(connection: AsyncConnection, run: WorkflowInstanceId) -> list
     """The children of a run, by task, attempt and index."""
     rows = (await connection.execute(_CHILDREN, {"run": run})).all()
     return [ChildRun(row[0], row[1], WorkflowState(row[2]), *row[3:]) for row in rows]
+
+
+async def asked(connection: AsyncConnection, run: WorkflowInstanceId) -> list[tuple[CommandId, Parent]]:
+    """The commands of children of a run that no master has begun, in their order."""
+    found = []
+    for id_, told in (await connection.execute(_ASKED, {"run": str(run)})).all():
+        with suppress(Refused):  # somebody wrote it by hand; whoever takes it says what is wrong with it
+            if (parent := read_parent(told)) is not None:
+                found.append((CommandId(id_), parent))
+    return found
 
 
 async def before(

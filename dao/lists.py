@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Double, Select, cast, extract, func, select, text
@@ -37,6 +37,16 @@ class WaitingCommand:
     priority: str | None
     age_s: float | None
     created_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutRoom:
+    """A command that waits for a master with room. `above` is the run that waits for what it asks for, if any."""
+
+    id: CommandId
+    type: str
+    age_s: float | None
+    above: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +156,13 @@ _WAITING = text(f"""
     FROM command c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
     ORDER BY c.priority_rank, c.id LIMIT :limit
 """)  # noqa: S608 - the age is a constant of this module
+# What needs no room goes before all else: a full master takes it too.
+_WITHOUT_ROOM = text(f"""
+    SELECT c.id, c.type, {_AGE}, nullif(split_part(c.parent, '/', 1), '') AS above
+    FROM command c
+    WHERE c.created_at < now() - CAST(:older_than AS interval) AND c.priority_rank >= 0    -- index: command_age
+    ORDER BY c.created_at LIMIT :limit
+""")  # noqa: S608 - the age is a constant of this module
 _RESIDUES = text("""
     SELECT slot, count(c.id),
            extract(epoch FROM clock_timestamp() - min(c.created_at) FILTER (WHERE isfinite(c.created_at)))::float8
@@ -174,6 +191,12 @@ _FENCED = text("""
 async def waiting_commands(connection: AsyncConnection, limit: int) -> list[WaitingCommand]:
     """The first `limit` commands in the order in which they will be taken."""
     return [WaitingCommand(*row) for row in (await connection.execute(_WAITING, {"limit": limit})).all()]
+
+
+async def without_room(connection: AsyncConnection, older_than: timedelta, limit: int) -> list[WithoutRoom]:
+    """The first `limit` commands that have waited for longer than that, and that need room; oldest first."""
+    values = {"older_than": older_than, "limit": limit}
+    return [WithoutRoom(*row) for row in (await connection.execute(_WITHOUT_ROOM, values)).all()]
 
 
 async def waiting_by_residue(connection: AsyncConnection, total: int, id_step: int = 1) -> list[Residue]:

@@ -227,6 +227,7 @@ workflow_instance = Table(
     Column("parent_task_code", Integer),
     Column("parent_attempt", SmallInteger),
     Column("child_index", Integer),
+    Column("owned_since", _TIME),
     Column("running_since", _TIME),
     UniqueConstraint("command_id", name="workflow_instance_command"),
 )

@@ -5,11 +5,13 @@ What comes back to the queue is put there by `dao/requeue.py`.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.notify import EVENT, notify
@@ -20,6 +22,9 @@ from model.choices import Priority, TimeoutStrategy
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.states import TaskState, WaitReason
+
+ROWS_AT_ONCE = 1_000
+"""So many rows are read without a pause for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +188,10 @@ _LATEST = text("""
         SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state, retries, flag, outputs, branch,
                ended_at,
                CASE WHEN state = 'RUNNING_EXECUTION' AND worker_id IS NULL THEN parameter_values ELSE '{}' END
-                   AS parameter_values
+                   AS parameter_values,
+               CASE WHEN state = 'DELAY_EXECUTION' AND isfinite(due_at)
+                    THEN least(greatest(extract(epoch FROM due_at - clock_timestamp()) / 60, 0), 1e6)::integer
+                    ELSE 0 END AS due_in_minutes
         FROM task_instance
         WHERE workflow_instance_id = wanted.id                                  -- index: task_instance_attempt
         ORDER BY task_code DESC, attempt DESC                                   -- both, so that it is read backwards
@@ -367,20 +375,26 @@ async def latest_attempts(
 ) -> dict[WorkflowInstanceId, list[TaskAttempt]]:
     """The last attempt of each task that has begun, by instance, in the order in which they ended."""
     found: dict[WorkflowInstanceId, list[TaskAttempt]] = {instance: [] for instance in instances}
-    for row in (await connection.execute(_LATEST, {"instances": list(instances)})).all():
-        found[row.workflow_instance_id].append(
-            TaskAttempt(
-                TaskCode(row.task_code),
-                row.attempt,
-                TaskState(row.state),
-                row.retries,
-                row.flag == "YES",
-                row.outputs,
-                None if row.branch is None else frozenset(map(TaskCode, json.loads(row.branch))),
-                row.parameter_values,
-            )
-        )
+    result = await connection.execute(_LATEST, {"instances": list(instances)})
+    for rows in result.partitions(ROWS_AT_ONCE):
+        await asyncio.sleep(0)  # a run may have ten thousand tasks, and others want the loop
+        for row in rows:
+            found[row.workflow_instance_id].append(_attempt(row))
     return found
+
+
+def _attempt(row: Row[Any]) -> TaskAttempt:
+    return TaskAttempt(
+        TaskCode(row.task_code),
+        row.attempt,
+        TaskState(row.state),
+        row.retries,
+        row.flag == "YES",
+        row.outputs,
+        None if row.branch is None else frozenset(map(TaskCode, json.loads(row.branch))),
+        row.parameter_values,
+        row.due_in_minutes,
+    )
 
 
 async def queue_due(connection: AsyncConnection, limit: int) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Row, text
@@ -23,7 +23,11 @@ from model.instances import Parent, WorkflowInstance
 from model.states import WorkflowState
 
 TAKEOVERS_MAX = 3
-"""An instance whose owners were fenced so often ends as FAILURE: it may be what kills them."""
+"""An instance whose owners were fenced so often, each soon after it had begun to drive it, ends as FAILURE: it may be
+what kills them."""
+SOON_MIN, SOON_MAX, SOON_PART = timedelta(minutes=2), timedelta(minutes=20), 20
+"""Soon: within a `SOON_PART`-th of the instance's age, but no less and no more than these. The longer it runs, the more
+slowly it may kill, and the more masters it may lose for other reasons."""
 
 
 class OwnershipLost(BadData):
@@ -141,18 +145,30 @@ INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, pri
               child_index, CASE WHEN isfinite(coalesce(running_since, started_at))
                                 THEN extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at))
                                 ELSE 0 END::float8 AS ran_s"""
-# `takeovers` counts owners that were fenced, not those that left: a rolling restart must not fail a long run.
+# A time that a person wrote may be infinite, and has no age.
+_SOON = f"""
+    least(interval '{SOON_MAX.total_seconds()} s', greatest(interval '{SOON_MIN.total_seconds()} s',
+          CASE WHEN isfinite(i.started_at) THEN (clock_timestamp() - i.started_at) / {SOON_PART} END))
+"""
+# `takeovers` counts owners that were fenced, not those that left: a rolling restart must not fail a long run. One that
+# had driven it for long did not die of it, so the count begins again. What counts is when it beat last, and not when it
+# was fenced: who restarts a master may take hours.
 _TAKE_OVER = text(f"""
     UPDATE workflow_instance i
     SET master_id = :master,
         state = CASE WHEN i.state = 'READY_STOP' THEN i.state  -- a stop is not overruled by a pause
                      WHEN i.requested_state IS NOT NULL THEN i.requested_state
                      WHEN i.state = 'FAILOVER' THEN 'RUNNING_EXECUTION' ELSE i.state END,
-        takeovers = least(i.takeovers, 1000) + CASE WHEN node_state = 'FENCED' THEN 1 ELSE 0 END
+        takeovers = CASE WHEN node_state IS DISTINCT FROM 'FENCED' THEN i.takeovers
+                         WHEN last_seen > coalesce(i.owned_since, i.started_at) + {_SOON} THEN 1
+                         ELSE least(i.takeovers, {TAKEOVERS_MAX}) + 1 END,
+        owned_since = clock_timestamp()
     FROM (SELECT id AS locked_id FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE)
          AS locked,
-         (SELECT DISTINCT w.master_id AS owner_id, n.state AS node_state
+         (SELECT DISTINCT w.master_id AS owner_id, n.state AS node_state,
+                 coalesce(b.beaten_at, n.ended_at) AS last_seen
           FROM workflow_instance w LEFT JOIN node n ON n.id = w.master_id AND n.kind = 'MASTER'
+          LEFT JOIN node_beat b ON b.node_id = n.id
           WHERE w.id = ANY(CAST(:ids AS bigint[]))) AS owners
     WHERE i.id = locked_id AND owner_id = i.master_id AND coalesce(node_state, 'LEFT') IN ('FENCED', 'LEFT')
       AND i.state IN {DRIVEN_OR_HANDED_ON}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from itertools import islice
 from typing import Generic, TypeVar
 
 from dao.errors import BadData, LockTaken
@@ -82,11 +81,13 @@ class SetAside(Generic[Id]):
     async def try_due(self) -> bool:
         """Try some of what is due one by one, until one waited for a lock in vain: meanwhile others came. Whether any
         was."""
-        tried = False
-        for id_ in list(islice(self._due, TRIED_AT_ONCE)):
+        tried = 0
+        for id_ in list(self._due):
+            if tried == TRIED_AT_ONCE:
+                break
             try:
                 if not await self._try(id_):
-                    continue  # there may be room for another
+                    continue  # there is no room for this one; others may need none
             except (BadData, LockTaken) as error:
                 self._wait(id_, error)
                 if isinstance(error, LockTaken):
@@ -95,8 +96,8 @@ class SetAside(Generic[Id]):
                 self._pauses_s.pop(id_)
                 self._due.pop(id_)
                 self._reasons.pop(id_, None)
-            tried = True
-        return tried
+            tried += 1
+        return tried > 0
 
     async def _try(self, id_: Id) -> bool:
         reason = self._reasons.get(id_)

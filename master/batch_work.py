@@ -20,7 +20,7 @@ class BatchWork:
     of all serial workflows that it concerns."""
 
     connection: AsyncConnection
-    writes: Writes = field(default_factory=Writes)
+    writes: Writes
     held: list[WorkflowRunnable] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     lines: Lines = field(default_factory=Lines)

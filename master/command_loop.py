@@ -25,12 +25,14 @@ from master.batch_work import BatchWork
 from master.driver import Driver
 from master.membership import Membership
 from master.moves import Mover
+from master.plans import Fetched
 from master.refusals import refuse_alone
 from master.serial import hold
 from master.settings import MasterSettings
 from master.starts import Starter, tell_parent
 from master.takeovers import take_over
-from model.command_moves import HALTING
+from master.writes import Writes
+from model.command_moves import HALTING, URGENT
 from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
 from model.errors import Refused
 from model.ids import CommandId
@@ -71,12 +73,14 @@ class CommandLoop:
         self._batch = AdaptiveBatch(settings.batch_max)
         self._failing: list[CommandRow] = []
         self._aside: SetAside[CommandId] = SetAside(self.wake, self._handle_alone, self._refuse, self._say_it_waits)
+        self._urgent: set[CommandId] = set()
+        """Those of them that need no room."""
         self._trying: list[CommandId] = []
         self._turn = 0
         self._full = False
         self._starter = Starter(life.me.epoch, driver)
         self._mover = Mover(life.me.epoch, driver)
-        driver.ended = self._room_made
+        driver.room_made = self._room_made
 
     async def run(self) -> None:
         """Claim until cancelled, once it is known which masters died. Raises `Fenced`."""
@@ -93,7 +97,7 @@ class CommandLoop:
     async def _catch_up(self) -> None:
         goes_on = True
         while goes_on:  # in turn, so that neither what is set apart nor what is aside waits for the end of a stream
-            goes_on = await self._one_batch(self._take if self._room > 0 else self._take_halts)
+            goes_on = await self._one_batch(self._take if self._room > 0 else self._take_urgent)
             goes_on |= await self._try_deadly()
             goes_on |= await self._aside.try_due()
             if self._membership.is_overloaded:
@@ -102,13 +106,15 @@ class CommandLoop:
     async def _handle_alone(self, id_: CommandId) -> bool:
         """Handle a command with no other beside it. False if there is no room for it now."""
         tried = False
+        if self._room <= 0 and id_ not in self._urgent:
+            return False
 
         async def take(connection: AsyncConnection, _slot: Slot | None, _limit: int) -> list[CommandRow]:
             nonlocal tried
             tried = True
             return await commands.take(connection, [id_])
 
-        await self._handle_batch(take)
+        await self._handle_batch(take, needs_room=False)
         return tried
 
     def _say_it_waits(self, id_: CommandId, error: str, pause_s: float) -> None:
@@ -156,7 +162,7 @@ class CommandLoop:
         tried: list[CommandId] = []
 
         async def take(connection: AsyncConnection, _slot: Slot | None, limit: int) -> list[CommandRow]:
-            tried.extend(self._trying[:limit])
+            tried[:] = self._trying[:limit]  # it is taken again when a plan was missing
             return await commands.take(connection, tried)
 
         await self._one_batch(take)
@@ -174,18 +180,25 @@ class CommandLoop:
         """Handle a batch, or set it aside if one of its commands may be why that fails. Whether it is worth to look
         again at once."""
         try:
-            return await self._handle_batch(take)
+            return await self._handle_batch(take, needs_room=take != self._take_urgent)
         except (BadData, LockTaken) as error:
             if not self._aside.add_failed([row.id for row in self._failing], error):
                 raise
+            self._urgent |= {row.id for row in self._failing if row.type in URGENT}
+            self._urgent &= set(self._aside.ids)
             count = len(self._failing)
             log.warning("commands_set_aside", count=count, error=str(error), so="each is tried alone")
             return False
 
-    async def _handle_batch(self, take: Take) -> bool:
+    async def _handle_batch(self, take: Take, *, needs_room: bool) -> bool:
+        """One transaction, see below."""
+        database = self._life.database
+        return await self._driver.plans.with_plans(database, lambda plans: self._handle_with(plans, take, needs_room))
+
+    async def _handle_with(self, plans: Fetched, take: Take, needs_room: bool) -> bool:
         """One transaction. Whether it is worth to look again at once."""
         self._failing = []
-        limit = self._batch.size if take == self._take_halts else min(self._batch.size, self._room)
+        limit = min(self._batch.size, self._room) if needs_room else self._batch.size
         if limit <= 0:
             self._full = True
             return False
@@ -203,7 +216,7 @@ class CommandLoop:
                 if not rows:
                     return False
                 self._failing = rows
-                work = BatchWork(connection)
+                work = BatchWork(connection, Writes(plans))
                 with blaming_what_is_held():
                     await self._handle(rows, work)
                     await commands.record(connection, work.outcomes, self._life.me.epoch, slot)
@@ -219,15 +232,14 @@ class CommandLoop:
 
     @property
     def _room(self) -> int:
-        """How many more runs it may drive."""
-        return self._settings.max_running_workflows - self._driver.running
+        """How many more runs it may begin."""
+        return self._settings.max_running_workflows - self._driver.active
 
-    async def _take_halts(self, connection: AsyncConnection, slot: Slot | None, limit: int) -> list[CommandRow]:
-        """What needs no room, and may make some."""
+    async def _take_urgent(self, connection: AsyncConnection, slot: Slot | None, limit: int) -> list[CommandRow]:
+        """What needs no room: what is to be halted may make some, and what lost its master was let in before."""
         self._full = True
-        if slot is None:
-            return []
-        return await commands.claim_halts(connection, slot, limit, self._settings.id_step, self._aside.ids)
+        settings, aside = self._settings, self._aside.ids
+        return await commands.claim_urgent(connection, slot, settings.steal_after, limit, settings.id_step, aside)
 
     async def _take(self, connection: AsyncConnection, slot: Slot | None, limit: int) -> list[CommandRow]:
         rows: list[CommandRow] = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -25,9 +26,11 @@ from dao.workflow_instances import OwnershipLost
 from master.aside import SetAside
 from master.batch import AdaptiveBatch
 from master.events import Adopted, Child, ChildFinished, Event, HaltAsked, TaskFinished, TookTooLong
+from master.handling import handle
 from master.lengths import Lengths
 from master.plan import Plan
-from master.plans import PlanKey, Plans
+from master.plans import Fetched, PlanKey, Plans
+from master.room import Delay, Room
 from master.runnable import WorkflowRunnable
 from master.writes import Writes
 from model.errors import Refused, ShoalError
@@ -65,8 +68,9 @@ class Driver:
         self._taken_over: set[WorkflowInstanceId] = set()
         self._runnables: dict[WorkflowInstanceId, WorkflowRunnable] = {}
         self._lengths = Lengths(self.wake, longest_run)
-        self.ended: Callable[[], None] = lambda: None
-        """Called when instances have ended, so that there is room for others."""
+        self._room = Room()
+        self.room_made: Callable[[], None] = lambda: None
+        """Called when instances have ended, or wait, so that there is room for others."""
         self.dependents_wait = False
         """Whether anybody is to be told of ends, since DEPENDENT tasks wait for some."""
         self.dependents_began: Callable[[Iterable[WorkflowInstanceId]], None] = lambda _: None
@@ -80,6 +84,12 @@ class Driver:
         """How many instances are driven now."""
         return len(self._runnables)
 
+    @property
+    def active(self) -> int:
+        """How many of them take up room."""
+        self._room.come_due(boottime_s(), self._runnables)
+        return len(self._runnables) - len(self._room.waiting)
+
     def held(self) -> dict[WorkflowInstanceId, WorkflowRunnable]:
         """All that is driven now, as it is at this moment."""
         return dict(self._runnables)
@@ -90,6 +100,7 @@ class Driver:
         for runnable in runnables:
             id_ = runnable.instance.id
             self._runnables[id_] = runnable
+            self._room.look(runnable)
             self._lengths.watch(runnable)
 
     def forget(self, ids: Iterable[WorkflowInstanceId]) -> None:
@@ -97,19 +108,24 @@ class Driver:
         before = len(self._runnables)
         for id_ in ids:
             self._runnables.pop(id_, None)
+            self._room.forget(id_)
             self._lengths.forget(id_)
         if len(self._runnables) < before:
-            self.ended()
+            self.room_made()
 
     def mind_takeovers(self, ids: Iterable[WorkflowInstanceId]) -> None:
         """These were taken over; what is held against them is forgotten when they get on."""
         self._taken_over.update(ids)
 
     def written(self, writes: Writes) -> None:
-        """What follows from writes that are committed: forget what has ended, mind what waits for a time."""
+        """What follows from writes that are committed: forget what has ended, mind what waits."""
         self.forget(end.id for end in writes.ends)
+        self._room.mind(writes.delays, boottime_s())
+        touched = [self._runnables[id_] for id_ in writes.touched if id_ in self._runnables]
+        if [runnable for runnable in touched if self._room.look(runnable)]:
+            self.room_made()
         self._taken_over.difference_update(end.id for end in writes.ends)
-        if writes.has_waits:
+        if writes.delays:
             self._look.set()
         if writes.known:
             self.wake.set()
@@ -209,7 +225,7 @@ class Driver:
             async with self._database.writing() as connection:
                 await nodes.hold_alive(connection, self._me)
                 with blaming_what_is_held():
-                    self.tell(runnable, TookTooLong(limits.why), writes)
+                    await self.tell(runnable, TookTooLong(limits.why), writes)
                     await self.flush(connection, writes)
         except (BadData, LockTaken) as error:  # of this run alone
             self.forget([id_])
@@ -249,6 +265,10 @@ class Driver:
         return True
 
     async def _advance(self, size: int, only: WorkflowInstanceId | None = None) -> int:
+        """One transaction, see below."""
+        return await self.plans.with_plans(self._database, lambda plans: self._advance_with(plans, size, only))
+
+    async def _advance_with(self, plans: Fetched, size: int, only: WorkflowInstanceId | None) -> int:
         """One transaction: up to `size` events, and everything that follows from them. How many there were.
 
         With `only`, those of that instance, which is made from its rows first; else of all that are not aside.
@@ -256,7 +276,7 @@ class Driver:
         touched: set[WorkflowInstanceId] = set()
         settled: set[WorkflowInstanceId] = set()
         unreadable: dict[WorkflowInstanceId, str] = {}
-        writes = Writes()
+        writes = Writes(plans)
         self._failing = ()
         try:
             async with self._database.writing() as connection:
@@ -272,7 +292,7 @@ class Driver:
                         if isinstance(event, Unreadable):
                             unreadable[event.workflow_instance_id] = event.what
                         else:
-                            self._feed(event, writes)
+                            await self._feed(event, writes)
                     await self.flush(connection, writes)
                 settled = touched & self._taken_over
                 if settled:
@@ -289,17 +309,17 @@ class Driver:
             self.drive_again(unreadable)
         return len(events)
 
-    def _feed(self, told: TaskEnd | ChildEnd | HaltTold, writes: Writes) -> None:
+    async def _feed(self, told: TaskEnd | ChildEnd | HaltTold, writes: Writes) -> None:
         runnable = self._runnables.get(told.workflow_instance_id)
         if runnable is not None:  # else it has ended: the event tells what the rows told before
-            self.tell(runnable, _event(told), writes)
+            await self.tell(runnable, _event(told), writes)
             if isinstance(told, TaskEnd) and told.state is TaskState.SUCCESS:
                 writes.note_success(runnable, told.code)
 
-    def tell(self, runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
+    async def tell(self, runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
         """Let a runnable handle an event. One that cannot ends as FAILURE: it must not hold up the others."""
         try:
-            writes.add(runnable, runnable.handle(event))
+            await handle(runnable, event, writes)
         except Refused as error:
             writes.give_up(runnable.instance.id, str(error))
         except AssertionError as bug:
@@ -320,7 +340,7 @@ class Driver:
         """
         if not instances:
             return []
-        plans = await self.plans.load(connection, {(each.workflow_code, each.workflow_version) for each in instances})
+        plans = self.plans.at_hand({_plan_key(each) for each in instances}, writes.plans)
         attempts = await task_instances.latest_attempts(connection, [instance.id for instance in instances])
         with_children = [each.id for each in instances if _may_have_children(plans[_plan_key(each)])]
         below = await children.of(connection, with_children)
@@ -336,12 +356,17 @@ class Driver:
                 for row in below.get(instance.id, ())
             )
             again = (resumes or {}).get(instance.id, frozenset())
-            self.tell(runnable, Adopted(tuple(attempts[instance.id]), rows, again), writes)
+            await self.tell(runnable, Adopted(tuple(attempts[instance.id]), rows, again), writes)
             if _has_dependents(plan):
                 writes.dependents.add(instance.id)
             if instance.requested_state is not None:
-                self.tell(runnable, HaltAsked(instance.requested_state), writes)
+                await self.tell(runnable, HaltAsked(instance.requested_state), writes)
             adopted.append(runnable)
+            writes.delays += [
+                Delay(instance.id, each.code, each.attempt, each.due_in_minutes)
+                for each in attempts[instance.id]
+                if each.due_in_minutes
+            ]
         self.hold(adopted)
         return adopted
 
@@ -370,23 +395,30 @@ class Driver:
         while missing:
             size, began_s = self._batch.size, boottime_s()
             ids, missing = missing[:size], missing[size:]
-            writes = Writes()
-            self._failing = ()
             try:
-                async with self._database.writing() as connection:
-                    await nodes.hold_alive(connection, self._me)
-                    self._failing = ids
-                    with blaming_what_is_held():
-                        await self._adopt(connection, ids, writes)
-                        await self.flush(connection, writes)
-            except BaseException as error:
-                self.forget(ids)
-                if isinstance(error, BadData | LockTaken) and self._set_aside(error):
-                    missing = sorted({*missing, *ids} - set(self._aside.ids))
-                    continue
-                raise
-            self.written(writes)
+                await self.plans.with_plans(self._database, partial(self._adopt_with, ids=ids))
+            except (BadData, LockTaken) as error:
+                if not self._set_aside(error):
+                    raise
+                missing = sorted({*missing, *ids} - set(self._aside.ids))
+                continue
             self._batch.took(len(ids), boottime_s() - began_s)
+
+    async def _adopt_with(self, plans: Fetched, ids: Collection[WorkflowInstanceId]) -> None:
+        """One transaction: make runnables of these."""
+        writes = Writes(plans)
+        self._failing = ()
+        try:
+            async with self._database.writing() as connection:
+                await nodes.hold_alive(connection, self._me)
+                self._failing = ids
+                with blaming_what_is_held():
+                    await self._adopt(connection, ids, writes)
+                    await self.flush(connection, writes)
+        except BaseException:
+            self.forget(ids)
+            raise
+        self.written(writes)
 
     async def _give_up(self, id_: WorkflowInstanceId, error: str) -> None:
         """End an instance that cannot be driven as FAILURE: it must not hold up the others."""

@@ -47,8 +47,8 @@ DOUBTFUL_BEATS = 2
 class Membership:
     """Beats, counts slots, judges and fences.
 
-    `slot` is this master's share now, None = none; `look` is set when it changed. `running` tells how many
-    workflow instances are driven now.
+    `slot` is this master's share now, None = none; `look` is set when it changed. `active` tells how many workflow
+    instances take up room now.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Membership:
         life: Life,
         registry: Registry,
         settings: MasterSettings,
-        running: Callable[[], int],
+        active: Callable[[], int],
         look: asyncio.Event,
     ) -> None:
         self.slot: Slot | None = None
@@ -70,7 +70,7 @@ class Membership:
         self._registry = registry
         self._timing = life.timing
         self._settings = settings
-        self._running = running
+        self._active = active
         self._look = look
         self._judge = Judge(life.me.epoch, life.timing)
         self._leftovers = Leftovers(life)
@@ -82,7 +82,6 @@ class Membership:
 
     def heartbeat(self) -> Heartbeat:
         """What this master says of itself now."""
-        running = self._running()
         return Heartbeat(
             epoch=self._life.me.epoch,
             kind=NodeKind.MASTER,
@@ -90,7 +89,7 @@ class Membership:
             name=self._life.me.name,
             status=self._overload.status,
             because=self._overload.because,
-            running=running,
+            running=self._active(),
             capacity=self._settings.max_running_workflows,
             load=round(load_a_core(), 2),
             slot_current=self.slot.current if self.slot else None,
@@ -186,7 +185,7 @@ class Membership:
 
     def _judge_load(self) -> bool:
         """Whether it turned BUSY or NORMAL."""
-        runs = self._running() / self._settings.max_running_workflows
+        runs = self._active() / self._settings.max_running_workflows
         return self._overload.judge(boottime_s(), {Measure.RUNS: runs})
 
     def _others_changed(self) -> bool:

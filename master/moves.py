@@ -107,7 +107,7 @@ class Mover:
         """Make an instance run, as our own. Raises `Refused`, having changed nothing."""
         connection, id_ = work.connection, instance.id
         key = (instance.workflow_code, instance.workflow_version)
-        plan = (await self._driver.plans.load(connection, [key]))[key]
+        plan = self._driver.plans.at_hand([key], work.writes.plans)[key]
         if isinstance(plan, Refused):
             raise plan
         attempts = (await task_instances.latest_attempts(connection, [id_]))[id_]

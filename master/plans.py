@@ -1,20 +1,39 @@
-"""The plans in use: read once from the database, kept while they are wanted. A version never changes."""
+"""The plans in use: read once from the database, kept while they are wanted. A version never changes.
+
+Making the plan of ten thousand tasks takes a second of CPU. So no transaction waits for one: who meets a plan that is
+not at hand gives its transaction up (`PlansMissing`), has it fetched, and begins again. A thread makes it, beside the
+event loop.
+"""
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from collections import OrderedDict
-from collections.abc import Collection
-
-from sqlalchemy.ext.asyncio import AsyncConnection
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TypeVar
 
 from dao import definitions
-from dao.definitions import Whereabouts
+from dao.database import Database
+from dao.definitions import Whereabouts, read_spec
+from master.collector import collector_paused, keep_for_good
 from master.plan import Plan
-from model.errors import NotFound, Refused
+from model.errors import NotFound, Refused, ShoalError
 from model.ids import WorkflowCode
-from model.workflow import WorkflowSpec
 
 PlanKey = tuple[WorkflowCode, int]
+Fetched = Mapping[PlanKey, Plan | Refused]
+"""What was fetched for a transaction: plans, and the reasons why there is none."""
+R = TypeVar("R")
+LARGE = 100_000
+"""Characters of a definition that make hundreds of tasks."""
+
+
+class PlansMissing(ShoalError):
+    """A transaction needs plans that are not at hand."""
+
+    def __init__(self, keys: Collection[PlanKey]) -> None:
+        super().__init__(f"the plans of {len(keys)} versions are to be fetched")
+        self.keys = keys
 
 
 class Plans:
@@ -25,43 +44,69 @@ class Plans:
         self._tasks = 0
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
 
-    async def load(self, connection: AsyncConnection, keys: Collection[PlanKey]) -> dict[PlanKey, Plan | Refused]:
-        """The plan of each version, or the reason why there is none."""
+    def at_hand(self, keys: Collection[PlanKey], fetched: Fetched) -> dict[PlanKey, Plan | Refused]:
+        """The plan of each version, or the reason why there is none. Raises `PlansMissing`."""
         found: dict[PlanKey, Plan | Refused] = {}
-        missing = []
         for key in keys:
-            plan = self._plans.get(key)
-            if plan is None:
-                missing.append(key)
-            else:
-                self._plans.move_to_end(key)
+            plan = fetched.get(key) or self._plans.get(key)
+            if plan is not None:
                 found[key] = plan
-        if missing:
-            specs = await definitions.specs(connection, missing)
-            where = await definitions.whereabouts(connection, {code for code, _ in missing})
-            for code, version in missing:
-                spec = specs.get((code, version))
-                if spec is None:
-                    found[code, version] = NotFound(f"workflow {code} has no version {version}")
-                elif isinstance(spec, Refused):
-                    found[code, version] = Refused(f"workflow {code} version {version} cannot be run: {spec}")
-                else:
-                    found[code, version] = self._made(code, version, spec, where.get(code))
+            if key in self._plans:
+                self._plans.move_to_end(key)
+        if missing := [key for key in keys if key not in found]:
+            raise PlansMissing(missing)
         return found
 
-    def _made(self, code: WorkflowCode, version: int, spec: WorkflowSpec, where: Whereabouts | None) -> Plan | Refused:
-        try:
-            if where is None:
-                return self._keep(Plan.of(code, version, spec))
-            names = {"name": where.name, "project": where.project}
-            return self._keep(Plan.of(code, version, spec, **names, project_code=where.project_code))
-        except Refused as error:
-            return Refused(f"workflow {code} version {version} cannot be run: {error}")
+    async def with_plans(self, database: Database, transaction: Callable[[Fetched], Awaitable[R]]) -> R:
+        """Do a transaction, with the plans that it turns out to need."""
+        fetched: dict[PlanKey, Plan | Refused] = {}
+        while True:
+            try:
+                return await transaction(fetched)
+            except PlansMissing as missing:
+                fetched |= await self._fetch(database, missing.keys)
 
-    def _keep(self, plan: Plan) -> Plan:
-        self._plans[plan.workflow_code, plan.version] = plan
+    async def _fetch(self, database: Database, keys: Collection[PlanKey]) -> dict[PlanKey, Plan | Refused]:
+        async with database.reading() as connection:
+            contents = await definitions.contents(connection, keys)
+            where = await definitions.whereabouts(connection, {code for code, _ in keys})
+        found: dict[PlanKey, Plan | Refused] = {}
+        for key in keys:
+            content = contents.get(key)
+            if content is None:
+                found[key] = NotFound(f"workflow {key[0]} has no version {key[1]}")
+                continue
+            made = found[key] = await to_thread(_made, key, content, where.get(key[0]))
+            if isinstance(made, Plan):
+                self._keep(made)
+        return found
+
+    def _keep(self, plan: Plan) -> None:
+        key = (plan.workflow_code, plan.version)
+        if key in self._plans:  # another transaction needed it too
+            return
+        self._plans[key] = plan
         self._tasks += len(plan.tasks)
         while self._tasks > self._tasks_max and len(self._plans) > 1:
             _, dropped = self._plans.popitem(last=False)
             self._tasks -= len(dropped.tasks)
+
+
+def _made(key: PlanKey, content: str, where: Whereabouts | None) -> Plan | Refused:
+    if len(content) < LARGE:
+        return _plan(key, content, where)
+    with collector_paused():
+        plan = _plan(key, content, where)
+        keep_for_good()
         return plan
+
+
+def _plan(key: PlanKey, content: str, where: Whereabouts | None) -> Plan | Refused:
+    code, version = key
+    try:
+        spec = read_spec(content)
+        if where is None:
+            return Plan.of(code, version, spec)
+        return Plan.of(code, version, spec, name=where.name, project=where.project, project_code=where.project_code)
+    except Refused as error:
+        return Refused(f"workflow {code} version {version} cannot be run: {error}")

@@ -67,6 +67,7 @@ class WorkflowRunnable:
         "_parameters",
         "_progress",
         "_ready",
+        "_rests",
         "_retries",
         "instance",
         "plan",
@@ -85,6 +86,7 @@ class WorkflowRunnable:
         self._attempts: dict[TaskCode, int] = {}
         self._retries: dict[TaskCode, int] = {}
         self._in_flight: set[TaskCode] = set()
+        self._rests: set[TaskCode] = set()
         self._children: dict[TaskCode, Children] = {}
         self._ending = False
         self._overtime: str | None = None
@@ -130,7 +132,18 @@ class WorkflowRunnable:
 
     def under_way(self) -> list[tuple[TaskCode, int]]:
         """The attempts of whose ends it has not heard."""
-        return [(code, self._attempts[code]) for code in self._in_flight]
+        return [(code, self._attempts[code]) for code in list(self._in_flight)]  # a thread may be at it
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether nothing of it is queued or runs on a worker: all that is under way are children, DEPENDENT tasks, and
+        attempts whose time has not come."""
+        return bool(self._in_flight) and len(self._rests) == len(self._in_flight)
+
+    def came_due(self, code: TaskCode, attempt: int) -> None:
+        """The time of an attempt that waited for one has come: from now on a worker may have it."""
+        if self._attempts.get(code) == attempt and self.plan.tasks[code].logic is None:
+            self._rests.discard(code)
 
     @property
     def _is_halted(self) -> bool:
@@ -158,6 +171,8 @@ class WorkflowRunnable:
         for attempt in sorted(valid, key=self._order):
             if not attempt.state.is_final:
                 self._in_flight.add(attempt.code)
+                if attempt.due_in_minutes or self.plan.tasks[attempt.code].logic is not None:
+                    self._rests.add(attempt.code)
                 self._adopt_children(attempt, children)
             elif self._progress.is_in_scope(attempt.code):
                 effects += self._record(attempt.code, attempt.state, attempt.outputs, attempt.branch)
@@ -196,7 +211,7 @@ class WorkflowRunnable:
         self, code: TaskCode, state: TaskState, outputs: str | None = None, branch: frozenset[TaskCode] | None = None
     ) -> list[Effect]:
         """An attempt is over."""
-        self._in_flight.discard(code)
+        self._land(code)
         self._children.pop(code, None)
         match state:
             case T.SUCCESS | T.FORCED_SUCCESS:
@@ -287,7 +302,7 @@ class WorkflowRunnable:
                 case None:
                     return self._queue(code, Wait(WaitReason.DELAY, task.delay_time) if task.delay_time else None)
                 case DependentParams() if not self.instance.dry_run:
-                    attempt = self._next_attempt(code)
+                    attempt = self._next_attempt(code, rests=True)
                     return [RecordTask(code, attempt, T.RUNNING_EXECUTION, values=self._parameters.as_text(code))]
                 case SubProcessParams() | DynamicParams():
                     # Kept in the row: a later owner, who heard of other ends in between, must see the same.
@@ -295,7 +310,7 @@ class WorkflowRunnable:
                     children = Children.of(self.plan, code, self._attempts.get(code, 0) + 1, values)
                     self._children[code] = children
                     text = json.dumps(values, ensure_ascii=False)
-                    begun = RecordTask(code, self._next_attempt(code), T.RUNNING_EXECUTION, values=text)
+                    begun = RecordTask(code, self._next_attempt(code, rests=True), T.RUNNING_EXECUTION, values=text)
                     first = children.resume(resumed) if resumed else children.start_more()
                     over = self._look_at_children(code) if children.is_over else []
                     return [begun, *first, *over]
@@ -303,7 +318,7 @@ class WorkflowRunnable:
                     branch = chosen_branch(self.plan, code, lambda: self._parameters.values(code), self._has_succeeded)
         except Refused as error:
             failed = RecordTask(code, self._next_attempt(code), T.FAILURE, self._retries[code], str(error))
-            self._in_flight.discard(code)
+            self._land(code)
             return [failed, *self._fail(code, T.FAILURE)]
         attempt = self._next_attempt(code)
         return [RecordTask(code, attempt, T.SUCCESS, branch=branch), *self._record(code, T.SUCCESS, branch=branch)]
@@ -314,12 +329,19 @@ class WorkflowRunnable:
 
     def _queue(self, code: TaskCode, wait: Wait | None) -> list[Effect]:
         values = self._parameters.as_text(code)
-        return [QueueTask(code, self._next_attempt(code), self._retries[code], wait, values)]
+        return [QueueTask(code, self._next_attempt(code, rests=wait is not None), self._retries[code], wait, values)]
 
-    def _next_attempt(self, code: TaskCode) -> int:
+    def _next_attempt(self, code: TaskCode, *, rests: bool = False) -> int:
+        """Begin one. It `rests` if no worker has it, or has it only later."""
         self._attempts[code] = self._attempts.get(code, 0) + 1
         self._in_flight.add(code)
+        if rests:
+            self._rests.add(code)
         return self._attempts[code]
+
+    def _land(self, code: TaskCode) -> None:
+        self._in_flight.discard(code)
+        self._rests.discard(code)
 
     def _finish_if_over(self) -> list[Effect]:
         if self._in_flight:

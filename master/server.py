@@ -34,6 +34,8 @@ log = structlog.get_logger()
 
 LEAVE_S_MAX = 8.0
 """A stop must not hang because a server does: what is not handed on by then, others take over."""
+HAND_OVER_MAX = 20_000
+"""So many runs are handed on as their master leaves; what is left, the others hand on within moments."""
 
 
 class Master:
@@ -97,7 +99,7 @@ class Master:
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
         look = asyncio.Event()
         driver = Driver(life, self._settings.batch_max, look, longest_run=self._settings.longest_run)
-        membership = Membership(life, registry, self._settings, lambda: driver.running, look)
+        membership = Membership(life, registry, self._settings, lambda: driver.active, look)
         await membership.join()
         log.info("joined", slot=str(membership.slot), registry=registry.url)
         self._joined(str(membership.slot))
@@ -168,7 +170,7 @@ class Master:
         except ShoalError as error:
             log.warning("leaves_without_a_word", error=str(error))
         deadline_s = boottime_s() + self._settings.drain.total_seconds()
-        while driver.running and boottime_s() < deadline_s:  # noqa: ASYNC110 - once in a life
+        while driver.active and boottime_s() < deadline_s:  # noqa: ASYNC110 - once in a life
             await asyncio.sleep(0.05)
 
     async def _hand_over(self, life: Life, *, broke: bool = False) -> None:
@@ -181,7 +183,7 @@ class Master:
             try:
                 async with life.database.writing() as connection:
                     await nodes.set_left(connection, life.me, broke=broke)
-                    handed = await workflow_instances.hand_on(connection, self._settings.max_running_workflows)
+                    handed = await workflow_instances.hand_on(connection, HAND_OVER_MAX)
             except BadData:  # of one run, say: who goes must go all the same
                 async with life.database.writing() as connection:
                     await nodes.set_left(connection, life.me, broke=broke)

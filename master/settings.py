@@ -16,7 +16,9 @@ class MasterSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    max_running_workflows: int = Field(20_000, gt=0, description="workflow instances it drives at once; full = BUSY")
+    max_running_workflows: int = Field(
+        20_000, gt=0, description="runs with tasks queued or running that it has at once; full = BUSY"
+    )
     batch_max: int = Field(500, gt=0, le=10_000, description="most commands or events handled in one transaction")
     look_every: Duration = Field(timedelta(seconds=2), description="how often it looks for work when nobody wakes it")
     sweep_every: Duration = Field(

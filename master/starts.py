@@ -86,7 +86,7 @@ class Starter:
             for _, command in starts
             if (head := heads.get(command.workflow_code))
         }
-        return ToStart(heads, await self._driver.plans.load(work.connection, versions))
+        return ToStart(heads, self._driver.plans.at_hand(versions, work.writes.plans))
 
     async def handle(self, starts: Sequence[tuple[CommandRow, Start]], to_start: ToStart, work: BatchWork) -> None:
         """Do what these commands ask for. Whatever else the batch has for their lines is done before."""
@@ -146,7 +146,7 @@ class Starter:
             work.done(each.row, id_)
         await ends.tell(connection, over)
         for runnable in running:
-            self._driver.tell(runnable, Started(), work.writes)
+            await self._driver.tell(runnable, Started(), work.writes)
         work.held += running
         self._driver.hold(running)
 

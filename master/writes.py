@@ -31,6 +31,8 @@ from master.events import (
     TaskFinished,
 )
 from master.plan import PlannedTask
+from master.plans import Fetched
+from master.room import Delay
 from master.runnable import WorkflowRunnable
 from model.choices import OnWorkerLoss
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
@@ -40,6 +42,8 @@ from model.states import TaskState, WorkflowState
 SIZE_MAX = 128_000_000
 """About the characters of what one transaction writes for several runs. A batch grows while runs are small, and may
 then meet large ones: 500 runs of 10,000 tasks would not fit into memory, nor into a statement."""
+ROWS_AT_ONCE = 1_000
+"""So many tasks make a statement: to put more into its form would hold up the event loop for too long."""
 ROW_SIZE = 500
 """What a row counts beside its texts."""
 
@@ -47,10 +51,14 @@ ROW_SIZE = 500
 class Writes:
     """What one transaction has to write. Collect with `add`, then `flush` once, last in the transaction."""
 
-    def __init__(self) -> None:
+    def __init__(self, plans: Fetched | None = None) -> None:
+        self.plans: Fetched = plans or {}
+        """What was fetched for this transaction."""
         self.ends: list[InstanceEnd] = []
-        self.has_waits = False
-        """Whether an attempt among them is queued later, when its time has come. Known after `flush`."""
+        self.touched: set[WorkflowInstanceId] = set()
+        """The runs that were told something, whether there was anything to write or not."""
+        self.delays: list[Delay] = []
+        """The attempts that are queued later, when their time has come."""
         self.dependents: set[WorkflowInstanceId] = set()
         """Runs of which DEPENDENT tasks may begin to wait."""
         self.succeeded: list[tuple[WorkflowInstance, str]] = []
@@ -65,7 +73,6 @@ class Writes:
         self._halts: dict[WorkflowInstanceId, tuple[TaskState, str]] = {}
         self._halting: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
         self._size = 0
-        self._of: set[WorkflowInstanceId] = set()
 
     def add(self, runnable: WorkflowRunnable, effects: Iterable[Effect]) -> None:
         """Take in the effects of one runnable.
@@ -74,12 +81,14 @@ class Writes:
         run alone never is; it has at most `TASKS_MAX` tasks.
         """
         id_ = runnable.instance.id
-        self._of.add(id_)
+        self.touched.add(id_)
         for effect in effects:
             match effect:
                 case Enter(state):
                     self._entered[id_] = state
                 case QueueTask() | RecordTask():
+                    if isinstance(effect, QueueTask) and effect.wait is not None:
+                        self.delays.append(Delay(id_, effect.code, effect.attempt, effect.wait.minutes))
                     self._tasks.append(_new_task(runnable, effect))
                     self._grow(len(self._tasks[-1].params) + len(self._tasks[-1].parameter_values))
                     if self._tasks[-1].type == "DEPENDENT":
@@ -111,8 +120,8 @@ class Writes:
 
     def _grow(self, characters: int) -> None:
         self._size += ROW_SIZE + characters
-        if self._size > SIZE_MAX and len(self._of) > 1:
-            raise BadData(f"{len(self._of)} runs at once would have more to write than {SIZE_MAX} characters")
+        if self._size > SIZE_MAX and len(self.touched) > 1:
+            raise BadData(f"{len(self.touched)} runs at once would have more to write than {SIZE_MAX} characters")
 
     def give_up(self, id_: WorkflowInstanceId, reason: str) -> None:
         """End an instance that cannot be driven as FAILURE, and with it whatever of it is queued or runs."""
@@ -135,8 +144,8 @@ class Writes:
                 await workflow_instances.enter(connection, entered, master)
             if self._tasks:
                 tasks, self._tasks = self._tasks, []
-                self.has_waits = self.has_waits or any(task.wait_reason is not None for task in tasks)
-                self.known += await task_instances.queue(connection, tasks, master)
+                for part in range(0, len(tasks), ROWS_AT_ONCE):
+                    self.known += await task_instances.queue(connection, tasks[part : part + ROWS_AT_ONCE], master)
                 groups |= {task.worker_group for task in tasks if task.state is TaskState.QUEUED}
             if self._task_ends:
                 task_ends, self._task_ends = self._task_ends, []

@@ -30,7 +30,6 @@ class CommandType(StrEnum):
     PAUSE = "PAUSE"
     STOP = "STOP"
     RECOVER_SERIAL_WAIT = "RECOVER_SERIAL_WAIT"
-    RECOVER_WAITING_THREAD = "RECOVER_WAITING_THREAD"
 
 
 C = CommandType
@@ -41,20 +40,21 @@ STARTING = frozenset({C.START_PROCESS, C.START_CURRENT_TASK_PROCESS, C.SCHEDULER
 REVIVING = frozenset({C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK})
 """Those by which an instance leaves a final state."""
 
+URGENT = frozenset({C.RECOVER_TOLERANCE_FAULT_PROCESS, C.PAUSE, C.STOP})
+"""Those that a master takes which has no room: what is to be halted may make some, and what was running before its
+master died had some."""
 HALTING = frozenset({C.PAUSE, C.STOP})
 """Those that ask a run to come to an end."""
-
-_WAITING = (W.SUBMITTED_SUCCESS, W.SERIAL_WAIT, W.WAIT_TO_RUN)
 
 COMMAND_MOVES: Mapping[CommandType, Mapping[WorkflowState, WorkflowState]] = {
     # What runs is moved by its owner, who is told through the row; FAILOVER has none, and its next one obeys.
     C.PAUSE: {
-        **dict.fromkeys(_WAITING, W.PAUSE),
+        W.SERIAL_WAIT: W.PAUSE,
         W.RUNNING_EXECUTION: W.READY_PAUSE,
         W.FAILOVER: W.READY_PAUSE,
     },
     C.STOP: {
-        **dict.fromkeys(_WAITING, W.STOP),
+        W.SERIAL_WAIT: W.STOP,
         W.RUNNING_EXECUTION: W.READY_STOP,
         W.READY_PAUSE: W.READY_STOP,
         W.FAILOVER: W.READY_STOP,
@@ -70,7 +70,6 @@ COMMAND_MOVES: Mapping[CommandType, Mapping[WorkflowState, WorkflowState]] = {
     C.REPEAT_RUNNING: dict.fromkeys((W.SUCCESS, W.FAILURE, W.PAUSE, W.STOP), W.RUNNING_EXECUTION),
     C.EXECUTE_TASK: dict.fromkeys((W.SUCCESS, W.FAILURE, W.PAUSE, W.STOP), W.RUNNING_EXECUTION),
     C.RECOVER_SERIAL_WAIT: {W.SERIAL_WAIT: W.RUNNING_EXECUTION},
-    C.RECOVER_WAITING_THREAD: {W.WAIT_TO_RUN: W.RUNNING_EXECUTION},
 }
 """Command type -> state before -> state that it leads to."""
 
@@ -83,13 +82,12 @@ _ASKS = {
     C.REPEAT_RUNNING: "repeat it",
     C.EXECUTE_TASK: "execute tasks of it again",
     C.RECOVER_SERIAL_WAIT: "let it go on after its turn",
-    C.RECOVER_WAITING_THREAD: "let it go on after a lack of room",
 }
 
 
 def why_not(type_: CommandType, id_: int, state: WorkflowState) -> str:
     """The sentence why this command does not fit an instance in that state."""
-    fitting = [before for before in COMMAND_MOVES[type_] if before not in (W.SUBMITTED_SUCCESS, W.FAILOVER)]
+    fitting = [before for before in COMMAND_MOVES[type_] if before is not W.FAILOVER]
     return f"workflow instance {id_} is {state}, so {type_} cannot {_ASKS[type_]}; {_cure(type_, state, fitting)}"
 
 

@@ -58,7 +58,8 @@ class TaskAttempt:
 
     One that is not `valid` only tells its number: the task is to run again. `outputs` is a JSON object as text or None,
     `branch` the tasks that it chose if it is one that chooses. `values` is a JSON object: what each `${name}` stood for
-    when it began, if it runs in its master.
+    when it began, if it runs in its master. `due_in_minutes` is what remains of a wait for a time, rounded; 0 = it does
+    not wait.
     """
 
     code: TaskCode
@@ -69,6 +70,7 @@ class TaskAttempt:
     outputs: str | None = None
     branch: frozenset[TaskCode] | None = None
     values: str = "{}"
+    due_in_minutes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

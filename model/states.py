@@ -14,9 +14,7 @@ from enum import StrEnum
 class WorkflowState(StrEnum):
     """Where a workflow instance stands."""
 
-    SUBMITTED_SUCCESS = "SUBMITTED_SUCCESS"
     SERIAL_WAIT = "SERIAL_WAIT"
-    WAIT_TO_RUN = "WAIT_TO_RUN"
     RUNNING_EXECUTION = "RUNNING_EXECUTION"
     READY_PAUSE = "READY_PAUSE"
     READY_STOP = "READY_STOP"
@@ -40,7 +38,6 @@ class WorkflowState(StrEnum):
 class TaskState(StrEnum):
     """Where one attempt of a task stands."""
 
-    SUBMITTED_SUCCESS = "SUBMITTED_SUCCESS"
     DELAY_EXECUTION = "DELAY_EXECUTION"
     QUEUED = "QUEUED"
     DISPATCH = "DISPATCH"
@@ -78,9 +75,7 @@ class WaitReason(StrEnum):
 _AGAIN = frozenset({W.RUNNING_EXECUTION})
 
 WORKFLOW_TRANSITIONS: Mapping[WorkflowState, frozenset[WorkflowState]] = {
-    W.SUBMITTED_SUCCESS: frozenset({W.SERIAL_WAIT, W.WAIT_TO_RUN, W.RUNNING_EXECUTION, W.PAUSE, W.STOP}),
     W.SERIAL_WAIT: frozenset({W.RUNNING_EXECUTION, W.PAUSE, W.STOP}),
-    W.WAIT_TO_RUN: frozenset({W.RUNNING_EXECUTION, W.PAUSE, W.STOP}),
     W.RUNNING_EXECUTION: frozenset({W.READY_PAUSE, W.READY_STOP, W.FAILOVER, W.SUCCESS, W.FAILURE}),
     W.READY_PAUSE: frozenset({W.READY_STOP, W.FAILOVER, W.PAUSE, W.SUCCESS, W.FAILURE}),
     W.READY_STOP: frozenset({W.FAILOVER, W.STOP, W.SUCCESS, W.FAILURE}),
@@ -95,7 +90,6 @@ WORKFLOW_TRANSITIONS: Mapping[WorkflowState, frozenset[WorkflowState]] = {
 _FORCED = frozenset({T.FORCED_SUCCESS})
 
 TASK_TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
-    T.SUBMITTED_SUCCESS: frozenset({T.DELAY_EXECUTION, T.QUEUED, T.KILL, T.PAUSE}),
     T.DELAY_EXECUTION: frozenset({T.QUEUED, T.KILL, T.PAUSE}),
     # Straight to RUNNING_EXECUTION: the claim itself is the record, written before the process exists.
     # FAILURE: no worker took it within its `dispatch_timeout`.

@@ -26,11 +26,13 @@ from registry.belonging import AnotherRegistry
 from registry.contact import boottime_s
 from shoal.settings import Settings
 from shoal.slot_report import SlotReport, read_slots
+from shoal.why import full_masters
+from shoal.why_facts import master_facts
 from shoal.words import counted, duration
 
 CLOCK_OFF_S = 5.0
 QUEUED_S = 30.0
-ERRORS_COUNTED_MAX = 1_000
+COUNTED_MAX = 1_000
 REGISTRY_HOLDS = "the registry answers, and is the cluster's"
 TIMING_HOLDS = "all nodes live by the cluster's times"
 
@@ -149,6 +151,27 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
     ]  # fmt: skip
 
 
+def room_result(slots: SlotReport, waiting: Sequence[lists.WithoutRoom]) -> Result:
+    """Whether a master has room for what waits. That none has is no fault: runs end, and make some."""
+    holds = "a master has room for what waits"
+    masters = [master_facts(master.row) for master in slots.masters]
+    running, capacity = sum(each.running for each in masters), sum(each.capacity for each in masters)
+    told = f"{running} of {counted(capacity, 'run')}"
+    if not waiting or not masters or not all(each.is_full for each in masters):
+        return _good("room", holds, told)
+    awaited = sorted(waiting, key=lambda each: each.above is None)  # those that runs wait for first
+    shown = [
+        f"command {each.id} ({each.type[:40]}) has waited for {duration(each.age_s)}: {full_masters(masters)}"
+        + (f"; run {each.above[:20]} waits for the run that it asks for" if each.above else "")
+        for each in awaited[:SHOWN_MAX]
+    ]
+    mend = (
+        "They are taken when runs have ended or only wait: shoal runs; to have more room start another master, "
+        "shoal master, or raise master.max_running_workflows."
+    )
+    return Result("room", holds, Verdict.NOTE, f"{told}, {counted(len(waiting), 'command')}", len(waiting), shown, mend)
+
+
 def worker_results(rows: Sequence[NodeRow], queue: Sequence[lists.GroupQueue], silent_after: timedelta) -> list[Result]:
     """Whether there are workers, and for each group that something waits for."""
     none = [] if rows else ["no worker is alive: no task runs but those of the masters"]
@@ -211,8 +234,10 @@ async def _of_the_cluster(connection: AsyncConnection, settings: Settings, timin
     step = settings.master.id_step
     stride = [f"ids come in steps of {increment}, and master.id_step is {step}: some slots get no commands"]
     silent_after = 3 * timing.heartbeat_every
+    waiting = await lists.without_room(connection, timedelta(seconds=QUEUED_S), COUNTED_MAX)
     return [
         *master_results(slots, silent_after),
+        room_result(slots, waiting),
         _judged(
             "stride", "the ids of commands reach every slot", stride if increment != step else [],
             f"Set master.id_step to {increment}, for all masters.", f"step {increment}",
@@ -235,14 +260,14 @@ async def _of_the_tables(database: Database, settings: Settings, timing: Timing)
     holds = "no command was refused"
     try:
         async with database.reading() as connection:
-            refused = await error_commands.error_commands(connection, ERRORS_COUNTED_MAX)
+            refused = await error_commands.error_commands(connection, COUNTED_MAX)
     except ShoalError as error:
         yield _unknown("refused_commands", holds, error)
         return
     shown = [f"command {each.id} ({each.type[:40]}): {each.reason}" for each in refused[:SHOWN_MAX]]
     verdict = Verdict.NOTE if refused else Verdict.HOLDS
     mend = "Mend what the reason says, then: shoal errors retry ID, or shoal errors drop ID."
-    more = "or more" if len(refused) == ERRORS_COUNTED_MAX else ""
+    more = "or more" if len(refused) == COUNTED_MAX else ""
     told = f"{len(refused)} {more}".strip() if refused else ""
     yield Result("refused_commands", holds, verdict, told, len(refused), shown, mend if refused else "")
 

@@ -39,10 +39,18 @@ class MasterFacts:
     beat_age_s: float
     because: str = ""
 
+    @property
+    def is_full(self) -> bool:
+        """Whether it has no room for another run."""
+        return 0 < self.capacity <= self.running
+
 
 @dataclass(frozen=True)
 class CommandFacts:
-    """A command. `slot` and `owner` are whose it is now, None without a living master; `run` is what it became."""
+    """A command. `slot` and `owner` are whose it is now, None without a living master; `run` is what it became.
+
+    `masters` are all that live, if it needs room on one of them.
+    """
 
     id: int
     waits: bool
@@ -52,6 +60,7 @@ class CommandFacts:
     run: int | None = None
     refused: str | None = None
     steal_after_s: float = 5.0
+    masters: Sequence[MasterFacts] = ()
 
 
 @dataclass(frozen=True)
@@ -87,8 +96,8 @@ class TaskFacts:
     `waits_for` are the predecessors that have not succeeded, each with its state, None = not begun. `place` counts in
     the queue of its group, 1 = next. `worker_gone` says that the worker left or was fenced. `since_s` is how long it
     has been running, or took. `due_in_s` remains of a wait for `wait_reason`. `standing` says why it has no attempt.
-    `children` are the runs for which it stands, and `child` the answer for the one that matters most. `depends_on` is
-    what a DEPENDENT task waits for, in words.
+    `children` are the runs for which it stands, `asked` the commands of those that no master has begun, and `child` the
+    answer for the one that matters most. `depends_on` is what a DEPENDENT task waits for, in words.
     """
 
     run: int
@@ -107,6 +116,7 @@ class TaskFacts:
     due_in_s: float | None = None
     standing: Unbegun | None = None
     children: Sequence[tuple[int, WorkflowState]] = ()
+    asked: Sequence[int] = ()
     child: Why | None = None
     depends_on: Sequence[str] = ()
 
@@ -130,6 +140,12 @@ def why_command(command: CommandFacts) -> Why:
             f"{name} {waited}: {holds} has been silent for {duration(owner.beat_age_s)}.",
             "The others take its slot over by themselves. Watch: shoal slots",
         )
+    if command.masters and all(master.is_full for master in command.masters):
+        return Why(
+            f"{name} {waited} for room: {full_masters(command.masters)}.",
+            "It is taken when one of them has ended or only waits: shoal runs; to have more room start another: "
+            "shoal master, or raise master.max_running_workflows",
+        )
     if owner.is_busy:
         return Why(
             f"{name} {waited}: {holds} is BUSY like all masters ({owner.running} of {owner.capacity} runs"
@@ -144,12 +160,19 @@ def why_command(command: CommandFacts) -> Why:
     return Why(f"{name} {waited}: {holds} takes it next.", f"Look again in a moment: shoal why command {command.id}")
 
 
+def full_masters(masters: Sequence[MasterFacts]) -> str:
+    """How full those are that have no room."""
+    running, capacity = sum(each.running for each in masters), sum(each.capacity for each in masters)
+    who = "all masters are full" if len(masters) > 1 else f"the only master, {masters[0].address}, is full"
+    return f"{who}, with {running} of {counted(capacity, 'run')}"
+
+
 def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
     """Why a task does not begin or end, or how it ended."""
     match task.state:
         case None:
             return _not_begun(task, run_state)
-        case TaskState.DELAY_EXECUTION | TaskState.SUBMITTED_SUCCESS:
+        case TaskState.DELAY_EXECUTION:
             return why_delayed(task)
         case TaskState.QUEUED:
             return why_queued(task)
@@ -250,9 +273,10 @@ def why_running(task: TaskFacts) -> Why:
         waits = " and ".join(task.depends_on[:NAMES_MAX])
         more = f" and {len(task.depends_on) - NAMES_MAX} more" if len(task.depends_on) > NAMES_MAX else ""
         return Why(f"{task.name} depends on {waits}{more}, and waits for that.", "What has run: shoal runs")
-    if task.children:
+    if task.children or task.asked:
         return _stands_for(task)
-    on = f"on {task.worker}" if task.worker else "on a worker"
+    lives_in_master = task.state is TaskState.RUNNING_EXECUTION and not task.worker
+    on = f"on {task.worker}" if task.worker else "in its master" if lives_in_master else "on a worker"
     if task.worker_gone:
         return Why(
             f"{task.name} ran {on}, which is gone; a master gives it a new attempt within seconds.",
@@ -268,7 +292,12 @@ def why_running(task: TaskFacts) -> Why:
 def _stands_for(task: TaskFacts) -> Why:
     """A task that is as far as its children are."""
     unfinished = [id_ for id_, state in task.children if not state.is_final]
-    of = f"{task.name} stands for {counted(len(task.children), 'run')}"
+    of = f"{task.name} stands for {counted(len(task.children) + len(task.asked), 'run')}"
+    if not unfinished and task.asked:
+        waits = f"{of}, and no master has begun {'it' if len(task.asked) == 1 else f'{len(task.asked)} of them'} yet"
+        if task.child is None:
+            return Why(f"{waits}.", f"Ask about it: shoal why command {task.asked[0]}")
+        return Why(f"{waits}. {task.child.sentence}", task.child.do)
     if not unfinished:
         return Why(f"{of}, which ended; its master is about to move it on.", f"See the run: shoal show {task.run}")
     waits = f"{of} and waits for run {unfinished[0]}"

@@ -12,6 +12,7 @@ from dao import kin, lists, questions
 from dao.lists import Run, TaskRun
 from dao.nodes import NodeRow
 from master.plan import Plan
+from model.command_moves import URGENT
 from model.errors import NotFound
 from model.ids import CommandId, WorkflowInstanceId
 from model.logic.dependent import DependentParams
@@ -69,13 +70,15 @@ async def _command(connection: AsyncConnection, around: Surroundings, id_: Comma
     total = around.slots.total
     slot = Slot(fate.id // around.id_step % total, total) if total else None
     owner = next((master.row for master in around.slots.masters if slot and master.slot == slot), None)
+    needs_room = fate.type not in URGENT
     return CommandFacts(
         fate.id,
         waits=True,
         age_s=fate.age_s,
         slot=slot,
-        owner=_master(owner) if owner else None,
+        owner=master_facts(owner) if owner else None,
         steal_after_s=around.steal_after.total_seconds(),
+        masters=[master_facts(each.row) for each in around.slots.masters] if needs_room else (),
     )
 
 
@@ -131,15 +134,22 @@ async def _begun(
 ) -> list[TaskFacts]:
     """The tasks with an attempt that counts."""
     groups = await _groups(connection, around.workers)
-    children = await kin.children(connection, run.id) if plan is None or plan.has_children else []
+    has_children = plan is None or plan.has_children
+    children = await kin.children(connection, run.id) if has_children else []
+    on_their_way = await kin.asked(connection, run.id) if has_children and not run.state.is_final else []
     facts = []
     for position, attempt in enumerate(latest.values()):
         asks = attempt.state is TaskState.QUEUED and position < PLACES_ASKED_MAX
         place = await questions.place_in_queue(connection, attempt.id) if asks else None
         own = [child for child in children if (child.code, child.attempt) == (attempt.code, attempt.attempt)]
         rests = [child for child in own if not child.state.is_final]
-        asks = bool(rests) and not attempt.state.is_final and nested < NESTED_MAX
-        child = why_run(await _run(connection, around, rests[0].id, nested + 1)) if asks else None
+        here = (attempt.code, attempt.attempt)
+        asked = [id_ for id_, parent in on_their_way if (parent.code, parent.attempt) == here]
+        child = None
+        if not attempt.state.is_final and rests and nested < NESTED_MAX:
+            child = why_run(await _run(connection, around, rests[0].id, nested + 1))
+        elif not attempt.state.is_final and asked and not rests:
+            child = why_command(await _command(connection, around, asked[0]))
         facts.append(
             TaskFacts(
                 run.id,
@@ -156,6 +166,7 @@ async def _begun(
                 wait_reason=attempt.wait_reason,
                 due_in_s=attempt.due_in_s,
                 children=[(each.id, each.state) for each in own],
+                asked=asked,
                 child=child,
                 depends_on=_depends_on(plan, attempt),
             )
@@ -199,7 +210,8 @@ def _group(name: str, workers: Sequence[Heartbeat], waiting: int) -> GroupFacts:
     )
 
 
-def _master(row: NodeRow) -> MasterFacts:
+def master_facts(row: NodeRow) -> MasterFacts:
+    """A living master, as its last beat tells."""
     assert row.kind is NodeKind.MASTER
     beat = row.heartbeat
     if beat is None:

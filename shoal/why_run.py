@@ -58,13 +58,6 @@ def why_run(run: RunFacts) -> Why:
     match run.requested or run.state:
         case WorkflowState.SERIAL_WAIT:
             return _in_line(run, name)
-        case WorkflowState.WAIT_TO_RUN:
-            return Why(
-                f"{name} is set aside, because its master had no room for it; it goes on when one has.",
-                "Who has room: shoal slots; to have more, start another: shoal master",
-            )
-        case WorkflowState.SUBMITTED_SUCCESS:
-            return Why(f"{name} is about to begin.", f"Look again: shoal why {run.id}")
         case WorkflowState.READY_PAUSE:
             return _halting(run, name, "is being paused")
         case WorkflowState.READY_STOP:

@@ -16,9 +16,7 @@ STATES: dict[str, tuple[str, str]] = {
     "NOT_BEGUN": ("·", "dim"),
     "FAILOVER": ("⇄", "magenta"),
     "NEED_FAULT_TOLERANCE": ("⇄", "magenta"),
-    "SUBMITTED_SUCCESS": ("○", "yellow"),
     "SERIAL_WAIT": ("⋮", "yellow"),
-    "WAIT_TO_RUN": ("⋮", "yellow"),
     "READY_PAUSE": ("◑", "yellow"),
     "READY_STOP": ("◑", "red"),
     "PAUSE": ("‖", "yellow"),
@@ -38,9 +36,7 @@ STATES: dict[str, tuple[str, str]] = {
 """State -> its sign and its style. A shape beside the colour: not everybody sees colours, and pipes have none."""
 
 MEANINGS: dict[str, str] = {
-    "SUBMITTED_SUCCESS": "about to begin",
     "SERIAL_WAIT": "waits until earlier runs of its workflow have ended",
-    "WAIT_TO_RUN": "waits until a master has room for it",
     "READY_PAUSE": "being paused: what runs may finish, nothing new begins",
     "READY_STOP": "being stopped: what runs is killed",
     "FAILOVER": "handed on to another master",

@@ -265,9 +265,9 @@ CREATE INDEX command_child ON command (left(split_part(parent, '/', 1), 20)) WHE
 CREATE INDEX command_deadly ON command (deaths, id) WHERE deaths > 0;
 -- At most one open hand-over of an instance, whoever notices the death.
 CREATE UNIQUE INDEX command_one_recover ON command (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS';
--- Statement: who is called already, of those that wait for their turn or for room.
+-- Statement: which lines are called already.
 CREATE INDEX command_calls ON command (workflow_code, workflow_instance_id)
-    WHERE type IN ('RECOVER_SERIAL_WAIT', 'RECOVER_WAITING_THREAD');
+    WHERE type = 'RECOVER_SERIAL_WAIT';
 
 CREATE TABLE command_history (
     command_id           bigint PRIMARY KEY,
@@ -318,7 +318,7 @@ CREATE TABLE workflow_instance (
     command_id       bigint NOT NULL CONSTRAINT workflow_instance_command UNIQUE,
     workflow_code    bigint NOT NULL,
     workflow_version integer NOT NULL,
-    state            text NOT NULL CHECK (state IN ('SUBMITTED_SUCCESS', 'SERIAL_WAIT', 'WAIT_TO_RUN', 'RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER', 'SUCCESS', 'FAILURE', 'PAUSE', 'STOP')),
+    state            text NOT NULL CHECK (state IN ('SERIAL_WAIT', 'RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER', 'SUCCESS', 'FAILURE', 'PAUSE', 'STOP')),
     master_id        bigint NOT NULL,
     failure_strategy text NOT NULL CHECK (failure_strategy IN ('CONTINUE', 'END')),
     priority         priority_level NOT NULL,
@@ -349,6 +349,7 @@ CREATE TABLE workflow_instance (
     parent_task_code   integer,
     parent_attempt     smallint,
     child_index        integer,
+    owned_since        timestamptz,
     running_since      timestamptz DEFAULT clock_timestamp(),
     -- A row whose end and state contradict each other could be neither driven nor handed on.
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
@@ -365,7 +366,8 @@ COMMENT ON COLUMN workflow_instance.backfill IS 'JSON object: the dates that fol
 COMMENT ON COLUMN workflow_instance.outputs IS 'JSON object: what it gives to the task of the workflow above it.';
 COMMENT ON COLUMN workflow_instance.depth IS 'How many workflows stand above this one.';
 COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout counts: its start, or when a command last let it go on.';
-COMMENT ON COLUMN workflow_instance.takeovers IS 'How often its owner was fenced; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
+COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
+COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
 -- Statements: what a master owns; what a dead master left.
 CREATE INDEX workflow_instance_unfinished ON workflow_instance (master_id, id) WHERE ended_at IS NULL;
 -- Statement: what is to be driven and has no owner, since somebody wrote so. What waits in line has none either.
@@ -395,7 +397,7 @@ CREATE TABLE task_instance (
     attempt              smallint NOT NULL DEFAULT 1 CHECK (attempt > 0),
     task_name            text NOT NULL,
     task_type            text NOT NULL,
-    state                text NOT NULL CHECK (state IN ('SUBMITTED_SUCCESS', 'DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION', 'SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')),
+    state                text NOT NULL CHECK (state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION', 'SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')),
     retries              smallint NOT NULL DEFAULT 0,
     wait_reason          text CHECK (wait_reason IN ('DELAY', 'RETRY')),
     due_at               timestamptz,
@@ -521,17 +523,9 @@ END $$;
 -- The pairs are the table in model/states.py; a test compares them. In WHEN, so that a legal change calls no function.
 CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflow_instance FOR EACH ROW
     WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (
-        ('SUBMITTED_SUCCESS', 'PAUSE'),
-        ('SUBMITTED_SUCCESS', 'RUNNING_EXECUTION'),
-        ('SUBMITTED_SUCCESS', 'SERIAL_WAIT'),
-        ('SUBMITTED_SUCCESS', 'STOP'),
-        ('SUBMITTED_SUCCESS', 'WAIT_TO_RUN'),
         ('SERIAL_WAIT', 'PAUSE'),
         ('SERIAL_WAIT', 'RUNNING_EXECUTION'),
         ('SERIAL_WAIT', 'STOP'),
-        ('WAIT_TO_RUN', 'PAUSE'),
-        ('WAIT_TO_RUN', 'RUNNING_EXECUTION'),
-        ('WAIT_TO_RUN', 'STOP'),
         ('RUNNING_EXECUTION', 'FAILOVER'),
         ('RUNNING_EXECUTION', 'FAILURE'),
         ('RUNNING_EXECUTION', 'READY_PAUSE'),
@@ -557,10 +551,6 @@ CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflo
     EXECUTE FUNCTION refuse_transition();
 CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instance FOR EACH ROW
     WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (
-        ('SUBMITTED_SUCCESS', 'DELAY_EXECUTION'),
-        ('SUBMITTED_SUCCESS', 'KILL'),
-        ('SUBMITTED_SUCCESS', 'PAUSE'),
-        ('SUBMITTED_SUCCESS', 'QUEUED'),
         ('DELAY_EXECUTION', 'KILL'),
         ('DELAY_EXECUTION', 'PAUSE'),
         ('DELAY_EXECUTION', 'QUEUED'),

@@ -1,6 +1,64 @@
 -- old nodes: must stop
 -- What testing from outside found: nothing that one row, one node or one person does stops the others.
 
+-- No code writes SUBMITTED_SUCCESS and WAIT_TO_RUN, so they go. Rows that somebody wrote in them go on: a run takes its
+-- turn if its workflow is serial, else it is paused and asked to resume; a task is queued if its run is driven, begins with
+-- its run if that is to begin, and is over if that is. Old nodes write none of these states, and may run meanwhile.
+DROP TRIGGER workflow_instance_moves_legally ON workflow_instance;
+UPDATE workflow_instance SET state = 'SERIAL_WAIT', master_id = 0
+WHERE state IN ('SUBMITTED_SUCCESS', 'WAIT_TO_RUN') AND execution_type <> 'PARALLEL';
+WITH paused AS (
+    UPDATE workflow_instance
+    SET state = 'PAUSE', ended_at = clock_timestamp(), requested_state = NULL,
+        reason = 'it was ' || state || ', a state that is no more; the upgrade asked for it to go on'
+    WHERE state IN ('SUBMITTED_SUCCESS', 'WAIT_TO_RUN') RETURNING id
+)
+INSERT INTO command (type, workflow_instance_id, created_by)
+SELECT 'RECOVER_SUSPENDED_PROCESS', id, 'upgrade' FROM paused ORDER BY id;
+UPDATE task_instance SET state = 'QUEUED', queued_at = clock_timestamp()
+WHERE state = 'SUBMITTED_SUCCESS' AND workflow_instance_id IN (
+    SELECT id FROM workflow_instance WHERE state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER'));
+UPDATE task_instance SET state = 'PAUSE', ended_at = clock_timestamp(), reason = 'it had not begun'
+WHERE state = 'SUBMITTED_SUCCESS'
+  AND workflow_instance_id IN (SELECT id FROM workflow_instance WHERE state IN ('PAUSE', 'SERIAL_WAIT'));
+UPDATE task_instance SET state = 'KILL', ended_at = clock_timestamp(), reason = 'its run had ended before it began'
+WHERE state = 'SUBMITTED_SUCCESS';
+ALTER TABLE workflow_instance DROP CONSTRAINT workflow_instance_state_check,
+    ADD CONSTRAINT workflow_instance_state_check CHECK (state IN ('SERIAL_WAIT', 'RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER', 'SUCCESS', 'FAILURE', 'PAUSE', 'STOP'));
+ALTER TABLE task_instance DROP CONSTRAINT task_instance_state_check,
+    ADD CONSTRAINT task_instance_state_check CHECK (state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION', 'SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS'));
+CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflow_instance FOR EACH ROW
+    WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (
+        ('SERIAL_WAIT', 'PAUSE'),
+        ('SERIAL_WAIT', 'RUNNING_EXECUTION'),
+        ('SERIAL_WAIT', 'STOP'),
+        ('RUNNING_EXECUTION', 'FAILOVER'),
+        ('RUNNING_EXECUTION', 'FAILURE'),
+        ('RUNNING_EXECUTION', 'READY_PAUSE'),
+        ('RUNNING_EXECUTION', 'READY_STOP'),
+        ('RUNNING_EXECUTION', 'SUCCESS'),
+        ('READY_PAUSE', 'FAILOVER'),
+        ('READY_PAUSE', 'FAILURE'),
+        ('READY_PAUSE', 'PAUSE'),
+        ('READY_PAUSE', 'READY_STOP'),
+        ('READY_PAUSE', 'SUCCESS'),
+        ('READY_STOP', 'FAILOVER'),
+        ('READY_STOP', 'FAILURE'),
+        ('READY_STOP', 'STOP'),
+        ('READY_STOP', 'SUCCESS'),
+        ('FAILOVER', 'FAILURE'),
+        ('FAILOVER', 'READY_PAUSE'),
+        ('FAILOVER', 'READY_STOP'),
+        ('FAILOVER', 'RUNNING_EXECUTION'),
+        ('SUCCESS', 'RUNNING_EXECUTION'),
+        ('FAILURE', 'RUNNING_EXECUTION'),
+        ('PAUSE', 'RUNNING_EXECUTION'),
+        ('STOP', 'RUNNING_EXECUTION')))
+    EXECUTE FUNCTION refuse_transition();
+DROP INDEX command_calls;
+CREATE INDEX command_calls ON command (workflow_code, workflow_instance_id)
+    WHERE type = 'RECOVER_SERIAL_WAIT';
+
 -- What is to be driven and has no owner is found and handed on, whoever wrote so; what waits in line has none either.
 CREATE INDEX workflow_instance_ownerless ON workflow_instance (master_id)
     WHERE master_id <= 0 AND state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER');
@@ -9,10 +67,6 @@ CREATE INDEX workflow_instance_ownerless ON workflow_instance (master_id)
 DROP TRIGGER task_instance_moves_legally ON task_instance;
 CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instance FOR EACH ROW
     WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (
-        ('SUBMITTED_SUCCESS', 'DELAY_EXECUTION'),
-        ('SUBMITTED_SUCCESS', 'KILL'),
-        ('SUBMITTED_SUCCESS', 'PAUSE'),
-        ('SUBMITTED_SUCCESS', 'QUEUED'),
         ('DELAY_EXECUTION', 'KILL'),
         ('DELAY_EXECUTION', 'PAUSE'),
         ('DELAY_EXECUTION', 'QUEUED'),
@@ -74,6 +128,10 @@ INSERT INTO cluster DEFAULT VALUES;
 UPDATE schedule SET problem = NULL, next_fire_at = NULL
 WHERE problem LIKE 'there is no time zone %' OR problem LIKE 'it cannot be reckoned (%Error: %';
 
+-- Deaths of masters count against a run only if they came soon after the master had begun to drive it.
+ALTER TABLE workflow_instance ADD COLUMN owned_since timestamptz;
+COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
+COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
 -- A command of fewer than no deaths would be neither claimed nor tried apart.
 ALTER TABLE command ADD CONSTRAINT command_deaths CHECK (deaths >= 0);
 -- What a task asks of its child is told by a column that only nodes may write (sql/roles.sql), no longer by created_by.

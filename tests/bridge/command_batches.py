@@ -41,8 +41,11 @@ async def take_commands(p: Program) -> None:
     limit = p.random.choice((1, 3, 10))
     match p.random.choice(("claim", "claim", "claim", "steal", "try", "take")):
         case "claim":
-            how = commands.claim_halts if p.chance(0.1) else commands.claim
-            rows = await p.call(how, slot, limit, p.random.choice((1, 1, 1, 2)))
+            step = p.random.choice((1, 1, 1, 2))
+            if p.chance(0.1):
+                rows = await p.call(commands.claim_urgent, p.random.choice((slot, None)), AN_HOUR, limit, step)
+            else:
+                rows = await p.call(commands.claim, slot, limit, step)
         case "steal":
             rows = await p.call(commands.steal, AN_HOUR, limit)
         case "try":

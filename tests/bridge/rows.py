@@ -175,7 +175,7 @@ def _command(row: Mapping[str, Any], moments: Moments) -> Told:
 def _instance(row: Mapping[str, Any], moments: Moments) -> Told:
     parent = [row[name] for name in ("parent_instance_id", "parent_task_code", "parent_attempt", "child_index")]
     told = _picked(row, _INSTANCE) | {"parent": None if parent[0] is None else "/".join(map(str, parent))}
-    times = ("schedule_time", "started_at", "ended_at")
+    times = ("schedule_time", "started_at", "ended_at", "owned_since")
     return told | {name: moments.of(_time(row[name])) for name in times}
 
 
@@ -249,7 +249,7 @@ def _model_command(each: Values, moments: Moments) -> Told:
 def _model_instance(each: Values, moments: Moments) -> Told:
     told = _shown(each, _INSTANCE) | {"parent": None if each.parent is None else str(each.parent)}
     told |= {"schedule_time": moments.of(each.schedule_time), "started_at": moments.of(_moment(each.started_s))}
-    return told | {"ended_at": moments.of(_moment(each.ended_s))}
+    return told | {"ended_at": moments.of(_moment(each.ended_s)), "owned_since": moments.of(_moment(each.owned_s))}
 
 
 def _model_task(each: Values, moments: Moments) -> Told:

@@ -39,7 +39,7 @@ CLOCK_STEP_S = 0.01
 _SHIFTED = {
     "command": ("created_at",),
     "node_beat": ("beaten_at",),
-    "workflow_instance": ("started_at", "ended_at", "running_since"),
+    "workflow_instance": ("started_at", "ended_at", "owned_since", "running_since"),
     "task_instance": ("queued_at", "started_at", "ended_at", "due_at", "dispatch_by"),
     "schedule": ("updated_at", "counts_from"),
 }

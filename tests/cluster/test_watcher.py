@@ -146,15 +146,16 @@ async def test_a_wait_that_lost_its_time_is_made_due(watched: Cluster) -> None:
 
 
 async def test_a_run_that_stays_stuck_ends_as_a_failure_after_three_tries(watched: Cluster) -> None:
-    """An attempt in a state that nobody takes it out of: no reading of the rows makes it move."""
+    """An attempt that runs where nobody is: no reading of the rows makes it move."""
     watched.define(1, "never", tasks=[{"name": "a", "type": "FAKE", "worker_group": "nobody_s"}])
     (master,) = await start_all(watched, masters=1)
     watched.start(1)
     await eventually(lambda: watched.rows("SELECT id FROM task_instance"))
-    watched.rows("ALTER TABLE task_instance DISABLE TRIGGER task_instance_moves_legally")
-    watched.rows("UPDATE task_instance SET state = 'SUBMITTED_SUCCESS'")
+    watched.rows("UPDATE task_instance SET state = 'RUNNING_EXECUTION', started_at = clock_timestamp()")
     await eventually(lambda: watched.one("SELECT state FROM workflow_instance") == "FAILURE", within_s=30)
-    assert "nothing of it is queued" in watched.one("SELECT reason FROM workflow_instance")
+    assert "a task of it stands for other runs, and none of them runs" in watched.one(
+        "SELECT reason FROM workflow_instance"
+    )
     assert "3 times changed nothing" in watched.one("SELECT reason FROM workflow_instance")
     assert [event["tries"] for event in master.events("workflow_instance_stuck")] == [0, 1, 2, 3]
     assert [event["ever"] for event in master.events("workflow_instance_stuck")] == [1, 2, 3, 4]

@@ -251,3 +251,18 @@ async def test_an_insert_wakes_the_masters_once_for_many_rows(scene: Scene) -> N
         heard += [notification.payload async for notification in driver.notifies(timeout=0.1)]
         await connection.execute(text("UNLISTEN *"))
     assert heard == [""]
+
+
+@pytest.mark.parametrize(
+    ("slot", "wanted"), [(ALL, [1, 2, 3, 6]), (Slot(0, 2), [2, 6]), (Slot(1, 2), [1, 3, 6]), (None, [6])]
+)
+async def test_a_master_without_room_takes_what_needs_none_and_of_others_what_waited_too_long(
+    scene: Scene, slot: Slot | None, wanted: list[int]
+) -> None:
+    kinds = ("PAUSE", "STOP", "RECOVER_TOLERANCE_FAULT_PROCESS", "START_PROCESS", "REPEAT_RUNNING", "PAUSE")
+    for kind in kinds:
+        await scene.sql("INSERT INTO command (type, workflow_instance_id) VALUES (:kind, 7)", kind=kind)
+    await scene.sql("UPDATE command SET created_at = now() - interval '1 min' WHERE id >= 4")
+    async with scene.writing() as connection:
+        found = await commands.claim_urgent(connection, slot, timedelta(seconds=5), 100, 1)
+    assert ids(found) == wanted

@@ -88,7 +88,9 @@ class Hot:
 HOT = {
     "claim, small batch": Hot(lambda c: commands.claim(c, Slot(1, 2), 20, 1), {"command_claim"}, 100),
     "claim, large batch of three": Hot(lambda c: commands.claim(c, Slot(1, 3), 5_000, 1), {"command_claim"}, 25_000),
-    "claim of a full master": Hot(lambda c: commands.claim_halts(c, Slot(1, 2), 500, 1), {"command_claim"}, 3_000),
+    "claim of a full master": Hot(
+        lambda c: commands.claim_urgent(c, Slot(1, 2), timedelta(seconds=5), 500, 1), {"command_claim"}, 3_000
+    ),
     "steal": Hot(lambda c: commands.steal(c, timedelta(0), 500), {"command_age"}, 1_000),
     "steal, nothing is old": Hot(lambda c: commands.steal(c, timedelta(days=1), 500), {"command_age"}, 0),
     "claim, many aside": Hot(

@@ -148,6 +148,51 @@ async def test_an_upgrade_keeps_what_stands_in_an_old_database(empty_database: D
     assert await old.sql("SELECT state, flag, dry_run FROM task_instance") == [("QUEUED", "YES", False)]
 
 
+async def test_runs_and_tasks_in_states_that_are_no_more_go_on_after_the_upgrade(
+    empty_database: Database, folder: Path
+) -> None:
+    old = Scene(empty_database)
+    first = folder / "first"
+    (first / "upgrades").mkdir(parents=True)
+    copyfile(OLDEST, first / "schema.sql")
+    await schema.init(empty_database, first)
+    last = folder / "upgrades" / "0005_hardening.sql"
+    last.rename(folder / "0005")
+    await schema.upgrade(empty_database, folder)
+    for id_, state, kind in (
+        *((1, "WAIT_TO_RUN", "PARALLEL"), (2, "SUBMITTED_SUCCESS", "PARALLEL"), (3, "WAIT_TO_RUN", "SERIAL_WAIT")),
+        *((4, "RUNNING_EXECUTION", "PARALLEL"), (5, "SUBMITTED_SUCCESS", "SERIAL_DISCARD")),
+    ):
+        await old.sql(
+            "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
+            "failure_strategy, priority, worker_group, execution_type) "
+            "VALUES (:id, 1, 1, :state, 7, 'END', 'LOW', 'g', :kind)",
+            id=id_,
+            state=state,
+            kind=kind,
+        )
+        await old.sql(
+            "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
+            "workflow_priority, task_priority) VALUES (:id, 1, 'a', 'FAKE', 'SUBMITTED_SUCCESS', 'g', 'LOW', 'LOW')",
+            id=id_ if id_ < 5 else 77,
+        )
+    await old.sql("INSERT INTO command (type, workflow_instance_id) VALUES ('RECOVER_WAITING_THREAD', 1)")
+    (folder / "0005").rename(last)
+    await schema.upgrade(empty_database, folder)
+    assert await old.sql("SELECT state FROM workflow_instance ORDER BY id") == [
+        *("PAUSE", "PAUSE", "SERIAL_WAIT", "RUNNING_EXECUTION", "SERIAL_WAIT")
+    ]
+    assert await old.sql("SELECT state FROM task_instance ORDER BY workflow_instance_id") == [
+        *("PAUSE", "PAUSE", "PAUSE", "QUEUED", "KILL")
+    ]
+    assert await old.sql("SELECT type, workflow_instance_id FROM command ORDER BY id") == [
+        ("RECOVER_WAITING_THREAD", 1),
+        *(("RECOVER_SUSPENDED_PROCESS", 1), ("RECOVER_SUSPENDED_PROCESS", 2)),
+    ]
+    with pytest.raises(BadData, match="from SERIAL_WAIT to WAIT_TO_RUN"):
+        await old.sql("UPDATE workflow_instance SET state = 'WAIT_TO_RUN' WHERE id = 3")
+
+
 async def test_an_upgrade_lets_the_last_attempt_of_each_task_count(empty_database: Database, oldest: Path) -> None:
     old = Scene(empty_database)
     await schema.init(empty_database, oldest)

@@ -159,9 +159,7 @@ async def test_who_waits_is_overtaken_by_the_newest_that_waits_and_has_priority(
         assert await serial_line.waiting(connection, CODE, 10) == runs
 
 
-@pytest.mark.parametrize(
-    "state", ["SUBMITTED_SUCCESS", "WAIT_TO_RUN", "READY_PAUSE", "READY_STOP", "FAILOVER", "RUNNING_EXECUTION"]
-)
+@pytest.mark.parametrize("state", ["READY_PAUSE", "READY_STOP", "FAILOVER", "RUNNING_EXECUTION"])
 async def test_whatever_has_not_ended_stands_in_the_line(scene: Scene, state: str) -> None:
     id_ = await put(scene, state)
     assert [each.id for each in await line(scene, CODE)] == [id_]

@@ -9,7 +9,7 @@ import pytest
 from dao import nodes, workflow_instances
 from dao.errors import BadData
 from dao.nodes import Me
-from dao.workflow_instances import InstanceEnd, NewInstance, OwnershipLost
+from dao.workflow_instances import TAKEOVERS_MAX, InstanceEnd, NewInstance, OwnershipLost
 from model.choices import FailureStrategy, Priority
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.states import WorkflowState
@@ -225,3 +225,74 @@ async def test_why_a_run_cannot_be_taken_over_is_said(scene: Scene) -> None:
         f"workflow instance {ended} has already ended as SUCCESS; there is nothing to take over",
         "there is no workflow instance 777",
     ]
+
+
+# ------------------------------------------------------------------------------------------------ deaths that count
+
+
+async def dies(scene: Scene, id_: WorkflowInstanceId, owner: Me, *, drove: str) -> tuple[Me, int]:
+    """The owner is fenced, last seen so long after it had begun to drive the run; who took over, and what counts."""
+    await scene.sql(
+        "UPDATE node_beat SET beaten_at = (SELECT coalesce(owned_since, started_at) + CAST(:drove AS interval) "
+        "FROM workflow_instance WHERE id = :id) WHERE node_id = :node",
+        drove=drove,
+        id=id_,
+        node=owner.epoch,
+    )
+    assert await scene.fence(owner)
+    await hand_on(scene)
+    next_one = await scene.master()
+    return next_one, (await take_over(scene, id_, master=next_one))[id_]
+
+
+async def begun(scene: Scene, ago: str) -> tuple[Me, WorkflowInstanceId]:
+    """A run of that age, and the master that has driven it since."""
+    master = await scene.master()
+    id_ = await scene.instance(master)
+    await scene.sql("UPDATE workflow_instance SET started_at = started_at - CAST(:ago AS interval)", ago=ago)
+    return master, id_
+
+
+async def test_a_run_that_lives_for_long_may_lose_any_number_of_masters(scene: Scene) -> None:
+    master, id_ = await begun(scene, "30 d")
+    for _ in range(6):
+        master, takeovers = await dies(scene, id_, master, drove="3 h")
+        assert takeovers == 1
+
+
+@pytest.mark.parametrize("ago", ["1 s", "30 d"])
+async def test_a_run_that_kills_each_master_soon_counts_three_of_them_whatever_its_age(scene: Scene, ago: str) -> None:
+    master, id_ = await begun(scene, ago)
+    counted = []
+    for _ in range(TAKEOVERS_MAX):
+        master, takeovers = await dies(scene, id_, master, drove="1 s")
+        counted.append(takeovers)
+    assert counted == [1, 2, 3]
+
+
+async def test_the_older_a_run_is_the_more_slowly_it_may_kill(scene: Scene) -> None:
+    for ago, wanted in (("10 min", [1, 1, 1]), ("3 h", [1, 2, 3]), ("30 d", [1, 2, 3])):
+        master, id_ = await begun(scene, ago)
+        counted = []
+        for drove in ("1 h", "5 min", "5 min"):
+            master, takeovers = await dies(scene, id_, master, drove=drove)
+            counted.append(takeovers)
+        assert counted == wanted, ago
+        await scene.sql("DELETE FROM workflow_instance")
+
+
+async def test_a_cluster_that_stood_still_for_a_day_before_a_takeover_forgives_no_death(scene: Scene) -> None:
+    """Who restarts what a poisonous run killed may take his time."""
+    master, id_ = await begun(scene, "1 s")
+    for wanted in (1, 2, 3):
+        master, takeovers = await dies(scene, id_, master, drove="1 s")
+        assert takeovers == wanted
+        await scene.sql("UPDATE workflow_instance SET owned_since = owned_since - interval '1 d'")
+
+
+async def test_a_run_with_times_that_cannot_be_is_taken_over_all_the_same(scene: Scene) -> None:
+    master, id_ = await begun(scene, "1 s")
+    await scene.sql("UPDATE workflow_instance SET started_at = 'infinity', takeovers = 32767")
+    assert await scene.fence(master)
+    await hand_on(scene)
+    assert (await take_over(scene, id_, master=await scene.master()))[id_] == TAKEOVERS_MAX + 1

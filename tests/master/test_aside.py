@@ -101,6 +101,15 @@ async def test_without_room_it_stays_due() -> None:
     assert things.handled == [1]
 
 
+async def test_what_has_no_room_keeps_nothing_back_that_needs_none() -> None:
+    things = Things()
+    things.has_room = False
+    things.fails[2] = LOCKED
+    assert things.aside.add_failed([1, 2], LOCKED)
+    assert await things.aside.try_due()
+    assert things.pauses_s == [PAUSE_FIRST_S], "the second was tried though the first found no room"
+
+
 async def test_a_server_that_goes_away_blames_nobody() -> None:
     things = Things()
     things.fails[1] = Unavailable("away")

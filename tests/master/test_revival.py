@@ -72,9 +72,8 @@ def test_a_named_task_that_does_not_exist_is_refused() -> None:
         going_on(C.EXECUTE_TASK, start_tasks=("z",))
 
 
-@pytest.mark.parametrize("type_", [C.RECOVER_SERIAL_WAIT, C.RECOVER_WAITING_THREAD])
-def test_what_has_only_waited_runs_nothing_again(type_: C) -> None:
-    assert going_on(type_) == GoingOn(keeps_executing=True)
+def test_what_has_only_waited_runs_nothing_again() -> None:
+    assert going_on(C.RECOVER_SERIAL_WAIT) == GoingOn(keeps_executing=True)
 
 
 def test_what_is_no_longer_valid_and_what_the_plan_does_not_know_counts_for_nothing() -> None:

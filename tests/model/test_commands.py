@@ -193,7 +193,7 @@ def test_an_unknown_type_that_is_like_none_is_met_with_all_of_them() -> None:
     assert fault(START, type="zzz") == (
         'there is no command type "zzz"; known are START_PROCESS, START_CURRENT_TASK_PROCESS, SCHEDULER, '
         "COMPLEMENT_DATA, RECOVER_TOLERANCE_FAULT_PROCESS, RECOVER_SUSPENDED_PROCESS, START_FAILURE_TASK_PROCESS, "
-        "REPEAT_RUNNING, EXECUTE_TASK, PAUSE, STOP, RECOVER_SERIAL_WAIT, RECOVER_WAITING_THREAD"
+        "REPEAT_RUNNING, EXECUTE_TASK, PAUSE, STOP, RECOVER_SERIAL_WAIT"
     )
     assert len(fault(START, type="z" * 1_000_000)) < 500
 

@@ -16,12 +16,10 @@ def test_the_drawings_are_made_from_the_tables() -> None:
     page = PAGE.read_text()
     for drawing in (
         transition_drawing(
-            [WorkflowState.SUBMITTED_SUCCESS, WorkflowState.SERIAL_WAIT, WorkflowState.RUNNING_EXECUTION],
+            [WorkflowState.SERIAL_WAIT, WorkflowState.RUNNING_EXECUTION],
             WORKFLOW_TRANSITIONS,
         ),
-        transition_drawing(
-            [TaskState.SUBMITTED_SUCCESS, TaskState.QUEUED, TaskState.DELAY_EXECUTION], TASK_TRANSITIONS
-        ),
+        transition_drawing([TaskState.QUEUED, TaskState.DELAY_EXECUTION], TASK_TRANSITIONS),
         command_drawing(),
     ):
         assert drawing in page, f"put this into docs/states.md:\n\n{drawing}"

@@ -179,10 +179,10 @@ async def test_a_broken_row_of_a_run_that_waits_fails_its_tasks_with_a_sentence(
     code = engine.define({"name": "a", "local_params": {"x": "$[yyyy]"}})
     query = f"""INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id,
                                                failure_strategy, priority, worker_group, {column})
-                SELECT -nextval('command_id_seq'), %s, 1, 'WAIT_TO_RUN', 0, 'CONTINUE', 'MEDIUM', 'default', %s
+                SELECT -nextval('command_id_seq'), %s, 1, 'SERIAL_WAIT', 0, 'CONTINUE', 'MEDIUM', 'default', %s
                 RETURNING id"""
     run = int(engine.cluster.one(query, code, value))
-    engine.ask("RECOVER_WAITING_THREAD", run=run)
+    engine.ask("RECOVER_SERIAL_WAIT", code)
     assert await engine.end(run) == "FAILURE"
     assert sentence in engine.why(run, "a")
 

@@ -204,18 +204,11 @@ async def test_complement_data_fills_the_workflows_that_depend_on_it_as_well(eng
     assert [engine.state(run) for run in runs] == ["SUCCESS", "SUCCESS"]
 
 
-async def test_recover_waiting_thread_lets_go_on_what_was_set_aside(engine: Engine) -> None:
-    code = engine.define(*A_B_C)
-    run = _inserted(engine, code, "WAIT_TO_RUN")
-    await engine.change("RECOVER_WAITING_THREAD", run)
-    assert await engine.end(run) == "SUCCESS"
-    assert engine.tasks(run) == {"a": "SUCCESS", "b": "SUCCESS", "c": "SUCCESS"}
-
-
-async def test_what_was_set_aside_and_forgotten_goes_on_by_itself(engine: Engine) -> None:
-    code = engine.define({"name": "a"})
-    run = _inserted(engine, code, "WAIT_TO_RUN")
-    assert await engine.end(run) == "SUCCESS"
+async def test_a_command_of_a_type_that_is_no_more_is_refused_with_the_reason(engine: Engine) -> None:
+    run = await engine.run(engine.define({"name": "a"}))
+    why = await engine.refused(engine.ask("RECOVER_WAITING_THREAD", run=run))
+    assert why == "there is no command RECOVER_WAITING_THREAD any more: a run that waits takes up no room"
+    assert engine.state(run) == "SUCCESS"
 
 
 async def test_recover_serial_wait_lets_the_next_go_on_and_only_when_it_is_its_turn(engine: Engine) -> None:
@@ -239,7 +232,6 @@ async def test_a_command_that_does_not_fit_the_state_is_refused_and_touches_noth
         "RECOVER_SUSPENDED_PROCESS",
         "START_FAILURE_TASK_PROCESS",
         "REPEAT_RUNNING",
-        "RECOVER_WAITING_THREAD",
     ):
         assert "is RUNNING_EXECUTION" in await engine.refused(engine.ask(type_, run=run))
     assert engine.tasks(run) == {"a": "RUNNING_EXECUTION"}
@@ -261,11 +253,3 @@ async def _runs(engine: Engine, code: int, count: int) -> list[int]:
     runs = await eventually(ended, within_s=20)
     assert runs is not None
     return runs
-
-
-def _inserted(engine: Engine, code: int, state: str) -> int:
-    """An instance that nobody owns, as if it had been set aside."""
-    query = """INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id,
-                                              failure_strategy, priority, worker_group)
-               SELECT -nextval('command_id_seq'), %s, 1, %s, 0, 'CONTINUE', 'MEDIUM', 'default' RETURNING id"""
-    return int(engine.cluster.one(query, code, state))

@@ -152,19 +152,19 @@ async def test_a_stop_overrules_a_pause(engine: Engine) -> None:
     assert engine.path(run) == ["RUNNING_EXECUTION", "READY_PAUSE", "READY_STOP", "STOP"]
 
 
-@pytest.mark.parametrize("state", ["SERIAL_WAIT", "WAIT_TO_RUN", "SUBMITTED_SUCCESS"])
 @pytest.mark.parametrize("command", ["PAUSE", "STOP"])
-async def test_what_waits_is_paused_and_stopped_at_once(engine: Engine, state: str, command: str) -> None:
+async def test_what_waits_is_paused_and_stopped_at_once(engine: Engine, command: str) -> None:
     code = engine.define({"name": "a"})
     query = """WITH waiting AS (
                    INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id,
                                                   failure_strategy, priority, worker_group)
-                   SELECT -nextval('command_id_seq'), %s, 1, %s, 0, 'CONTINUE', 'MEDIUM', 'default' RETURNING id)
+                   SELECT -nextval('command_id_seq'), %s, 1, 'SERIAL_WAIT', 0, 'CONTINUE', 'MEDIUM', 'default'
+                   RETURNING id)
                INSERT INTO command (type, workflow_instance_id) SELECT %s, id FROM waiting
                RETURNING workflow_instance_id"""
-    run = int(engine.cluster.one(query, code, state, command))
+    run = int(engine.cluster.one(query, code, command))
     assert await engine.end(run) == command
-    assert engine.path(run) == [state, command]
+    assert engine.path(run) == ["SERIAL_WAIT", command]
     await engine.change("RECOVER_SUSPENDED_PROCESS", run)
     assert await engine.end(run) == "SUCCESS"
     assert engine.tasks(run) == {"a": "SUCCESS"}
@@ -178,18 +178,6 @@ async def test_serial_wait_becomes_running_execution_when_its_turn_has_come(engi
     engine.report(second, "a", "SUCCESS")
     assert await engine.end(second) == "SUCCESS"
     assert engine.path(second) == ["SERIAL_WAIT", "RUNNING_EXECUTION", "SUCCESS"]
-
-
-async def test_wait_to_run_becomes_running_execution_when_there_is_room(engine: Engine) -> None:
-    code = engine.define({"name": "a"})
-    query = """INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id,
-                                              failure_strategy, priority, worker_group)
-               SELECT -nextval('command_id_seq'), %s, 1, 'WAIT_TO_RUN', 0, 'CONTINUE', 'MEDIUM', 'default'
-               RETURNING id"""
-    run = int(engine.cluster.one(query, code))
-    engine.ask("RECOVER_WAITING_THREAD", run=run)
-    assert await engine.end(run) == "SUCCESS"
-    assert engine.path(run) == ["WAIT_TO_RUN", "RUNNING_EXECUTION", "SUCCESS"]
 
 
 async def test_the_database_itself_refuses_what_is_no_arrow(engine: Engine) -> None:

@@ -52,6 +52,12 @@ R, F = WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILURE
             "is BUSY like all masters (3 of 512 runs; memory 93 % > 90 %)",
             "start another: shoal master",
         ),
+        (
+            {"owner": (full := replace(M2, is_busy=True, running=512)), "masters": [full, replace(full, running=513)]},
+            "Command 4711 has waited for 1.0 s for room: all masters are full, with 1025 of 1024 runs.",
+            "start another: shoal master, or raise master.max_running_workflows",
+        ),
+        ({"masters": [M2, replace(M2, running=512)]}, "takes it next.", "shoal why command 4711"),
         ({"age_s": 60.0}, "should have taken it, and so should any free master by now.", "shoal slots"),
         (
             {},

@@ -28,8 +28,6 @@ RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1"
         ),
         ({"state": W.SERIAL_WAIT, "before": [(9, W.PAUSE), (10, W.SERIAL_WAIT)]}, "and 1 more are before it.", "why 9"),
         ({"state": W.SERIAL_WAIT}, "nothing is before it any more: a master calls it within seconds.", "shoal why 12"),
-        ({"state": W.WAIT_TO_RUN}, "is set aside, because its master had no room for it", "shoal slots"),
-        ({"state": W.SUBMITTED_SUCCESS}, "Run 12 of sales is about to begin.", "shoal why 12"),
         ({"state": W.READY_PAUSE}, "is being paused: load still runs. load runs on w3:1 for 12.0 s.", "shoal stop 12"),
         ({"requested": W.READY_PAUSE}, "is being paused: load still runs.", "shoal stop 12"),
         (

@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 from dao.definitions import Definition, Whereabouts
-from master.plan import Plan
 from model.choices import ReleaseState
 from model.ids import WorkflowCode
 from model.workflow import WorkflowSpec
@@ -15,8 +14,11 @@ from model.workflow import WorkflowSpec
 PLAIN = 40
 """Workflows 1 to here have no others under them; those up to `COUNT` do."""
 COUNT = 52
-WAITING = 58
-"""Those after `COUNT`, up to here, have DEPENDENT tasks."""
+"""Those after it are nested: `DEPTH` of them, each over the one before, and one with many of those under it."""
+DEPTH = 10
+NESTED = range(COUNT + 1, COUNT + DEPTH + 2)
+WAITING = range(NESTED.stop, NESTED.stop + 6)
+"""Those after these have DEPENDENT tasks."""
 
 
 @cache
@@ -24,8 +26,14 @@ def specs() -> dict[int, WorkflowSpec]:
     """By code."""
     random = Random(20_260_101)
     drawn = {code: _drawn(random, code) for code in range(1, COUNT + 1)}
-    waiting = {code: _waiting(Random(f"{code} waits")) for code in range(COUNT + 1, WAITING + 1)}
-    return {code: WorkflowSpec.parse(spec) for code, spec in (drawn | waiting).items()}
+    waiting = {code: _waiting(Random(f"{code} waits")) for code in WAITING}
+    return {code: WorkflowSpec.parse(given) for code, given in (drawn | dict(map(_nested, NESTED)) | waiting).items()}
+
+
+@cache
+def content(code: WorkflowCode) -> str:
+    """As it is stored."""
+    return specs()[code].model_dump_json(exclude_defaults=True)
 
 
 @cache
@@ -35,11 +43,6 @@ def definition(code: WorkflowCode) -> Definition:
 
 def whereabouts(code: WorkflowCode) -> Whereabouts:
     return Whereabouts(f"w{code}", "default", 0)
-
-
-@cache
-def plan(code: WorkflowCode) -> Plan:
-    return Plan.of(code, 1, specs()[code], name=f"w{code}")
 
 
 def _drawn(random: Random, code: int) -> dict[str, Any]:
@@ -89,6 +92,16 @@ def _waiting(random: Random) -> dict[str, Any]:
     wait: dict[str, Any] = {"name": "t0", "type": "DEPENDENT", "params": params}
     after: dict[str, Any] = {"name": "t1", "type": "SHELL", "params": {"script": "true"}, "after": ["t0"]}
     return {"tasks": [wait, after] if random.random() < 0.5 else [wait]}
+
+
+def _nested(code: int) -> tuple[int, dict[str, Any]]:
+    task: dict[str, Any] = {"name": "t0", "type": "SUB_PROCESS", "params": {"workflow": code - 1}}
+    if code == NESTED[0]:
+        task["params"] = {"workflow": 1}
+    if code == NESTED[-1]:
+        lists = [{"name": "x", "value": "1,2,3,4,5,6"}]
+        task |= {"type": "DYNAMIC", "params": {"workflow": NESTED[1], "lists": lists, "parallelism": 6}}
+    return code, {"tasks": [task]}
 
 
 def _put_under(random: Random, tasks: list[dict[str, Any]]) -> None:

@@ -58,6 +58,8 @@ class Protections:
     (`master/membership.py`)."""
     judged: bool = True
     """Only a node whose beat is still the one that was judged is fenced (`nodes.fence`)."""
+    room: bool = True
+    """A run that only waits takes up no room (`master/room.py`)."""
     steal: bool = True
     """Commands that have waited too long are taken by any master, whosever slot they are in (`commands.steal`)."""
     periodic: bool = True

@@ -30,6 +30,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "stated": (291, "I5"),
     "swept": (47, "I5"),
     "unbroken": (289, "I3"),
+    "room": (7, "I10"),
     "steal": (6, "I2: command"),
     "answer_deadline": (8, "I10"),
     "periodic": (0, "I2: the masters"),

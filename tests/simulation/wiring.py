@@ -36,6 +36,7 @@ from dao.database import ANSWER_WITHIN_S, Database
 from dao.listen import Listener
 from dao.nodes import Me, NodeRow
 from dao.notify import NODE
+from master.driver import Driver
 from master.judge import Judge
 from master.membership import Membership
 from master.serial import Lines
@@ -235,6 +236,11 @@ async def _idle(*_: Any) -> None:
     await asyncio.Event().wait()
 
 
+async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
+    """There are no threads here."""
+    return function(*args)
+
+
 async def _measure_nothing(_: Overload) -> None:
     """Every machine has room."""
 
@@ -260,6 +266,8 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
         made.append((Judge, "_silence", lambda judge, sight: sight.kind.silence(judge._timing)))
     if not protections.unbroken:
         made.append((SimulatedRegistry, "unbroken_since", 0.0))
+    if not protections.room:
+        made.append((Driver, "active", Driver.running))
     if not protections.periodic:
         made.append((sys.modules["master.membership"], "READ_MEMBERS_EVERY_S", 1e9))
     if not protections.line:
@@ -379,6 +387,8 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     made += [(module, "log", log) for module in _logs()]
     made += [
         (sys.modules["registry.meter"], "os", _NO_LOAD),
+        (sys.modules["master.plans"], "to_thread", _at_once),
+        (sys.modules["master.handling"], "to_thread", _at_once),
         (sys.modules["worker.pulse"], "GUARD_EVERY_S", 0.5),
         (sys.modules["worker.server"], "COMPARE_EVERY_S", 4.0),
     ]

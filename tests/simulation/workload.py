@@ -10,7 +10,7 @@ from typing import Any
 from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.states import WorkflowState
-from tests.simulation.definitions import COUNT, PLAIN, WAITING, awaited, specs, waits_without_limit
+from tests.simulation.definitions import COUNT, NESTED, PLAIN, WAITING, awaited, specs, waits_without_limit
 from tests.simulation.statements import commands, schedules
 from tests.simulation.tables import Blocked
 from tests.simulation.world import FAULTS_S, World
@@ -39,6 +39,12 @@ def arrange(world: World) -> None:
                 "priority": own.choice((None, None, "HIGHEST", "LOWEST")),
             }
             loop.in_world(when_s, partial(ask, world, C.START_PROCESS, **asked))
+    nesting = world.draw("nesting")
+    for number in range(nesting.choice((0, 0, 1, 3))):
+        own = world.draw("nested", number)
+        if world.has(f"nested {number}"):
+            asked = {"workflow_code": str(own.choice(NESTED))}
+            loop.in_world(own.uniform(0, FAULTS_S), partial(ask, world, C.START_PROCESS, **asked))
     if world.poison:
         loop.in_world(random.uniform(1, 9), partial(ask, world, C.START_PROCESS, workflow_code=str(world.poison)))
     for number in range(random.choice((0, 0, 2, 6, 10))):
@@ -64,7 +70,7 @@ def _wait_for_others(world: World) -> None:
     for number in range(random.choice((0, 0, 0, 1, 3))):
         own = world.draw("dependent", number)
         if world.has(f"dependent {number}"):
-            code = own.randint(COUNT + 1, WAITING)
+            code = own.choice(WAITING)
             world.loop.in_world(own.uniform(0, FAULTS_S), partial(ask, world, C.START_PROCESS, workflow_code=str(code)))
             for each in sorted(awaited(code)):
                 if own.random() < 0.8 or waits_without_limit(code):

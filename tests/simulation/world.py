@@ -39,6 +39,8 @@ END_S = 1_000.0
 INNOCENT_AFTER_S = 4.0
 CALM_S = 12.0
 """After all faults have ended, the slots must be right by then, and no command may have waited for so long."""
+ROOM_FOR_ALL = 20_000
+"""More runs than any seed has."""
 URL = "simulated"
 TIMING = Timing(
     heartbeat_every=timedelta(seconds=1),
@@ -101,13 +103,18 @@ class World:
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
         self.server.on_deadly = self.kill
-        for code in range(1, WAITING + 1):
+        for code in range(1, WAITING.stop):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
         drawn = self.draw("cluster")
         self.failing = drawn.choice((0.0, 0.15, 0.4))
         self.lasts_s = drawn.choice(((0.01, 0.2), (0.01, 0.2, 1.0, 4.0), (0.2, 4.0, 18.0)))
         """Between nothing and one of these a task takes."""
         self._hosts = drawn.choice((1, 1, 9))
+        limits = self.draw("limits")
+        runs, self._capacity = limits.choice((ROOM_FOR_ALL, ROOM_FOR_ALL, 1, 2, 4)), limits.choice((2, 2, 1, 4))
+        self._settings = MASTER.model_copy(update={"max_running_workflows": runs})
+        self.may_be_full = runs < ROOM_FOR_ALL
+        """Whether commands may wait for room, and masters turn BUSY and leave their slots for a while."""
         masters, workers = drawn.choice((1, 2, 2, 2, 3, 3, 4, 5)), drawn.choice((1, 1, 2, 2, 3, 4))
         names = [f"master{n}" for n in range(masters)] + [f"worker{n}" for n in range(workers)]
         self._names_clash = self.draw("names").random() < 0.1 and self.has("names")
@@ -172,9 +179,11 @@ class World:
         name = self.name_of(process)
         if process.name.startswith("master"):
             timing = self.timing_of(process)
-            await Master(URL, URL, name, f"{process.name}:1", timing, MASTER, connect_timeout_s=5.0).run(stop)
+            await Master(URL, URL, name, f"{process.name}:1", timing, self._settings, connect_timeout_s=5.0).run(stop)
             return
-        settings = WorkerSettings(capacity=2, folder=Path("/nowhere") / process.name, drain=timedelta(seconds=1))
+        settings = WorkerSettings(
+            capacity=self._capacity, folder=Path("/nowhere") / process.name, drain=timedelta(seconds=1)
+        )
         vault: Any = None
         worker = Worker(URL, URL, self.timing_of(process), settings, vault, connect_timeout_s=5.0)
         logs: Any = SimpleNamespace(address=(process.name, 1), scheme="http", tell_key=lambda _life: None)
@@ -353,7 +362,7 @@ class World:
             if row.values and row.values.kind is NodeKind.MASTER and row.values.state is NodeState.ALIVE
         ]
         if any(not process.is_dead and process.disturbed_s < FAULTS_S - 2 for process in living):
-            self.invariants.no_command_waits(self.server.now_s - CALM_S + 2)
+            self.invariants.no_command_waits(self.server.now_s - CALM_S + 2, may_be_full=self.may_be_full)
 
     def is_over(self) -> bool:
         if self.trace.violations:

@@ -10,7 +10,7 @@ from typing import Any
 from dao.commands import Outcome, WaitingWork
 from dao.errors import BadData
 from dao.notify import COMMAND
-from model.command_moves import CommandType
+from model.command_moves import URGENT, CommandType
 from model.commands import CommandRow
 from model.ids import CommandId, Epoch
 from model.nodes import Slot
@@ -18,8 +18,7 @@ from tests.simulation.statements import deadly_commands, dependencies, task_even
 from tests.simulation.tables import Row, Transaction, Values
 
 RECOVER = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
-HALTS = (CommandType.PAUSE, CommandType.STOP)
-_RANKS = dict.fromkeys((RECOVER, CommandType.RECOVER_SERIAL_WAIT, *HALTS), -1)
+_RANKS = dict.fromkeys((*URGENT, CommandType.RECOVER_SERIAL_WAIT), -1)
 _PRIORITIES = {"HIGHEST": 0, "HIGH": 1, "LOW": 3, "LOWEST": 4}
 
 
@@ -59,14 +58,23 @@ def claim(tx: Transaction, slot: Slot, limit: int, id_step: int, aside: Sequence
     return _take(tx, [row for _, _, row in sorted(mine, key=lambda one: one[:2])], limit)
 
 
-def claim_halts(
-    tx: Transaction, slot: Slot, limit: int, id_step: int, aside: Sequence[CommandId] = ()
+def claim_urgent(
+    tx: Transaction,
+    slot: Slot | None,
+    older_than: timedelta,
+    limit: int,
+    id_step: int,
+    aside: Sequence[CommandId] = (),
 ) -> list[CommandRow]:
-    """The same WHERE type IN ('PAUSE', 'STOP')."""
+    """WHERE priority_rank = -1 AND ((id / step) % total = current OR created_at < now() - age)."""
+    aged_s = tx.server.now_s - older_than.total_seconds()
     mine = [
         row
         for row, each in tx.scan(tx.server.commands.rows)
-        if slot.owns(row.id, id_step) and not each.deaths and row.id not in aside and each.type in HALTS
+        if each.type in URGENT
+        and not each.deaths
+        and row.id not in aside
+        and ((slot is not None and slot.owns(row.id, id_step)) or each.created_s < aged_s)
     ]
     return _take(tx, sorted(mine, key=lambda row: row.id), limit)
 

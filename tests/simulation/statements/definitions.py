@@ -6,7 +6,6 @@ from collections.abc import Collection
 
 from dao.definitions import Definition, Whereabouts
 from model.ids import WorkflowCode
-from model.workflow import WorkflowSpec
 from tests.simulation import definitions
 from tests.simulation.tables import Transaction
 
@@ -15,8 +14,8 @@ def heads(_: Transaction, codes: Collection[WorkflowCode]) -> dict[WorkflowCode,
     return {code: definitions.definition(code) for code in codes}
 
 
-def specs(_: Transaction, wanted: Collection[tuple[WorkflowCode, int]]) -> dict[tuple[WorkflowCode, int], WorkflowSpec]:
-    return {(code, version): definitions.specs()[code] for code, version in wanted}
+def contents(_: Transaction, wanted: Collection[tuple[WorkflowCode, int]]) -> dict[tuple[WorkflowCode, int], str]:
+    return {(code, version): definitions.content(code) for code, version in wanted}
 
 
 def whereabouts(_: Transaction, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Whereabouts]:

@@ -14,7 +14,6 @@ from tests.simulation.statements.rows import move_child, note_owners, read_insta
 from tests.simulation.tables import Transaction, Values
 
 W = WorkflowState
-_WAITING = (W.SUBMITTED_SUCCESS, W.SERIAL_WAIT, W.WAIT_TO_RUN)
 
 
 def lock(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Locked]:
@@ -51,7 +50,7 @@ def ask_halt(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState]
 
 def end_waiting(tx: Transaction, ends: Mapping[WorkflowInstanceId, tuple[WorkflowState, str]]) -> None:
     for row, each in rows_of(tx, ends):
-        if each.state in _WAITING:
+        if each.state is W.SERIAL_WAIT:
             state, reason = ends[row.id]
             tx.update(row, state=state, reason=reason, ended_s=tx.server.now_s)
 
@@ -73,6 +72,7 @@ def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[
                 requested_state=None,
                 running_since_s=tx.server.now_s,
                 takeovers=0,
+                owned_s=tx.server.now_s,
                 outputs=None,
                 run_times=before.run_times + each.repeats,
                 executing=before.executing if each.keeps_executing else executing,

@@ -141,6 +141,7 @@ def latest_attempts(
                 task.outputs,
                 None if task.branch is None else frozenset(map(TaskCode, json.loads(task.branch))),
                 task.parameter_values if task.state is T.RUNNING_EXECUTION and task.worker_id is None else "{}",
+                max(0, round((task.due_s - tx.server.now_s) / 60)) if task.state is T.DELAY_EXECUTION else 0,
             )
             for task in ordered
         ]

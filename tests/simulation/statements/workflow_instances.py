@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from dao.errors import BadData
-from dao.workflow_instances import InstanceEnd, NewInstance, OwnershipLost, named
+from dao.workflow_instances import (
+    SOON_MAX,
+    SOON_MIN,
+    SOON_PART,
+    TAKEOVERS_MAX,
+    InstanceEnd,
+    NewInstance,
+    OwnershipLost,
+    named,
+)
 from model.choices import ExecutionType
 from model.ids import CommandId, Epoch, WorkflowInstanceId
 from model.instances import WorkflowInstance
@@ -50,6 +59,7 @@ def insert(
             "takeovers": 0,
             "run_times": 1,
             "started_s": server.now_s,
+            "owned_s": None,
             "running_since_s": server.now_s,
             "ended_s": server.now_s if each.state.is_final else None,
             "schedule_time": each.schedule_time or server.now(),
@@ -123,10 +133,20 @@ def take_over(
                 state = each.state
             owner = tx.get(tx.server.nodes, each.master_id)
             was_fenced = owner is not None and owner.kind is NodeKind.MASTER and owner.state is NodeState.FENCED
-            takeovers = min(each.takeovers, 1000) + (was_fenced and tx.server.protections.takeovers)
-            after = tx.update(row, master_id=master, state=state, takeovers=takeovers)
+            takeovers = each.takeovers
+            if was_fenced and tx.server.protections.takeovers:
+                beat = tx.get(tx.server.beats, each.master_id)
+                takeovers = 1 if drove_for_long(each, beat, tx.server.now_s) else min(takeovers, TAKEOVERS_MAX) + 1
+            after = tx.update(row, master_id=master, state=state, takeovers=takeovers, owned_s=tx.server.now_s)
             taken[row.id] = (read_instance(after), takeovers)
     return taken
+
+
+def drove_for_long(run: Values, beat: Values | None, now_s: float) -> bool:
+    """Whether the last beat of its owner came long after that had begun to drive it."""
+    soon_s = min(SOON_MAX.total_seconds(), max(SOON_MIN.total_seconds(), (now_s - run.started_s) / SOON_PART))
+    since_s = run.started_s if run.owned_s is None else run.owned_s
+    return beat is not None and beat.beaten_s > since_s + soon_s
 
 
 def settle(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
