@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from bench import buffers, holds, idle, large, limits, line, starts, sustained
+from bench import buffers, dependents, holds, idle, large, limits, line, starts, sustained
 from bench.cluster import Cluster
 from bench.figures import Figure
 from bench.flow import Flow
@@ -79,6 +79,8 @@ def _course(
         yield "many sub-workflows at once", lambda: large.children(cluster, sizes)
     yield "how long one large workflow holds the loop", lambda: holds.holds(server, sizes)
     yield f"a line of {sizes.line_length:,} runs", lambda: line.long_line(server, sizes)
+    what = f"tasks beside {sizes.waiting_dependents:,} that wait for other workflows"
+    yield what, lambda: dependents.beside_waiting(server, sizes)
 
 
 def ratios(figures: list[Figure]) -> list[Figure]:

@@ -30,6 +30,9 @@ class Sizes:
     line_length: int
     line_steps: int
     line_beside: int
+    waiting_dependents: int
+    dependents_rounds: int
+    dependents_workflows: int
     is_quick: bool
 
 
@@ -55,6 +58,9 @@ FULL = Sizes(
     line_length=100_000,
     line_steps=300,
     line_beside=3_000,
+    waiting_dependents=10_000,
+    dependents_rounds=6,
+    dependents_workflows=1_500,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -79,5 +85,8 @@ QUICK = Sizes(
     line_length=2_000,
     line_steps=50,
     line_beside=200,
+    waiting_dependents=200,
+    dependents_rounds=2,
+    dependents_workflows=20,
     is_quick=True,
 )

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.task_events import STRAY_EVENTS
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import CommandType
 from model.commands import CommandRow
@@ -77,7 +78,8 @@ _STEAL = text(f"""
 # min() reads an index up to its first match, whatever the statistics say; EXISTS may read a whole table in which it
 # wrongly believes to find a match early on, and of `task_event` all pages of rows that are long gone.
 # `:current >= 0`: without a slot the table is not looked at.
-_WORK_WAITS = text("""
+_WORK_WAITS = text(f"""
+    WITH RECURSIVE {STRAY_EVENTS}
     SELECT (SELECT min(id) FROM command
             WHERE :current >= 0 AND (id / :id_step) % :total = :current AND deaths = 0) IS NOT NULL AS mine,
            (SELECT c.deaths FROM command c
@@ -86,19 +88,18 @@ _WORK_WAITS = text("""
                                       AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
             ORDER BY c.deaths DESC LIMIT 1) IS NOT NULL AS deadly,
            coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
-           (SELECT min(e.id) FROM task_event e
-            WHERE (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) = :master) IS NOT NULL
-           AS events,
-           -- Within a day, since an infinite time has no distance.
-           (SELECT CASE WHEN min(due_at) IS NOT NULL
-                        THEN extract(epoch FROM least(greatest(min(due_at), now() - interval '1 d'),
-                                                      now() + interval '1 d') - clock_timestamp())::float8 END
-            FROM task_instance WHERE state = 'DELAY_EXECUTION') AS due_in_s,
+           (SELECT min(id) FROM task_event WHERE owner = :master) IS NOT NULL AS events,
+           EXISTS (SELECT FROM stray WHERE is_owned) AS stray_events,
+           (SELECT CASE WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
+                        WHEN at < clock_timestamp() THEN 0 END
+            FROM (SELECT least((SELECT min(due_at) FROM task_instance WHERE state = 'DELAY_EXECUTION'),
+                               (SELECT min(dispatch_by) FROM task_instance
+                                WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL)) AS at) AS first) AS due_in_s,
            (SELECT min(workflow_instance_id) FROM task_instance
             WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents,
            (SELECT id FROM schedule WHERE state = 'ONLINE' AND problem IS NULL
             ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1) IS NOT NULL AS schedules
-""")
+""")  # noqa: S608 - the part is a constant
 
 _RECORD = text("""
     INSERT INTO command_history
@@ -190,7 +191,8 @@ class WaitingWork:
     """What a look at the tables found for one master; `due_in_s` seconds pass until a waiting attempt is due.
 
     `deadly` says whether any command waits that masters may have died of (`dao/deadly_commands.py`), `dependents`
-    whether any DEPENDENT task waits, and `schedules` whether any schedule will fire, whosever it is.
+    whether any DEPENDENT task waits, `schedules` whether any schedule will fire, whosever it is, and `stray_events`
+    whether events are addressed to a master that is gone while another one owns their runs.
     """
 
     mine: bool
@@ -200,6 +202,7 @@ class WaitingWork:
     due_in_s: float | None = None
     dependents: bool = False
     schedules: bool = False
+    stray_events: bool = False
 
 
 async def insert(connection: AsyncConnection, new: NewCommand) -> CommandId:
@@ -275,7 +278,9 @@ async def work_waits(
         "master": master,
     }
     row = (await connection.execute(_WORK_WAITS, values)).one()
-    return WaitingWork(row.mine, row.aged, row.events, row.deadly, row.due_in_s, row.dependents, row.schedules)
+    return WaitingWork(
+        row.mine, row.aged, row.events, row.deadly, row.due_in_s, row.dependents, row.schedules, row.stray_events
+    )
 
 
 async def record(connection: AsyncConnection, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:

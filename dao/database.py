@@ -6,10 +6,11 @@ locked rows relies on. `application_name` names the node, `shoal-master-17`, so 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from sqlalchemy import URL, make_url, text
@@ -98,6 +99,10 @@ async def connect(url: str, application_name: str, answer_within_s: float = ANSW
         raise Unavailable(f"cannot reach the database {shown(parsed)}: {_first_line(error)}") from error
 
 
+IDLE_S = 10.0
+"""Connections that were not needed for so long are closed."""
+
+
 class Database:
     """A pool of connections to one PostgreSQL, as one node of the cluster sees it.
 
@@ -129,19 +134,25 @@ class Database:
                 **_KEEPALIVE,
             },
         )
+        self._in_use = self._in_use_max = 0
+        self._trim_timer: asyncio.TimerHandle | None = None
+        self._trimming: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
         """Close the pool; connections in use are closed when they are given back."""
+        if self._trim_timer is not None:
+            self._trim_timer.cancel()
+            self._trim_timer = None
         await self._engine.dispose()
 
     async def doubt(self) -> None:
-        """Close the connections that nobody uses now: another one turned out to be dead, so these may be as well."""
+        """Close those that nobody uses now: they idle, or one turned out to be dead, so that these may be as well."""
         await self._engine.dispose()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A connection in autocommit, for single statements. Raises `Unavailable` or `BadData`."""
-        with translating():
+        with translating(), self._counted():
             async with self._engine.connect() as connection:
                 yield await connection.execution_options(isolation_level="AUTOCOMMIT")
 
@@ -155,6 +166,32 @@ class Database:
             Unknown: the connection went while COMMIT was under way. Put up a barrier (`dao.nodes.barrier`), then
                 read again what became of it; never guess.
         """
+        with self._counted():
+            async with self._transaction() as connection:
+                yield connection
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """How many are in use at once says how many are needed."""
+        self._in_use += 1
+        self._in_use_max = max(self._in_use_max, self._in_use)
+        try:
+            yield
+        finally:
+            self._in_use -= 1
+            if self._trim_timer is None:
+                self._trim_timer = asyncio.get_running_loop().call_later(IDLE_S, self._trim)
+
+    def _trim(self) -> None:
+        """Close what nobody uses, if there are more than were in use at once lately; one is soon there again."""
+        self._trim_timer = None
+        needed, self._in_use_max = max(1, self._in_use_max), self._in_use
+        pool = cast(AsyncAdaptedQueuePool, self._engine.pool)
+        if pool.checkedin() + pool.checkedout() > needed:
+            self._trimming = asyncio.create_task(self.doubt())
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[AsyncConnection]:
         async with _pooled(self._engine) as connection:
             try:
                 with translating():

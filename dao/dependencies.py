@@ -2,30 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+from zlib import crc32
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.notify import DEPENDENCY, notify
-from model.ids import Epoch, TaskInstanceId, WorkflowCode
+from dao.notify import DEPENDENCY
+from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState, WorkflowState
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingTask:
-    """A DEPENDENT task of this master; `params` is JSON text, `waited_s` reckoned by the database's clock."""
+    """A DEPENDENT task of this master; `params` is JSON text, `waited_s` is by the database's clock.
+
+    `schedule_time` is None where the row holds none that a calendar knows.
+    """
 
     id: TaskInstanceId
     params: str
     project: str
-    schedule_time: datetime
+    schedule_time: datetime | None
     time_zone: str
     waited_s: float
     timeout_s: float | None
     timeout_strategy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a walk over all DEPENDENT tasks that wait has come."""
+
+    instance: WorkflowInstanceId
+    task: TaskInstanceId
+
+
+BEGINNING = Place(WorkflowInstanceId(0), TaskInstanceId(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of such a walk: those of this master, and where it goes on; None = nowhere, all were seen."""
+
+    tasks: Sequence[WaitingTask]
+    next: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A run ended, or with `task` a task of it succeeded; `schedule_time` is the run's, aware."""
+
+    workflow_code: WorkflowCode
+    schedule_time: datetime
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The same as others are told of it: the time in whole seconds since 1970, the task's name as a checksum."""
+
+    workflow_code: int
+    at_s: int
+    task: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +99,41 @@ class DependentEnd:
     reason: str
 
 
-_WAITING = text("""
-    SELECT t.id, t.params, coalesce(d.project, 'default') AS project, i.schedule_time, i.time_zone,
-           extract(epoch FROM clock_timestamp() - t.started_at)::float8 AS waited_s, t.timeout_s, t.timeout_strategy
-    FROM task_instance t                                                       -- index: task_instance_dependent
-    JOIN workflow_instance i ON i.id = t.workflow_instance_id AND i.master_id = :master
+# A time of no calendar (infinite, or of the year 10000) would fail the fetch of all.
+_WAITING = """
+    SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
+           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END
+               AS schedule_time,
+           i.time_zone,
+           CASE WHEN isfinite(t.started_at) THEN extract(epoch FROM clock_timestamp() - t.started_at) ELSE 0 END::float8
+               AS waited_s,
+           t.timeout_s, t.timeout_strategy
+"""
+_OWN = """
+    JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT' AND t.id > :after
-    ORDER BY t.id LIMIT :limit
+"""
+_OF_RUNS = text(f"""{_WAITING} FROM task_instance t {_OWN}                     -- index: task_instance_dependent
+    WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT'
+      AND t.workflow_instance_id = ANY(CAST(:runs AS bigint[]))
 """)
+_THESE = text(f"""{_WAITING} FROM task_instance t {_OWN}                       -- index: task_instance_pkey
+    WHERE t.id = ANY(CAST(:ids AS bigint[]))
+      AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT', false)
+""")
+# Of all masters, in the order of the index: what it reads is bounded, however many wait elsewhere.
+_WALK = text(f"""
+    WITH walked AS MATERIALIZED (
+        SELECT workflow_instance_id, id FROM task_instance                     -- index: task_instance_dependent
+        WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT'
+          AND (workflow_instance_id, id) > (:after_instance, :after_task)
+        ORDER BY workflow_instance_id, id LIMIT :limit
+    )
+    SELECT w.workflow_instance_id AS walked_instance, w.id AS walked_task, own.*
+    FROM walked w
+    LEFT JOIN LATERAL ({_WAITING} FROM task_instance t {_OWN} WHERE t.id = w.id) AS own ON true
+    ORDER BY w.workflow_instance_id, w.id
+""")  # noqa: S608 - the parts are constants of this module
 _CODES = text("""
     SELECT d.code, d.project, d.name FROM workflow_definition d
     JOIN unnest(CAST(:projects AS text[]), CAST(:names AS text[])) AS w (project, name)
@@ -92,25 +160,50 @@ _FIND = text("""
         ORDER BY i.schedule_time DESC, i.id DESC LIMIT 1
     ) AS run
 """)
+# SKIP LOCKED: whoever holds one of these rows must not keep the others waiting.
 _END = text("""
-    WITH ended AS (
+    WITH free AS MATERIALIZED (
+        SELECT t.id FROM task_instance t
+        JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
+        WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'RUNNING_EXECUTION', false)
+        FOR UPDATE OF t SKIP LOCKED
+    ), ended AS (
         UPDATE task_instance t SET state = e.state, ended_at = clock_timestamp(), reason = e.reason
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason),
-             workflow_instance i
-        WHERE t.id = e.id AND t.state = 'RUNNING_EXECUTION' AND i.id = t.workflow_instance_id AND i.master_id = :master
-        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
+        WHERE t.id = ANY(ARRAY(SELECT id FROM free)) AND t.id = e.id
+        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state
     ), told AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
         SELECT workflow_instance_id, task_code, attempt, state FROM ended
     )
-    SELECT count(*) FROM ended
+    SELECT id FROM ended
 """)
+_TELL = text("SELECT pg_notify(:channel, said) FROM unnest(CAST(:said AS text[])) AS payload (said)")
+_PAYLOAD_CHARACTERS_MAX = 7_000
+"""PostgreSQL takes just under 8,000 bytes."""
 
 
-async def waiting(connection: AsyncConnection, master: Epoch, limit: int, after: TaskInstanceId) -> list[WaitingTask]:
-    """Up to `limit` DEPENDENT tasks of this master's instances that wait, oldest first, those after `after`."""
-    rows = (await connection.execute(_WAITING, {"master": master, "limit": limit, "after": after})).all()
-    return [WaitingTask(TaskInstanceId(row.id), *row[1:]) for row in rows]
+async def waiting_of(
+    connection: AsyncConnection, master: Epoch, runs: Collection[WorkflowInstanceId]
+) -> list[WaitingTask]:
+    """The DEPENDENT tasks that wait of those of these runs that are this master's."""
+    return _tasks((await connection.execute(_OF_RUNS, {"master": master, "runs": list(runs)})).all())
+
+
+async def still_waiting(
+    connection: AsyncConnection, master: Epoch, ids: Collection[TaskInstanceId]
+) -> list[WaitingTask]:
+    """Those of these that still wait and are this master's."""
+    return _tasks((await connection.execute(_THESE, {"master": master, "ids": list(ids)})).all())
+
+
+async def walk(connection: AsyncConnection, master: Epoch, after: Place, limit: int) -> Stretch:
+    """Up to `limit` of all DEPENDENT tasks that wait, those after `after`; of them this master's."""
+    values = {"master": master, "after_instance": after.instance, "after_task": after.task, "limit": limit}
+    rows = (await connection.execute(_WALK, values)).all()
+    goes_on = len(rows) == limit
+    last = Place(WorkflowInstanceId(rows[-1][0]), TaskInstanceId(rows[-1][1])) if goes_on else None
+    return Stretch(_tasks([row[2:] for row in rows if row[2] is not None]), last)
 
 
 async def codes(
@@ -139,17 +232,64 @@ async def find(connection: AsyncConnection, spans: Sequence[Span]) -> dict[Span,
     }
 
 
-async def end(connection: AsyncConnection, ends: Sequence[DependentEnd], master: Epoch) -> int:
-    """Write the ends of own DEPENDENT tasks that still wait, and tell their owner. How many there were."""
+async def end(connection: AsyncConnection, ends: Sequence[DependentEnd], master: Epoch) -> set[TaskInstanceId]:
+    """Write the ends of own DEPENDENT tasks that still wait, and tell their owner. Those that were written.
+
+    What is missing has ended already, or somebody holds its row.
+    """
     values = {
         "ids": [each.id for each in ends],
         "states": [each.state for each in ends],
         "reasons": [each.reason for each in ends],
         "master": master,
     }
-    return int((await connection.execute(_END, values)).scalar_one())
+    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_END, values)).all()}
 
 
-async def wake(connection: AsyncConnection) -> None:
-    """Something ended for which a DEPENDENT task may wait."""
-    await notify(connection, DEPENDENCY)
+async def tell(connection: AsyncConnection, happened: Iterable[Happened]) -> None:
+    """Tell all masters what ended, for which DEPENDENT tasks may wait. Call it once, last in a transaction."""
+    if said := list(payloads(happened)):
+        await connection.execute(_TELL, {"channel": DEPENDENCY, "said": said})
+
+
+def read_told(payload: str) -> list[Told] | None:
+    """What `tell` said; None = something else: anything may have happened."""
+    if not payload:
+        return None
+    told = []
+    for token in payload.split(" "):
+        code, _, rest = token.partition(":")
+        at, _, task = rest.partition("/")
+        try:
+            told.append(Told(int(code), int(at), int(task) if task else None))
+        except ValueError:
+            return None
+    return told
+
+
+def checksum(task: str) -> int:
+    """What stands for the name of a task in a notification. Of two with the same one looks in vain."""
+    return crc32(task.encode())
+
+
+def payloads(happened: Iterable[Happened]) -> Iterator[str]:
+    """As many as it takes; each token is `code:seconds`, with `/checksum` for a task."""
+    tokens = {
+        f"{each.workflow_code}:{int(each.schedule_time.timestamp())}"
+        + (f"/{checksum(each.task)}" if each.task is not None else "")
+        for each in set(happened)
+    }
+    gathered: list[str] = []
+    size = 0
+    for token in sorted(tokens):
+        if size + len(token) >= _PAYLOAD_CHARACTERS_MAX:
+            yield " ".join(gathered)
+            gathered, size = [], 0
+        gathered.append(token)
+        size += len(token) + 1
+    if gathered:
+        yield " ".join(gathered)
+
+
+def _tasks(rows: Iterable[Any]) -> list[WaitingTask]:
+    return [WaitingTask(TaskInstanceId(row[0]), *row[1:]) for row in rows]

@@ -75,7 +75,7 @@ _END_WAITING = text("""
 _REVIVE = text(f"""
     UPDATE workflow_instance i
     SET state = 'RUNNING_EXECUTION', master_id = :master, ended_at = NULL, reason = NULL, requested_state = NULL,
-        takeovers = 0, owned_since = clock_timestamp(), outputs = NULL,
+        takeovers = 0, owned_since = clock_timestamp(), running_since = clock_timestamp(), outputs = NULL,
         run_times = i.run_times + CASE WHEN r.repeats THEN 1 ELSE 0 END,
         executing = CASE WHEN r.keeps_executing THEN i.executing ELSE r.new_executing END,
         parent_attempt = coalesce(r.new_attempt, i.parent_attempt)

@@ -8,6 +8,7 @@ because a beat must not wait for one's own slow write (reliability study, part 0
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from dao import deadly_commands
 from dao.database import Database
 from dao.notify import NODE, notify
 from dao.owners import DRIVEN_OR_HANDED_ON, GONE_MASTERS, GONE_WORKERS
+from dao.task_events import STRAY_EVENTS
 from model.errors import Fenced
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
@@ -162,7 +164,7 @@ _FENCE = text("""
 # What `hand_on`, `mark_lost` and `drop_stale` would find, in one statement that locks nothing and wakes nobody. An
 # owner that is gone is asked for what it has unfinished; of the events, which are few, each for its owner.
 _ANYTHING_LEFT = text(f"""
-    WITH RECURSIVE {GONE_MASTERS}, {GONE_WORKERS}
+    WITH RECURSIVE {GONE_MASTERS}, {GONE_WORKERS}, {STRAY_EVENTS}
     SELECT EXISTS (
                SELECT FROM gone_master g
                CROSS JOIN LATERAL (
@@ -174,9 +176,7 @@ _ANYTHING_LEFT = text(f"""
                ) AS unfinished
                WHERE unfinished.id IS NOT NULL)
         OR EXISTS (SELECT FROM gone_worker)
-        OR (SELECT min(e.id) FROM task_event e                                       -- index: task_event_pkey
-            WHERE (SELECT n.state FROM workflow_instance i JOIN node n ON n.id = i.master_id
-                   WHERE i.id = e.workflow_instance_id AND i.ended_at IS NOT NULL) IN ('FENCED', 'LEFT')) IS NOT NULL
+        OR EXISTS (SELECT FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL))
 """)  # noqa: S608 - the parts are constants
 _SET_ALIVE = text("UPDATE node SET state = 'ALIVE' WHERE id = :epoch AND state = 'LEAVING'")
 _SET_LEAVING = text("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
@@ -185,6 +185,22 @@ _SET_LEFT = text("""
     UPDATE node SET state = CASE WHEN :broke THEN 'FENCED' ELSE 'LEFT' END, ended_at = clock_timestamp(),
                     ended_why = CASE WHEN :broke THEN 'it broke' ELSE 'stopped' END
     WHERE id = :epoch AND incarnation = :incarnation AND state IN ('ALIVE', 'LEAVING')
+""")
+
+
+# In steps, oldest first. What still has unfinished work of it keeps its row until that is handed on.
+_FORGET_ENDED = text("""
+    WITH old AS MATERIALIZED (
+        SELECT n.id FROM node n                                                  -- index: node_ended
+        WHERE n.state IN ('LEFT', 'FENCED') AND n.ended_at < now() - CAST(:kept AS interval)
+          AND (SELECT 1 FROM workflow_instance i WHERE i.master_id = n.id AND i.ended_at IS NULL LIMIT 1) IS NULL
+          AND (SELECT 1 FROM task_instance t
+               WHERE t.worker_id = n.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION') LIMIT 1) IS NULL
+        ORDER BY n.ended_at LIMIT :limit FOR UPDATE OF n SKIP LOCKED
+    ), beats AS (
+        DELETE FROM node_beat WHERE node_id = ANY(ARRAY(SELECT id FROM old))
+    )
+    DELETE FROM node WHERE id = ANY(ARRAY(SELECT id FROM old))
 """)
 
 
@@ -226,6 +242,14 @@ async def hold_alive(connection: AsyncConnection, me: Me) -> None:
 async def anything_left(connection: AsyncConnection) -> bool:
     """Whether nodes that are gone left something to hand on. A hint: who acts on it looks again, under locks."""
     return bool((await connection.execute(_ANYTHING_LEFT)).scalar_one())
+
+
+async def forget_ended(connection: AsyncConnection, kept: timedelta, limit: int) -> int:
+    """Remove up to `limit` nodes that ended longer ago than that and left nothing unfinished. How many there were.
+
+    Their epochs are not given out again, and who has no row here is gone like one that was fenced.
+    """
+    return (await connection.execute(_FORGET_ENDED, {"kept": kept, "limit": limit})).rowcount
 
 
 async def barrier(connection: AsyncConnection, me: Me) -> None:

@@ -103,7 +103,8 @@ def _walk(looked_at: str) -> TextClause:
             WHERE l.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP')
         ), untold AS MATERIALIZED (
             SELECT * FROM idle
-            WHERE missing IS NOT NULL AND id NOT IN (SELECT workflow_instance_id FROM task_event)
+            WHERE missing IS NOT NULL
+              AND (SELECT 1 FROM task_event e WHERE e.workflow_instance_id = idle.id LIMIT 1) IS NULL
         ), stuck AS MATERIALIZED (
             SELECT u.id, CASE WHEN u.missing = '{HALT_UNTOLD}' OR open_state IS NULL THEN u.missing
                               WHEN open_state = 'DELAY_EXECUTION' THEN '{NO_TIME}' ELSE '{NO_CHILD}' END AS missing,
@@ -141,7 +142,7 @@ _UNHEARD = text("""
               < clock_timestamp() - CAST(:older_than AS interval)
     )
     SELECT instance_id, code, attempt FROM over
-    WHERE instance_id NOT IN (SELECT workflow_instance_id FROM task_event)
+    WHERE (SELECT 1 FROM task_event e WHERE e.workflow_instance_id = over.instance_id LIMIT 1) IS NULL
 """)
 _END_TIMELESS_WAITS = text("""
     UPDATE task_instance t SET due_at = clock_timestamp()

@@ -23,7 +23,8 @@ from model.schedules import ScheduleRow, ScheduleSpec
 
 # Times as text: an infinite one, or one of the year 10000, would otherwise fail the fetch of all.
 _COLUMNS = """s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
-           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text"""
+           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
+           s.counts_from::text"""
 
 # The order and the bound are those of the index `schedule_due`; one with a problem is not due until it is changed.
 # now(), not clock_timestamp(): an index can be walked up to the former alone.
@@ -35,17 +36,19 @@ _DUE = text(f"""
     ORDER BY coalesce(s.next_fire_at, 'epoch'), s.id
     LIMIT :limit
 """)  # noqa: S608 - both parts are constants of this module
-_NEXT_DUE = text(f"""
+_FIRST = """
     SELECT CASE WHEN isfinite(due.at) THEN extract(epoch FROM due.at - now())::float8
                 WHEN due.at < now() THEN 0 END AS due_in_s
     FROM (
         SELECT coalesce(s.next_fire_at, 'epoch') AS at
         FROM schedule s                            -- index: schedule_due
-        WHERE {_OF_SLOT}
+        WHERE {}
         ORDER BY coalesce(s.next_fire_at, 'epoch'), s.id
         LIMIT 1
     ) AS due
-""")  # noqa: S608 - as above
+"""
+_NEXT_DUE = text(_FIRST.format(_OF_SLOT))
+_NEXT_TO_COME = text(_FIRST.format(f"{_OF_SLOT} AND coalesce(s.next_fire_at, 'epoch') > now()"))
 
 # SKIP LOCKED: what another master fires now is not ours to fire, and two batches cannot wait for each other. LATERAL
 # and by place: row by row through the key, however few schedules the statistics know of (see dao/commands.py), and
@@ -103,7 +106,7 @@ _INSERT = text("""
             :priority, :failure_strategy, :warning_type, :alert_group, :worker_group, :environment)
     RETURNING id
 """)
-# The trigger resets what was reckoned when anything changes that it was reckoned from.
+# The trigger resets what was computed, and says from when it counts, when anything changes that it was computed from.
 _CHANGE = text("""
     UPDATE schedule
     SET crontab = :crontab, time_zone = :time_zone, start_time = :start_time, end_time = :end_time, params = :params,
@@ -156,11 +159,15 @@ async def due(connection: AsyncConnection, slot: Slot | None, limit: int) -> Due
     return DueSchedules(rows[0].reckoned_at, [_row(row[1:]) for row in rows]) if rows else None
 
 
-async def next_due_in_s(connection: AsyncConnection, slot: Slot | None) -> float | None:
-    """Seconds until the next schedule of a slot is due, not positive if one is; None when none ever is."""
+async def next_due_in_s(connection: AsyncConnection, slot: Slot | None, *, to_come: bool = False) -> float | None:
+    """Seconds until the next schedule of a slot is due, not positive if one is; None when none ever is.
+
+    `to_come`: of those that are not due yet.
+    """
     if slot is None:
         return None
-    due_in_s = (await connection.execute(_NEXT_DUE, {"current": slot.current, "total": slot.total})).scalar()
+    query = _NEXT_TO_COME if to_come else _NEXT_DUE
+    due_in_s = (await connection.execute(query, {"current": slot.current, "total": slot.total})).scalar()
     return None if due_in_s is None else float(due_in_s)
 
 
@@ -205,7 +212,7 @@ async def find(connection: AsyncConnection, id_: ScheduleId) -> ScheduleRow:
 async def insert(
     connection: AsyncConnection, workflow: WorkflowCode, spec: ScheduleSpec, *, online: bool = True
 ) -> ScheduleId:
-    """Save a new schedule, which begins now. Check it before: `ScheduleSpec.checked`."""
+    """Save a new schedule; its times count from now. Check it before: `ScheduleSpec.checked`."""
     values = {**_values(spec), "workflow_code": workflow, "state": "ONLINE" if online else "OFFLINE"}
     id_ = ScheduleId((await connection.execute(_INSERT, values)).scalar_one())
     await notify(connection, SCHEDULE)
@@ -213,14 +220,14 @@ async def insert(
 
 
 async def change(connection: AsyncConnection, id_: ScheduleId, spec: ScheduleSpec) -> None:
-    """Save another content; when it fires is reckoned anew, from now on, if that changed. Raises `NotFound`."""
+    """Save another content; if when it fires changed, its times count from now. Raises `NotFound`."""
     if (await connection.execute(_CHANGE, {**_values(spec), "id": id_})).rowcount == 0:
         raise _not_found(id_)
     await notify(connection, SCHEDULE)
 
 
 async def set_state(connection: AsyncConnection, id_: ScheduleId, *, online: bool) -> None:
-    """Let a schedule fire from now on, or not. Times that passed while it was OFFLINE are not missed.
+    """Let a schedule fire, its times counted from now, or not. Times that passed while it was OFFLINE are not missed.
 
     Raises `NotFound`.
     """

@@ -228,6 +228,7 @@ workflow_instance = Table(
     Column("parent_attempt", SmallInteger),
     Column("child_index", Integer),
     Column("owned_since", _TIME),
+    Column("running_since", _TIME),
     UniqueConstraint("command_id", name="workflow_instance_command"),
 )
 
@@ -267,6 +268,8 @@ task_instance = Table(
     Column("environment", Text),
     Column("tenant", Text),
     Column("parameter_types", Text),
+    Column("dispatch_timeout_s", Double),
+    Column("dispatch_by", _TIME),
     UniqueConstraint("workflow_instance_id", "task_code", "attempt", name="task_instance_attempt"),
 )
 
@@ -281,6 +284,7 @@ task_event = Table(
     Column("created_at", _TIME, nullable=False),
     Column("outputs", Text),
     Column("child_index", Integer),
+    Column("owner", BigInteger),
 )
 
 project = Table(
@@ -338,6 +342,7 @@ schedule = Table(
     Column("problem", Text),
     Column("created_at", _TIME, nullable=False),
     Column("updated_at", _TIME, nullable=False),
+    Column("counts_from", _TIME, nullable=False),
 )
 
 task_cache = Table(

@@ -113,8 +113,10 @@ _REPORT = text("""
         ORDER BY cache_key  -- two workers that write the same keys wait for each other in one direction only
         ON CONFLICT DO NOTHING
     ), told AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs)
-        SELECT workflow_instance_id, task_code, attempt, state, outputs FROM ended
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, owner)
+        SELECT workflow_instance_id, task_code, attempt, state, outputs,
+               (SELECT i.master_id FROM workflow_instance i WHERE i.id = ended.workflow_instance_id)
+        FROM ended
     )
     SELECT id FROM ended
 """)

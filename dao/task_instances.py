@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.notify import EVENT, notify
 from dao.owners import GONE_WORKERS
 from dao.requeue import put_back
 from dao.workflow_instances import OwnershipLost, named
@@ -59,6 +60,7 @@ class NewTask:
     environment: str | None = None
     tenant: str | None = None
     parameter_types: str | None = None
+    dispatch_timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class MasterTaskEnd:
 _COLUMNS = """workflow_instance_id, task_code, attempt, task_name, task_type, state, write_ahead, worker_group,
               workflow_priority, task_priority, params, parameter_values, retries, wait_reason, due_at, timeout_s,
               timeout_strategy, started_at, ended_at, reason, outputs, branch, cache_key, dry_run, environment, tenant,
-              parameter_types"""
+              parameter_types, dispatch_timeout_s, dispatch_by"""
 _NEW = """
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
                 CAST(:names AS text[]), CAST(:types AS text[]), CAST(:write_aheads AS boolean[]),
@@ -90,10 +92,10 @@ _NEW = """
                 CAST(:timeout_strategies AS text[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
                 CAST(:outputs AS text[]), CAST(:branches AS text[]), CAST(:cache_keys AS text[]),
                 CAST(:dry_runs AS boolean[]), CAST(:environments AS text[]), CAST(:tenants AS text[]),
-                CAST(:parameter_types AS text[]))
+                CAST(:parameter_types AS text[]), CAST(:dispatch_timeouts AS double precision[]))
          AS n (instance_id, code, attempt, name, type, write_ahead, worker_group, workflow_priority, task_priority,
                params, parameter_values, retries, wait_reason, wait_minutes, timeout_s, timeout_strategy, state,
-               reason, outputs, branch, cache_key, dry_run, environment, tenant, parameter_types)
+               reason, outputs, branch, cache_key, dry_run, environment, tenant, parameter_types, dispatch_timeout_s)
     JOIN workflow_instance i ON i.id = n.instance_id
                             AND coalesce(i.master_id = :master
                                          AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
@@ -107,7 +109,10 @@ _QUEUE = text(f"""
            CASE WHEN n.wait_reason IS NOT NULL THEN clock_timestamp() + n.wait_minutes * interval '1 minute' END,
            n.timeout_s, n.timeout_strategy, CASE WHEN n.state <> 'QUEUED' THEN clock_timestamp() END,
            CASE WHEN n.state NOT IN ('QUEUED', 'RUNNING_EXECUTION') THEN clock_timestamp() END, nullif(n.reason, ''),
-           n.outputs, n.branch, n.cache_key, n.dry_run, n.environment, n.tenant, n.parameter_types
+           n.outputs, n.branch, n.cache_key, n.dry_run, n.environment, n.tenant, n.parameter_types,
+           n.dispatch_timeout_s,
+           CASE WHEN n.wait_reason IS NULL AND n.state = 'QUEUED'
+                THEN clock_timestamp() + n.dispatch_timeout_s * interval '1 s' END
     {_NEW}
 """)
 _DRIVEN_BY = text("""
@@ -124,7 +129,7 @@ _REUSE = text(f"""
                n.workflow_priority::priority_level, n.task_priority::priority_level, n.params, n.parameter_values,
                n.retries, NULL, NULL, n.timeout_s, n.timeout_strategy, clock_timestamp(), clock_timestamp(),
                'the outputs of an earlier success were used', c.outputs, NULL, n.cache_key, n.dry_run, n.environment,
-               n.tenant, n.parameter_types
+               n.tenant, n.parameter_types, n.dispatch_timeout_s, NULL
         {_NEW}
         JOIN task_cache c ON c.key = n.cache_key
         RETURNING workflow_instance_id, task_code, attempt, state, outputs
@@ -198,6 +203,33 @@ _HOLD_DUE = text("""
     SELECT id FROM task_instance
     WHERE state = 'DELAY_EXECUTION' AND due_at <= now()                             -- index: task_instance_due
     ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED
+""")
+_NEXT_DUE = text("""
+    SELECT extract(epoch FROM least(
+        (SELECT min(due_at) FROM task_instance                                     -- index: task_instance_due
+         WHERE state = 'DELAY_EXECUTION' AND due_at > now()),
+        (SELECT min(dispatch_by) FROM task_instance                                -- index: task_instance_undispatched
+         WHERE state = 'QUEUED' AND dispatch_by > now()),
+        '9999-01-01') - now())::float8
+""")
+# Level-triggered, by any master. The row is held, so of this and a claim one finds it as the other left it.
+_FAIL_UNDISPATCHED = text("""
+    WITH late AS (
+        SELECT id FROM task_instance
+        WHERE state = 'QUEUED' AND dispatch_by <= now()                            -- index: task_instance_undispatched
+        ORDER BY dispatch_by LIMIT :limit FOR UPDATE SKIP LOCKED
+    ), failed AS (
+        UPDATE task_instance t
+        SET state = 'FAILURE', ended_at = clock_timestamp(),
+            reason = format('no worker of group %s took it within its dispatch_timeout of %s min; start one there, '
+                            'or give it more time', t.worker_group,
+                            trim_scale(round((t.dispatch_timeout_s / 60)::numeric, 3)))
+        FROM late WHERE t.id = late.id
+        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
+    ), told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) SELECT * FROM failed
+    )
+    SELECT (SELECT master_id FROM workflow_instance i WHERE i.id = f.workflow_instance_id) AS owner FROM failed f
 """)
 # Level-triggered, by any master: tasks of a worker that is gone, or never was. DISPATCH was surely not started.
 _HOLD_LOST = text(f"""
@@ -276,6 +308,7 @@ def _values(tasks: Sequence[NewTask], master: Epoch) -> dict[str, object]:
         "environments": [task.environment for task in tasks],
         "tenants": [task.tenant for task in tasks],
         "parameter_types": [task.parameter_types for task in tasks],
+        "dispatch_timeouts": [task.dispatch_timeout_s for task in tasks],
     }
 
 
@@ -369,6 +402,19 @@ async def queue_due(connection: AsyncConnection, limit: int) -> list[str]:
     that is queued."""
     rows = await connection.execute(_HOLD_DUE, {"limit": limit})
     return await put_back(connection, [TaskInstanceId(id_) for (id_,) in rows.all()])
+
+
+async def next_due_in_s(connection: AsyncConnection) -> float:
+    """Seconds until the first attempt is due, or has waited too long for a worker, that is not yet; many if none is."""
+    return float((await connection.execute(_NEXT_DUE)).scalar_one())
+
+
+async def fail_undispatched(connection: AsyncConnection, limit: int) -> int:
+    """End up to `limit` queued attempts that no worker took in time as FAILURE, and tell their owners. How many."""
+    rows = (await connection.execute(_FAIL_UNDISPATCHED, {"limit": limit})).all()
+    if rows:
+        await notify(connection, EVENT, {row.owner for row in rows if row.owner is not None})
+    return len(rows)
 
 
 async def mark_lost(

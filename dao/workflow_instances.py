@@ -142,7 +142,9 @@ INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, pri
               least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time,
               time_zone, dry_run, environment,
               coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code, parent_attempt,
-              child_index"""
+              child_index, CASE WHEN isfinite(coalesce(running_since, started_at))
+                                THEN extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at))
+                                ELSE 0 END::float8 AS ran_s"""
 # A time that a person wrote may be infinite, and has no age.
 _SOON = f"""
     least(interval '{SOON_MAX.total_seconds()} s', greatest(interval '{SOON_MIN.total_seconds()} s',
@@ -304,6 +306,13 @@ async def take_over(
     return {WorkflowInstanceId(row.id): (read_instance(row), row.takeovers) for row in rows}
 
 
+async def ran_s(
+    connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch
+) -> dict[WorkflowInstanceId, float]:
+    """For how many seconds those of these run that are unfinished and this master's, by the database's clock."""
+    return {each.id: each.ran_s for each in await read_owned(connection, ids, master)}
+
+
 async def settle(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
     """Forget the takeovers of own instances that have got on since: they are not what kills masters."""
     await connection.execute(_SETTLE, {"ids": list(ids), "master": master})
@@ -401,4 +410,5 @@ def read_instance(row: Row[Any]) -> WorkflowInstance:
         None if row.scope is None else frozenset(map(TaskCode, json.loads(row.scope))),
         row.depth,
         parent,
+        row.ran_s,
     )

@@ -220,7 +220,7 @@ class CommandLoop:
                 with blaming_what_is_held():
                     await self._handle(rows, work)
                     await commands.record(connection, work.outcomes, self._life.me.epoch, slot)
-                    await work.writes.flush(connection, self._life.me.epoch)
+                    await self._driver.flush(connection, work.writes)
         except BaseException:
             if work is not None:
                 self._driver.forget(runnable.instance.id for runnable in work.held)

@@ -1,183 +1,255 @@
-"""DEPENDENT tasks: judged by their owner when something ended for which they may wait, and now and then anyway.
+"""DEPENDENT tasks: judged by their owner when something ended that they await, and now and then anyway.
 
-They hold no thread and no process: a row that says since when they wait. While none waits anywhere, nothing is asked
-and nobody is told of ends; the lookout of every master sees in its one statement whether any does.
+They hold no thread and no process: a row that says since when they wait. An end costs only those that await it: every
+master is told what ended (`dao.dependencies.tell`), and looks up in memory who awaits that (`master/awaited.py`). What
+was not heard costs time and never an answer, since each judgement reads the rows: in a slow walk all that wait are
+judged, a stretch at each look of the lookout. While none waits anywhere, nothing is asked and nobody is told of ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping, Sequence
+import heapq
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TypeVar
 
 import structlog
 
 from dao import dependencies, nodes
-from dao.dependencies import DependentEnd, Found, Span, WaitingTask
-from master.driver import Driver
-from model.choices import TimeoutStrategy
-from model.errors import Fenced, Refused, ShoalError
-from model.ids import TaskInstanceId, WorkflowCode
-from model.logic.date_cycles import intervals
-from model.logic.dependent import DependentItem, DependentParams, Outcome, State, Verdict, judge
-from model.states import TaskState, WorkflowState
-from model.zones import zone
+from dao.dependencies import BEGINNING, DependentEnd, WaitingTask, read_told
+from dao.errors import BadData, LockTaken
+from master.aside import SetAside
+from master.awaited import Awaited
+from master.dependent_verdicts import judge_all
+from model.errors import Fenced, ShoalError
+from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.logic.dependent import Outcome, Verdict
+from model.states import TaskState
+from registry.contact import boottime_s
 from registry.life import Life
+from registry.rounds import blaming_what_is_held
 from registry.waiting import set_within
 
 log = structlog.get_logger()
 
-BATCH = 1_000
+Id = TypeVar("Id", bound=int)
+BATCH = 100
+"""Most tasks judged at once: for no longer than a few hundredths of a second nothing else is done."""
+WALK_BATCH = 200
+"""How many of all that wait, in the whole cluster, are judged again at each look of the lookout."""
 PAUSE_S = 0.05
 """At least between two looks: many ends at once are looked at once."""
-T, W = TaskState, WorkflowState
+SETTLES_S = 5.0
+"""So long after it began a task is judged once more: until then a master may not have known that any waits, and have
+told nobody of an end. More than twice as long as between two looks of a master."""
 
 
 class Dependents:
-    """Judges the DEPENDENT tasks of one master; `wake` is set when something may have changed for them."""
+    """Judges the DEPENDENT tasks of one master; `changed` is set when some of them have ended."""
 
-    def __init__(self, life: Life, driver: Driver) -> None:
-        self.wake = asyncio.Event()
+    def __init__(self, life: Life, changed: asyncio.Event) -> None:
         self._life = life
-        self._driver = driver
-        driver.dependent_began = self.wake.set
+        self._changed = changed
+        self._wake = asyncio.Event()
+        self._awaited = Awaited()
+        self._seen: dict[TaskInstanceId, int] = {}
+        """In which round of the walk, or since which one, each was last known to wait."""
+        self._due: list[tuple[float, TaskInstanceId]] = []
+        self._due_s: dict[TaskInstanceId, float] = {}
+        self._began: set[WorkflowInstanceId] = set()
+        self._suspected: set[TaskInstanceId] = set()
+        self._round = 0
+        self._place = BEGINNING
+        self._walks = True
+        self._walks_on = False
+        self._aside: SetAside[TaskInstanceId] = SetAside(self._wake, self._judge_alone, self._refuse, _say_it_waits)
+
+    def began(self, runs: Iterable[WorkflowInstanceId]) -> None:
+        """DEPENDENT tasks of these runs, which are ours, may have begun to wait."""
+        self._began.update(runs)
+        self._wake.set()
+
+    def told(self, payload: str) -> None:
+        """A notification came: look at those that await what ended, or at all."""
+        told = read_told(payload)
+        if told is None:
+            self._round, self._place, self._walks_on = self._round + 1, BEGINNING, True
+            self._wake.set()
+        elif awaiting := self._awaited.by(told):
+            self._suspected |= awaiting
+            self._wake.set()
+
+    def look_on(self) -> None:
+        """Judge the next stretch of all that wait, whether or not anything was told."""
+        self._walks = True
+        self._wake.set()
 
     async def run(self) -> None:
         """Judge until cancelled. Raises `Fenced`."""
-        again_s: float | None = None
         while True:
-            if again_s is None:
-                await self.wake.wait()
-                self.wake.clear()
+            if self._due:
+                await set_within(self._wake, max(0.0, self._due[0][0] - boottime_s()))
             else:
-                await set_within(self.wake, again_s)
+                await self._wake.wait()
+                self._wake.clear()
             try:
-                again_s = await self._look()
+                await self._look()
             except Fenced:
                 raise
             except ShoalError as error:
                 log.warning("dependents_not_judged", error=str(error))
-                again_s = 1.0
+                self._wake.set()
+                await asyncio.sleep(1.0)
             await asyncio.sleep(PAUSE_S)
 
-    async def _look(self) -> float | None:
-        """Judge all that wait, a batch at a time; seconds until time alone may change something, if it may."""
-        last, soon = TaskInstanceId(0), []
-        while True:
+    async def _look(self) -> None:
+        self._suspect_due()
+        while self._began:
+            await self._look_at_runs(_some(self._began))
+        while self._suspected:
+            await self._look_at(_some(self._suspected))
+        while self._walks or self._walks_on:
+            await self._walk()
+        if await self._aside.try_due():
+            self._wake.set()
+
+    async def _look_at_runs(self, runs: set[WorkflowInstanceId]) -> None:
+        """What is told meanwhile of these is looked at again, so they are taken out before."""
+        self._began -= runs
+        try:
             async with self._life.database.reading() as connection:
-                waiting = await dependencies.waiting(connection, self._life.me.epoch, BATCH, last)
-            again_s = await self._judge(waiting) if waiting else None
-            if again_s is not None:
-                soon.append(again_s)
-            if len(waiting) < BATCH:
-                return min(soon, default=None)
-            last = waiting[-1].id
+                waiting = await dependencies.waiting_of(connection, self._life.me.epoch, runs)
+            for first in range(0, len(waiting), BATCH):
+                await self._judge(waiting[first : first + BATCH])
+        except BaseException:
+            self._began |= runs
+            raise
 
-    async def _judge(self, waiting: Sequence[WaitingTask]) -> float | None:
-        """Seconds until time alone may change something for these."""
+    async def _look_at(self, ids: set[TaskInstanceId]) -> None:
+        self._suspected -= ids
+        try:
+            async with self._life.database.reading() as connection:
+                waiting = await dependencies.still_waiting(connection, self._life.me.epoch, ids)
+            self._forget(ids - {task.id for task in waiting})
+            await self._judge(waiting)
+        except BaseException:
+            self._suspected |= ids
+            raise
+
+    async def _walk(self) -> None:
+        """A stretch; after the last one whoever was not seen in this round waits no more."""
+        self._walks = False
         async with self._life.database.reading() as connection:
-            read = {task.id: _read(task) for task in waiting}
-            names = {
-                (item.project or task.project, item.workflow)
-                for task in waiting
-                if isinstance(params := read[task.id], DependentParams)
-                for item in params.items()
-                if isinstance(item.workflow, str)
-            }
-            codes = await dependencies.codes(connection, names)
-            spans = _Spans(codes)
-            for task in waiting:
-                if isinstance(params := read[task.id], DependentParams):
-                    spans.add(task, params)
-            found = await dependencies.find(connection, spans.all()) if spans.all() else {}
-        verdicts = {task: _verdict(task, read[task.id], spans, found) for task in waiting}
-        ends = [
-            DependentEnd(task.id, T.SUCCESS if verdict.outcome is Outcome.SUCCESS else T.FAILURE, verdict.sentence)
-            for task, verdict in verdicts.items()
-            if verdict.outcome is not Outcome.WAIT
-        ]
-        if ends:
-            async with self._life.database.writing() as connection:
-                await nodes.hold_alive(connection, self._life.me)
-                await dependencies.end(connection, ends, self._life.me.epoch)
-            self._driver.wake.set()
-        soon = [60 * verdict.again_in_minutes for verdict in verdicts.values() if verdict.again_in_minutes is not None]
-        return max(0.0, min(soon)) if soon else None
+            stretch = await dependencies.walk(connection, self._life.me.epoch, self._place, WALK_BATCH)
+        await self._judge(stretch.tasks)
+        self._place = stretch.next or BEGINNING
+        if stretch.next is None:
+            self._forget([id_ for id_, seen in self._seen.items() if seen < self._round])
+            self._round += 1
+            self._walks_on = False
+
+    async def _judge(self, waiting: Sequence[WaitingTask]) -> None:
+        """Judge these, but for what is set aside, and write how those ended that need not wait any longer."""
+        judged = [task for task in waiting if task.id not in self._aside]
+        if not judged:
+            return
+        async with self._life.database.reading() as connection:
+            verdicts = await judge_all(connection, judged)
+        now_s = boottime_s()
+        for task, (verdict, spans) in verdicts.items():
+            if verdict.outcome is Outcome.WAIT:
+                self._awaited.put(task.id, spans)
+                self._look_again(task.id, verdict, now_s)
+                self._seen[task.id] = self._round
+        await self._end([_end(task, v) for task, (v, _) in verdicts.items() if v.outcome is not Outcome.WAIT])
+
+    def _look_again(self, id_: TaskInstanceId, verdict: Verdict, now_s: float) -> None:
+        """When time alone may change something: for a new one after a while, whatever it waits for."""
+        due = [] if id_ in self._seen else [now_s + SETTLES_S]
+        if verdict.again_in_minutes is not None:
+            due.append(now_s + max(0.0, 60 * verdict.again_in_minutes))
+        if due and (due_s := min(due)) < self._due_s.get(id_, due_s + 1):
+            self._due_s[id_] = due_s
+            heapq.heappush(self._due, (due_s, id_))
+
+    def _suspect_due(self) -> None:
+        now_s = boottime_s()
+        while self._due and self._due[0][0] <= now_s:
+            due_s, id_ = heapq.heappop(self._due)
+            if self._due_s.get(id_) == due_s:
+                del self._due_s[id_]
+                self._suspected.add(id_)
+
+    def _forget(self, ids: Iterable[TaskInstanceId]) -> None:
+        for id_ in ids:
+            self._awaited.drop(id_)
+            self._seen.pop(id_, None)
+            self._due_s.pop(id_, None)
+
+    async def _end(self, ends: Sequence[DependentEnd]) -> None:
+        """Write these; what is in the way of one of them must not be in that of the others."""
+        if not ends:
+            return
+        try:
+            left = await self._write(ends)
+        except (BadData, LockTaken) as error:
+            if len(ends) == 1:
+                self._aside.add_failed([ends[0].id], error)
+                return
+            for each in ends:
+                await self._end([each])
+            return
+        if left:
+            self._aside.add_failed(left, LockTaken("somebody else holds the rows of these tasks"))
+
+    async def _write(self, ends: Sequence[DependentEnd]) -> set[TaskInstanceId]:
+        """Write these. Those whose rows others hold."""
+        async with self._life.database.writing() as connection:
+            await nodes.hold_alive(connection, self._life.me)
+            with blaming_what_is_held():
+                done = await dependencies.end(connection, ends, self._life.me.epoch)
+        self._changed.set()
+        self._forget(done)
+        missing = {each.id for each in ends} - done
+        if not missing:
+            return set()
+        async with self._life.database.reading() as connection:
+            held = {task.id for task in await dependencies.still_waiting(connection, self._life.me.epoch, missing)}
+        self._forget(missing - held)
+        return held
+
+    async def _judge_alone(self, id_: TaskInstanceId) -> bool:
+        async with self._life.database.reading() as connection:
+            waiting = await dependencies.still_waiting(connection, self._life.me.epoch, [id_])
+            verdicts = await judge_all(connection, waiting)
+        for task, (verdict, spans) in verdicts.items():
+            if verdict.outcome is Outcome.WAIT:
+                self._awaited.put(task.id, spans)
+                self._look_again(task.id, verdict, boottime_s())
+            elif await self._write([_end(task, verdict)]):
+                raise LockTaken("somebody else holds its row")
+        return True
+
+    async def _refuse(self, id_: TaskInstanceId, reason: str) -> None:
+        if await self._write([DependentEnd(id_, TaskState.FAILURE, f"it could not be judged: {reason}")]):
+            raise LockTaken("somebody else holds its row")
 
 
-class _Spans:
-    """Which spans the items of waiting tasks mean."""
-
-    def __init__(self, codes: Mapping[tuple[str, str], WorkflowCode]) -> None:
-        self._codes = codes
-        self._of: dict[tuple[WaitingTask, DependentItem], list[Span]] = {}
-        self._all: dict[Span, None] = {}
-
-    def add(self, task: WaitingTask, params: DependentParams) -> None:
-        for item in params.items():
-            code = self._code(task, item)
-            if code is not None:
-                spans = [
-                    Span(code, begin, end, item.task)
-                    for begin, end in intervals(item.cycle, task.schedule_time, zone(task.time_zone))
-                ]
-                self._of[task, item] = spans
-                self._all |= dict.fromkeys(spans)
-
-    def all(self) -> list[Span]:
-        return list(self._all)
-
-    def of(self, task: WaitingTask, item: DependentItem) -> Sequence[Span]:
-        if (task, item) not in self._of:
-            raise Refused(f"{item} does not exist; save that workflow, or name another")
-        return self._of[task, item]
-
-    def _code(self, task: WaitingTask, item: DependentItem) -> WorkflowCode | None:
-        if isinstance(item.workflow, int):
-            return WorkflowCode(item.workflow)
-        return self._codes.get((item.project or task.project, item.workflow))
+def _some(ids: set[Id]) -> set[Id]:
+    return set(islice(ids, BATCH))
 
 
-def _read(task: WaitingTask) -> DependentParams | Refused:
-    try:
-        return DependentParams.read(json.loads(task.params))
-    except Refused as error:
-        return error
+def _end(task: WaitingTask, verdict: Verdict) -> DependentEnd:
+    state = TaskState.SUCCESS if verdict.outcome is Outcome.SUCCESS else TaskState.FAILURE
+    return DependentEnd(task.id, state, verdict.sentence)
 
 
-def _verdict(
-    task: WaitingTask, params: DependentParams | Refused, spans: _Spans, found: Mapping[Span, Found]
-) -> Verdict:
-    if isinstance(params, Refused):
-        return Verdict(Outcome.FAILURE, str(params))
-    try:
-        facts = {item: [_state(item, found.get(span)) for span in spans.of(task, item)] for item in params.items()}
-    except Refused as error:
-        return Verdict(Outcome.FAILURE, str(error))
-    verdict = judge(params, facts, task.waited_s / 60)
-    if verdict.outcome is not Outcome.WAIT or task.timeout_s is None:
-        return verdict
-    left_s = task.timeout_s - task.waited_s
-    if left_s > 0:
-        again = left_s / 60 if verdict.again_in_minutes is None else min(left_s / 60, verdict.again_in_minutes)
-        return Verdict(verdict.outcome, verdict.sentence, again)
-    if task.timeout_strategy == TimeoutStrategy.WARN:
-        return verdict
-    return Verdict(Outcome.FAILURE, f"it took longer than its timeout of {task.timeout_s / 60:g} min")
-
-
-def _state(item: DependentItem, found: Found | None) -> State | None:
-    """How what was found counts. What was stopped, killed or paused has not done what it was for."""
-    if found is None:
-        return None
-    if item.task is None:
-        if not found.state.is_final:
-            return State.RUNNING
-        return State.SUCCESS if found.state is W.SUCCESS else State.FAILURE
-    if item.all_tasks:
-        if not found.state.is_final:
-            return State.RUNNING
-        return State.FAILURE if found.any_failed or found.state in (W.PAUSE, W.STOP) else State.SUCCESS
-    if found.task in (T.SUCCESS, T.FORCED_SUCCESS):
-        return State.SUCCESS
-    return State.FAILURE if found.state.is_final else State.RUNNING
+def _say_it_waits(id_: TaskInstanceId, error: str, pause_s: float) -> None:
+    log.warning(
+        "dependent_task_waits",
+        task_instance=id_,
+        error=error,
+        tries_again_in_s=pause_s,
+        so="it is left as it is, and all others are judged",
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 
 import structlog
@@ -17,14 +18,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao import children, dependencies, nodes, task_events, task_instances, workflow_instances
 from dao.database import Database
+from dao.dependencies import Happened
 from dao.errors import BadData, LockTaken
 from dao.nodes import Me
 from dao.task_events import Unreadable
 from dao.workflow_instances import OwnershipLost
 from master.aside import SetAside
 from master.batch import AdaptiveBatch
-from master.events import Adopted, Child, ChildFinished, Event, HaltAsked, TaskFinished
+from master.events import Adopted, Child, ChildFinished, Event, HaltAsked, TaskFinished, TookTooLong
 from master.handling import handle
+from master.lengths import Lengths
 from master.plan import Plan
 from master.plans import Fetched, PlanKey, Plans
 from master.room import Delay, Room
@@ -34,18 +37,24 @@ from model.errors import Refused, ShoalError
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import ChildEnd, TaskEnd, WorkflowInstance
 from model.instances import HaltAsked as HaltTold
-from model.states import WorkflowState
+from model.logic.dependent import DependentParams
+from model.states import TaskState, WorkflowState
 from registry.contact import boottime_s
 from registry.life import Life
 from registry.rounds import blaming_what_is_held, run_rounds
 
 log = structlog.get_logger()
 
+LENGTH_PAUSE_S = 10.0
+"""Until a run that took too long and could not be ended is tried again."""
+
 
 class Driver:
     """Drives the workflow instances that this master owns."""
 
-    def __init__(self, life: Life, batch_max: int, look: asyncio.Event) -> None:
+    def __init__(
+        self, life: Life, batch_max: int, look: asyncio.Event, *, longest_run: timedelta | None = None
+    ) -> None:
         """`look` is set when attempts were written that wait for a time."""
         self.wake = asyncio.Event()
         """Set when there may be events, or something to reload."""
@@ -58,14 +67,14 @@ class Driver:
         self._failing: Collection[WorkflowInstanceId] = ()
         self._taken_over: set[WorkflowInstanceId] = set()
         self._runnables: dict[WorkflowInstanceId, WorkflowRunnable] = {}
-        self._timers: dict[WorkflowInstanceId, asyncio.TimerHandle] = {}
+        self._lengths = Lengths(self.wake, longest_run)
         self._room = Room()
         self.room_made: Callable[[], None] = lambda: None
         """Called when instances have ended, or wait, so that there is room for others."""
         self.dependents_wait = False
         """Whether anybody is to be told of ends, since DEPENDENT tasks wait for some."""
-        self.dependent_began: Callable[[], None] = lambda: None
-        """Called when a DEPENDENT task has begun to wait."""
+        self.dependents_began: Callable[[Iterable[WorkflowInstanceId]], None] = lambda _: None
+        """Called with own runs of which DEPENDENT tasks may have begun to wait."""
         self._reload = False
         self._again: set[WorkflowInstanceId] = set()
         self._aside: SetAside[WorkflowInstanceId] = SetAside(self.wake, self._drive_alone, self._give_up, _say_it_waits)
@@ -92,20 +101,7 @@ class Driver:
             id_ = runnable.instance.id
             self._runnables[id_] = runnable
             self._room.look(runnable)
-            self._stop_timer(id_)
-            if minutes := runnable.plan.spec.timeout_minutes:
-                loop = asyncio.get_running_loop()
-                self._timers[id_] = loop.call_later(60 * minutes, self._warn_of_length, id_, minutes)
-
-    def _warn_of_length(self, id_: WorkflowInstanceId, minutes: float) -> None:
-        """A workflow's own timeout only warns. It counts from when this master began to drive it."""
-        del self._timers[id_]
-        log.warning("workflow_takes_too_long", workflow_instance=id_, timeout_minutes=minutes)
-
-    def _stop_timer(self, id_: WorkflowInstanceId) -> None:
-        """A day's timer of a run of a second must not keep anything of it in memory."""
-        if timer := self._timers.pop(id_, None):
-            timer.cancel()
+            self._lengths.watch(runnable)
 
     def forget(self, ids: Iterable[WorkflowInstanceId]) -> None:
         """Drop from memory: what has ended, or what may no longer be as the rows say."""
@@ -113,7 +109,7 @@ class Driver:
         for id_ in ids:
             self._runnables.pop(id_, None)
             self._room.forget(id_)
-            self._stop_timer(id_)
+            self._lengths.forget(id_)
         if len(self._runnables) < before:
             self.room_made()
 
@@ -133,9 +129,24 @@ class Driver:
             self._look.set()
         if writes.known:
             self.wake.set()
-        if writes.has_dependents:
+        if writes.dependents:
             self.dependents_wait = True
-            self.dependent_began()
+            self.dependents_began(writes.dependents)
+
+    async def flush(self, connection: AsyncConnection, writes: Writes) -> None:
+        """Write all of it, and tell who awaits what ended. Raises `OwnershipLost`."""
+        await writes.flush(connection, self._me.epoch)
+        if self.dependents_wait:
+            ended = [self._runnables[end.id].instance for end in writes.ends if end.id in self._runnables]
+            happened = [(instance, None) for instance in ended] + writes.succeeded
+            await dependencies.tell(
+                connection,
+                [
+                    Happened(instance.workflow_code, instance.schedule_time, task)
+                    for instance, task in happened
+                    if instance.schedule_time is not None and not instance.dry_run
+                ],
+            )
 
     def reload(self) -> None:
         """Read again, soon, whatever is ours by the rows and not in memory."""
@@ -180,10 +191,48 @@ class Driver:
             except BaseException:
                 self._reload = True
                 raise
+        if rung := self._lengths.take():
+            await self._mind_lengths(rung)
         goes_on = True
         while goes_on:  # in turn, so that what is aside does not wait for the end of a stream of events
             goes_on = await self._one_batch()
             goes_on |= await self._aside.try_due()
+
+    async def _mind_lengths(self, ids: Collection[WorkflowInstanceId]) -> None:
+        """Warn of these runs, or end them, if they have run for too long by the database's clock."""
+        try:
+            async with self._database.reading() as connection:
+                ran_s = await workflow_instances.ran_s(connection, list(ids), self._me.epoch)
+            for id_, seconds in ran_s.items():
+                runnable = self._runnables.get(id_)
+                if runnable is not None:
+                    await self._mind_length(runnable, seconds)
+        except BaseException:
+            self.drive_again(ids)  # which has their timers ring again
+            raise
+
+    async def _mind_length(self, runnable: WorkflowRunnable, ran_s: float) -> None:
+        id_, limits = runnable.instance.id, self._lengths.of(runnable)
+        self._lengths.ring_at(id_, limits.next_after(ran_s), ran_s)
+        if limits.warn_s is not None and ran_s >= limits.warn_s:
+            minutes = runnable.plan.spec.timeout_minutes
+            log.warning("workflow_takes_too_long", workflow_instance=id_, timeout_minutes=minutes)
+        if limits.fail_s is None or ran_s < limits.fail_s:
+            return
+        log.warning("workflow_took_too_long", workflow_instance=id_, reason=limits.why, so="it ends as FAILURE")
+        writes = Writes()
+        try:
+            async with self._database.writing() as connection:
+                await nodes.hold_alive(connection, self._me)
+                with blaming_what_is_held():
+                    await self.tell(runnable, TookTooLong(limits.why), writes)
+                    await self.flush(connection, writes)
+        except (BadData, LockTaken) as error:  # of this run alone
+            self.forget([id_])
+            log.warning("workflow_not_ended_yet", workflow_instance=id_, error=str(error), so="it is tried again")
+            asyncio.get_running_loop().call_later(LENGTH_PAUSE_S, self.drive_again, [id_])
+            return
+        self.written(writes)
 
     async def _one_batch(self) -> bool:
         """Take a batch of events, or set its instances aside. Whether it is worth to look again at once."""
@@ -244,9 +293,7 @@ class Driver:
                             unreadable[event.workflow_instance_id] = event.what
                         else:
                             await self._feed(event, writes)
-                    await writes.flush(connection, self._me.epoch)
-                    if self.dependents_wait:
-                        await dependencies.wake(connection)
+                    await self.flush(connection, writes)
                 settled = touched & self._taken_over
                 if settled:
                     await workflow_instances.settle(connection, list(settled), self._me.epoch)
@@ -266,6 +313,8 @@ class Driver:
         runnable = self._runnables.get(told.workflow_instance_id)
         if runnable is not None:  # else it has ended: the event tells what the rows told before
             await self.tell(runnable, _event(told), writes)
+            if isinstance(told, TaskEnd) and told.state is TaskState.SUCCESS:
+                writes.note_success(runnable, told.code)
 
     async def tell(self, runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
         """Let a runnable handle an event. One that cannot ends as FAILURE: it must not hold up the others."""
@@ -308,6 +357,8 @@ class Driver:
             )
             again = (resumes or {}).get(instance.id, frozenset())
             await self.tell(runnable, Adopted(tuple(attempts[instance.id]), rows, again), writes)
+            if _has_dependents(plan):
+                writes.dependents.add(instance.id)
             if instance.requested_state is not None:
                 await self.tell(runnable, HaltAsked(instance.requested_state), writes)
             adopted.append(runnable)
@@ -363,7 +414,7 @@ class Driver:
                 self._failing = ids
                 with blaming_what_is_held():
                     await self._adopt(connection, ids, writes)
-                    await writes.flush(connection, self._me.epoch)
+                    await self.flush(connection, writes)
         except BaseException:
             self.forget(ids)
             raise
@@ -379,7 +430,7 @@ class Driver:
                 writes = Writes()
                 for own in await workflow_instances.still_owned(connection, [id_], self._me.epoch):
                     writes.give_up(own, f"it could not be driven: {error}")
-                await writes.flush(connection, self._me.epoch)
+                await self.flush(connection, writes)
         self.forget([id_])
         log.error("workflow_given_up", workflow_instance=id_, error=error)
 
@@ -406,6 +457,10 @@ def _event(told: TaskEnd | ChildEnd | HaltTold) -> Event:
 
 def _plan_key(instance: WorkflowInstance) -> PlanKey:
     return (instance.workflow_code, instance.workflow_version)
+
+
+def _has_dependents(plan: Plan) -> bool:
+    return any(isinstance(task.logic, DependentParams) for task in plan.tasks.values())
 
 
 def _may_have_children(plan: Plan | Refused) -> bool:

@@ -65,7 +65,14 @@ class HaltAsked:
     state: WorkflowState
 
 
-Event = Started | Adopted | TaskFinished | ChildFinished | HaltAsked
+@dataclass(frozen=True, slots=True)
+class TookTooLong:
+    """It ran for longer than it may: it is to end as a FAILURE; `reason` is a sentence."""
+
+    reason: str
+
+
+Event = Started | Adopted | TaskFinished | ChildFinished | HaltAsked | TookTooLong
 
 
 @dataclass(frozen=True, slots=True)

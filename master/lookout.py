@@ -6,10 +6,11 @@ One statement a look, so that an idle master costs next to nothing; whoever is w
 from __future__ import annotations
 
 import asyncio
+import random
 
 import structlog
 
-from dao import commands, nodes, task_instances
+from dao import commands, nodes, task_events, task_instances
 from dao.notify import TASK, notify
 from master.command_loop import CommandLoop
 from master.dependents import Dependents
@@ -17,6 +18,7 @@ from master.driver import Driver
 from master.membership import Membership
 from master.schedules import Schedules
 from master.settings import MasterSettings
+from model.backoff import Backoff
 from model.errors import Fenced, ShoalError
 from registry.life import Life
 from registry.waiting import set_within
@@ -50,6 +52,8 @@ class Lookout:
         self._schedules = schedules
         self._settings = settings
         self._look = look
+        self._held_up = Backoff(DUE_PAUSE_S, settings.look_every.total_seconds())
+        """While only such attempts are due as somebody else holds."""
 
     async def run(self) -> None:
         """Look until cancelled. Raises `Fenced`."""
@@ -79,21 +83,36 @@ class Lookout:
         if waiting.schedules and not self._schedules.any_online:
             self._schedules.changed()
         self._schedules.any_online = waiting.schedules
+        if waiting.dependents or self._driver.dependents_wait:  # once more when the last has ended: it is forgotten
+            self._dependents.look_on()
         self._driver.dependents_wait = waiting.dependents
-        if waiting.dependents:
-            self._dependents.wake.set()
         self._loop.deadly = self._loop.deadly or waiting.deadly
         if waiting.mine or waiting.aged or self._loop.deadly:
             self._loop.wake.set()
         if waiting.events:
             self._driver.wake.set()
+        if waiting.stray_events:
+            async with self._life.database.writing() as connection:
+                await nodes.hold_alive(connection, self._life.me)
+                await task_events.readdress(connection)
         if waiting.due_in_s is not None and waiting.due_in_s <= 0:
-            await self._queue_due()
+            return await self._queue_due()
+        self._held_up.reset()
         return waiting.due_in_s
 
-    async def _queue_due(self) -> None:
+    async def _queue_due(self) -> float | None:
+        """Seconds until it is worth to look again, if it is before the next look."""
         async with self._life.database.writing() as connection:
             await nodes.hold_alive(connection, self._life.me)
             groups = await task_instances.queue_due(connection, DUE_BATCH)
             if groups:
                 await notify(connection, TASK, groups)
+            failed = await task_instances.fail_undispatched(connection, DUE_BATCH)
+            due_in_s = await task_instances.next_due_in_s(connection)
+        if DUE_BATCH in (len(groups), failed):
+            return 0.0
+        if groups or failed:
+            self._held_up.reset()
+        # What is due and could not be had is held by somebody, for who knows how long. The others go on in their time.
+        pause_s = self._held_up.next_pause_s(random.random())  # noqa: S311 - jitter
+        return min(pause_s, due_in_s)

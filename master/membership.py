@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 
 import structlog
 
@@ -34,6 +35,10 @@ from registry.waiting import set_within
 log = structlog.get_logger()
 
 READ_MEMBERS_EVERY_S = 5.0
+NODES_KEPT = timedelta(days=30)
+"""How long the rows of nodes that have ended stay."""
+FORGET_EVERY_S = 600.0
+FORGET_BATCH = 500
 ANNOUNCE_EVERY_S = 10.0
 DOUBTFUL_BEATS = 2
 """A master whose last beat is older than so many looks dead to one that joins."""
@@ -153,9 +158,13 @@ class Membership:
 
     async def sweep(self) -> None:
         """Hand on what masters and workers left: when the life of one has ended, and now and then untold."""
+        forgets_s = 0.0
         while True:
             try:
                 await self._hand_on_all()
+                if boottime_s() >= forgets_s:
+                    await self._forget_nodes()
+                    forgets_s = boottime_s() + FORGET_EVERY_S
             except ShoalError as error:
                 log.warning("sweep_failed", error=str(error))
                 await asyncio.sleep(1)
@@ -235,6 +244,14 @@ class Membership:
         self._doubtful.pop(node.epoch, None)
         self.left.set()
         self._registry.changed.set()
+
+    async def _forget_nodes(self) -> None:
+        """Those that ended long ago, in steps."""
+        forgotten = FORGET_BATCH
+        while forgotten == FORGET_BATCH:
+            async with self._life.database.writing() as connection:
+                await nodes.hold_alive(connection, self._life.me)
+                forgotten = await nodes.forget_ended(connection, NODES_KEPT, FORGET_BATCH)
 
     async def _hand_on_all(self) -> None:
         # Almost always there is nothing: one look instead of a transaction, which would also wake all masters.

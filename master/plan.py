@@ -42,6 +42,7 @@ class PlannedTask:
     delay_time: float
     timeout: float
     timeout_strategy: TimeoutStrategy
+    dispatch_timeout: float
     is_forbidden: bool
     cache: bool
     environment: str | None
@@ -143,6 +144,7 @@ def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) 
         task.delay_time,
         task.timeout,
         task.timeout_strategy,
+        task.dispatch_timeout,
         task.flag is Flag.NO,
         task.cache,
         task.environment,

@@ -31,6 +31,7 @@ from master.events import (
     RecordTask,
     Started,
     TaskFinished,
+    TookTooLong,
     Wait,
 )
 from master.logic import chosen_branch
@@ -62,6 +63,7 @@ class WorkflowRunnable:
         "_ending",
         "_ends",
         "_in_flight",
+        "_overtime",
         "_parameters",
         "_progress",
         "_ready",
@@ -87,6 +89,7 @@ class WorkflowRunnable:
         self._rests: set[TaskCode] = set()
         self._children: dict[TaskCode, Children] = {}
         self._ending = False
+        self._overtime: str | None = None
 
     def handle(self, event: Event) -> list[Effect]:
         """Advance by one event; the effects are to be written together, in order. Raises `Refused` for a row that
@@ -118,6 +121,11 @@ class WorkflowRunnable:
                     return []
                 self.state = state
                 effects = [Enter(state), *self._halt()]
+            case TookTooLong(reason):
+                if self._overtime is not None or self.state is W.READY_STOP:
+                    return []
+                self._ending, self._overtime = True, reason
+                effects = [KillTasks(reason), *self._look_at_all_children()]
             case _:
                 assert_never(event)
         return [*effects, *self._begin_ready(resumed), *self._finish_if_over()]
@@ -339,7 +347,10 @@ class WorkflowRunnable:
         if self._in_flight:
             return []
         is_complete = not self._ends.paused and self._begun.issuperset(self._ready)
-        state, reason = self._ends.verdict(self.state, is_complete=is_complete)
+        if self._overtime is not None and self.state is not W.READY_STOP:
+            state, reason = W.FAILURE, self._overtime
+        else:
+            state, reason = self._ends.verdict(self.state, is_complete=is_complete)
         assert state in WORKFLOW_TRANSITIONS[self.state], f"{self.state} cannot become {state}"
         self.state = state
         return [Finish(state, reason, self._parameters.at_the_end() if state is W.SUCCESS else None)]

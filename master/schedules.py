@@ -92,7 +92,9 @@ class Schedules:
             # In a thread: one far-off cron rule may take longer than what else this master drives can wait.
             planned = await asyncio.to_thread(_reckon_all, due) if due else []
             if not await self._fire(planned):
-                return None  # others were at it, and will be through by the next look
+                # Others are at it, or hold the rows: those are for the next look, the others fire in their time.
+                async with self._life.database.reading() as connection:
+                    return await schedules.next_due_in_s(connection, slot, to_come=True)
 
     async def _fire(self, planned: Sequence[_Planned]) -> bool:
         """Fire a batch; whether any was ours. What the database refuses is found one by one, and rests."""
@@ -160,7 +162,8 @@ def _reckon(row: ScheduleRow, now: datetime) -> _Planned | None:
     try:
         table = Timetable.of(row)
         next_fire = stored_time(row.next_fire_at, "next_fire_at")
-        done = reckon(table, now, next_fire, stored_time(row.last_fire_at, "last_fire_at"))
+        last_fire = stored_time(row.last_fire_at, "last_fire_at")
+        done = reckon(table, now, next_fire, last_fire, stored_time(row.counts_from, "counts_from"))
     except Refused as error:
         return _Planned(Fire(row, (), None, str(error)))
     except Exception as error:  # noqa: BLE001 - a row that nobody foresaw must not stop the others

@@ -98,13 +98,14 @@ class Master:
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
         look = asyncio.Event()
-        driver = Driver(life, self._settings.batch_max, look)
+        driver = Driver(life, self._settings.batch_max, look, longest_run=self._settings.longest_run)
         membership = Membership(life, registry, self._settings, lambda: driver.active, look)
         await membership.join()
         log.info("joined", slot=str(membership.slot), registry=registry.url)
         self._joined(str(membership.slot))
         loop = CommandLoop(life, membership, driver, self._settings)
-        dependents = Dependents(life, driver)
+        dependents = Dependents(life, driver.wake)
+        driver.dependents_began = dependents.began
         schedules = Schedules(life, membership, self._settings)
         lookout = Lookout(life, membership, driver, loop, dependents, schedules, self._settings, look)
         watcher = Watcher(life, driver, self._settings)
@@ -128,7 +129,7 @@ class Master:
             nodes.application_name(NodeKind.MASTER, life.me.epoch),
             {
                 COMMAND: lambda _: loop.wake.set(),
-                DEPENDENCY: lambda _: dependents.wake.set(),
+                DEPENDENCY: dependents.told,
                 SCHEDULE: lambda _: schedules.changed(),
                 NODE: lambda _: membership.left.set(),
                 EVENT: lambda payload: driver.wake.set() if concerns(payload, [life.me.epoch]) else None,

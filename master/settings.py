@@ -34,6 +34,9 @@ class MasterSettings(BaseModel):
     steal_after: Duration = Field(
         timedelta(seconds=5), description="waiting time after which any free master takes a command of any slot"
     )
+    longest_run: Duration | None = Field(
+        None, description="longest time that any run may take; one that takes longer ends as FAILURE; none = no limit"
+    )
     id_step: int = Field(1, gt=0, description="stride of the command ids that this database gives out")
     when_fenced: WhenFenced = Field(
         WhenFenced.REJOIN, description="when others took it for dead: rejoin as a new node, or exit with code 75"

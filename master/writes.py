@@ -35,8 +35,8 @@ from master.plans import Fetched
 from master.room import Delay
 from master.runnable import WorkflowRunnable
 from model.choices import OnWorkerLoss
-from model.ids import Epoch, WorkflowInstanceId
-from model.instances import Parent
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.instances import Parent, WorkflowInstance
 from model.states import TaskState, WorkflowState
 
 SIZE_MAX = 128_000_000
@@ -59,8 +59,10 @@ class Writes:
         """The runs that were told something, whether there was anything to write or not."""
         self.delays: list[Delay] = []
         """The attempts that are queued later, when their time has come."""
-        self.has_dependents = False
-        """Whether a DEPENDENT task among them begins to wait."""
+        self.dependents: set[WorkflowInstanceId] = set()
+        """Runs of which DEPENDENT tasks may begin to wait."""
+        self.succeeded: list[tuple[WorkflowInstance, str]] = []
+        """The tasks that succeeded, by their names."""
         self.known = 0
         """How many tasks were over at once, so that there are events of them. Known after `flush`."""
         self._tasks: list[NewTask] = []
@@ -89,9 +91,14 @@ class Writes:
                         self.delays.append(Delay(id_, effect.code, effect.attempt, effect.wait.minutes))
                     self._tasks.append(_new_task(runnable, effect))
                     self._grow(len(self._tasks[-1].params) + len(self._tasks[-1].parameter_values))
-                    self.has_dependents = self.has_dependents or self._tasks[-1].type == "DEPENDENT"
+                    if self._tasks[-1].type == "DEPENDENT":
+                        self.dependents.add(id_)
+                    if isinstance(effect, RecordTask) and effect.state is TaskState.SUCCESS:
+                        self.note_success(runnable, effect.code)
                 case EndTask(code, attempt, state, reason, outputs):
                     self._task_ends.append(MasterTaskEnd(id_, code, attempt, state, reason, outputs))
+                    if state is TaskState.SUCCESS:
+                        self.note_success(runnable, code)
                 case StartChild():
                     self._children.append(_new_child(runnable, effect))
                     self._grow(sum(map(len, self._children[-1].params.values())))
@@ -105,6 +112,11 @@ class Writes:
                     self._halting[id_] = runnable
                 case Finish(end, reason, outputs):
                     self.ends.append(InstanceEnd(id_, end, reason, outputs))
+
+    def note_success(self, runnable: WorkflowRunnable, code: TaskCode) -> None:
+        """A task of it succeeded; nothing for one that its definition does not know."""
+        if task := runnable.plan.tasks.get(code):
+            self.succeeded.append((runnable.instance, task.name))
 
     def _grow(self, characters: int) -> None:
         self._size += ROW_SIZE + characters
@@ -200,6 +212,7 @@ def _new_task(runnable: WorkflowRunnable, effect: QueueTask | RecordTask) -> New
         task.environment or instance.environment,
         task.tenant,
         task.parameter_types,
+        task.dispatch_timeout * 60 or None,
     )
 
 

@@ -32,12 +32,12 @@ class OnWorkerLoss(StrEnum):
 
 
 class TimeoutStrategy(StrEnum):
-    """What happens to an attempt that takes longer than its timeout."""
+    """What happens to an attempt, or a run, that takes longer than its timeout."""
 
     WARN = "WARN"
-    """It goes on; its worker logs a warning."""
+    """It goes on; its worker, or master, logs a warning."""
     FAILED = "FAILED"
-    """It is killed and has failed, so that a retry may follow."""
+    """It is killed and has failed; a retry of an attempt may follow."""
     WARNFAILED = "WARNFAILED"
     """Both."""
 

@@ -48,6 +48,8 @@ class WorkflowInstance:
     scope: frozenset[TaskCode] | None = None
     depth: int = 0
     parent: Parent | None = None
+    ran_s: float = 0.0
+    """Seconds since it began to run, or a command last let it go on, when its row was read."""
 
 
 @dataclass(frozen=True, slots=True)

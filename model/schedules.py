@@ -2,8 +2,9 @@
 
 Everything is reckoned from the row and the database's time, never from what a master remembers: whoever has the slot
 goes on where the last one stopped. A time that is later than the grace is missed, and the misfire rule says what
-becomes of it; a late one within the grace fires like any other. A new or changed schedule begins now: what lies before
-was never promised. Source: semantics.md, "Schedules".
+becomes of it; a late one within the grace fires like any other. A schedule begins with the moment at which it was made,
+or changed in when it fires, whenever a master sees it first: what lies before was never promised, what lies after is.
+Source: semantics.md, "Schedules".
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class ScheduleRow:
     last_fire_at: str | None
     problem: str | None
     updated_at: str
+    counts_from: str
     workflow: str | None = None
 
 
@@ -143,16 +145,27 @@ class Reckoned:
     missed_since: datetime | None = None
 
 
-def reckon(table: Timetable, now: datetime, next_fire: datetime | None, last_fire: datetime | None) -> Reckoned:
+def reckon(
+    table: Timetable,
+    now: datetime,
+    next_fire: datetime | None,
+    last_fire: datetime | None,
+    counts_from: datetime | None = None,
+) -> Reckoned:
     """What to do at `now`.
 
     Args:
         now: the database's time, aware.
         next_fire: what was reckoned before, None for a new or changed schedule.
         last_fire: the last time that got a command; nothing at or before it fires again, however clocks are set.
+        counts_from: when a new or changed schedule began; None = now. Times after it that have passed meanwhile are
+            late or missed like any other.
     """
     if next_fire is None or (table.start is not None and next_fire < table.start):
-        return Reckoned((), table.first_after(max(now, last_fire) if last_fire else now))
+        begin = min(now, counts_from) if counts_from else now
+        next_fire = table.first_after(max(begin, last_fire) if last_fire else begin)
+        if next_fire is None:
+            return Reckoned((), None)
     if table.end is not None and next_fire > table.end:
         return Reckoned((), None)
     if next_fire > now:

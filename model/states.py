@@ -92,7 +92,8 @@ _FORCED = frozenset({T.FORCED_SUCCESS})
 TASK_TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
     T.DELAY_EXECUTION: frozenset({T.QUEUED, T.KILL, T.PAUSE}),
     # Straight to RUNNING_EXECUTION: the claim itself is the record, written before the process exists.
-    T.QUEUED: frozenset({T.DISPATCH, T.RUNNING_EXECUTION, T.KILL, T.PAUSE}),
+    # FAILURE: no worker took it within its `dispatch_timeout`.
+    T.QUEUED: frozenset({T.DISPATCH, T.RUNNING_EXECUTION, T.FAILURE, T.KILL, T.PAUSE}),
     # PAUSE: its worker gives it back, or is lost, while its run is paused.
     T.DISPATCH: frozenset({T.RUNNING_EXECUTION, T.QUEUED, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE}),
     # PAUSE: of a task that stands for another workflow, which was paused.

@@ -46,9 +46,9 @@ class TaskSpec(BaseModel):
     """One task of a workflow. `after` names the tasks that must have succeeded before it.
 
     `retry_times` attempts follow a FAILURE, each `retry_interval` after the one before. `delay_time` passes between
-    the moment it is ready and the queue. `timeout` counts from its start on the worker. `flag` NO forbids it: it is
-    passed over. `cache` reuses what an earlier success with the same parameters gave. `tenant` is the user of the
-    operating system that it runs as.
+    the moment it is ready and the queue. `dispatch_timeout` counts from the queue, `timeout` from its start on the
+    worker. `flag` NO forbids it: it is passed over. `cache` reuses what an earlier success with the same parameters
+    gave. `tenant` is the user of the operating system that it runs as.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,6 +65,7 @@ class TaskSpec(BaseModel):
     delay_time: Minutes = 0
     timeout: Minutes = 0
     timeout_strategy: TimeoutStrategy = TimeoutStrategy.FAILED
+    dispatch_timeout: Minutes = 0
     flag: Annotated[Flag, BeforeValidator(_flag)] = Flag.YES
     local_params: LocalParams = ()
     cache: bool = False
@@ -77,8 +78,8 @@ class WorkflowSpec(BaseModel):
     """The content of one version of a workflow. Make one with `WorkflowSpec.parse`, which words the errors.
 
     `params` are its global parameters; `outputs` names those that a run gives to the workflow above it. A run that
-    takes longer than `timeout_minutes` is only warned of. Time expressions are reckoned in `time_zone` unless a
-    schedule says another.
+    takes longer than `timeout_minutes` is warned of, or fails (`timeout_strategy`). Time expressions are reckoned in
+    `time_zone` unless a schedule says another.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -89,6 +90,7 @@ class WorkflowSpec(BaseModel):
     worker_group: GroupName = DEFAULT_WORKER_GROUP
     execution_type: ExecutionType = ExecutionType.PARALLEL
     timeout_minutes: Minutes = 0
+    timeout_strategy: TimeoutStrategy = TimeoutStrategy.WARN
     time_zone: Annotated[str, AfterValidator(_zone_name)] = "UTC"
     environment: Name | None = None
     tenant: TenantName | None = None
@@ -193,7 +195,7 @@ class InvalidWorkflow(Refused):
         super().__init__("; ".join(problem.sentence for problem in problems[:20]))
 
 
-_ON_WORKERS = ("retry_times", "delay_time", "timeout", "cache", "tenant")
+_ON_WORKERS = ("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "tenant")
 
 
 def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:

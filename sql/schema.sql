@@ -101,11 +101,13 @@ CREATE TABLE schedule (
     last_fire_at     timestamptz,
     problem          text,
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at       timestamptz NOT NULL DEFAULT clock_timestamp()
+    updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    counts_from      timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 COMMENT ON TABLE schedule IS 'A cron rule that starts a workflow. Fired by compare-and-set on next_fire_at, together with its command.';
 COMMENT ON COLUMN schedule.crontab IS 'Quartz (6 or 7 fields, seconds first) or the ordinary 5 fields.';
 COMMENT ON COLUMN schedule.next_fire_at IS 'The fire time that comes next; null = not reckoned yet (a new or changed row), or there is a problem.';
+COMMENT ON COLUMN schedule.counts_from IS 'Since when its times are promised: when it was made, or when somebody last changed when it fires.';
 COMMENT ON COLUMN schedule.problem IS 'Why it fires no more (a broken crontab or zone, no time left), in a sentence; null = it does.';
 -- Statement: what is due; first what is not reckoned yet.
 CREATE INDEX schedule_due ON schedule (coalesce(next_fire_at, 'epoch'), id) WHERE state = 'ONLINE' AND problem IS NULL;
@@ -125,6 +127,19 @@ CREATE TRIGGER schedule_is_reckoned_anew BEFORE UPDATE OF crontab, time_zone, st
         AND (NEW.crontab, NEW.time_zone, NEW.start_time, NEW.end_time, NEW.state)
             IS DISTINCT FROM (OLD.crontab, OLD.time_zone, OLD.start_time, OLD.end_time, OLD.state))
     EXECUTE FUNCTION reckon_schedule_anew();
+-- Its times count from then: also if somebody has it computed anew by hand. Nothing that passed before is missed.
+CREATE FUNCTION begin_schedule_now() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.counts_from := clock_timestamp();
+    RETURN NEW;
+END $$;
+CREATE TRIGGER schedule_begins_now BEFORE UPDATE OF crontab, time_zone, start_time, end_time, state, next_fire_at, problem ON schedule
+    FOR EACH ROW WHEN (
+        (NEW.crontab, NEW.time_zone, NEW.start_time, NEW.end_time, NEW.state)
+            IS DISTINCT FROM (OLD.crontab, OLD.time_zone, OLD.start_time, OLD.end_time, OLD.state)
+        OR (NEW.next_fire_at IS NULL AND OLD.next_fire_at IS NOT NULL AND NEW.problem IS NULL)
+        OR (NEW.problem IS NULL AND OLD.problem IS NOT NULL))
+    EXECUTE FUNCTION begin_schedule_now();
 
 -- ------------------------------------------------------------------------------------------------- nodes
 
@@ -164,6 +179,8 @@ COMMENT ON COLUMN node.process_boot IS 'Kernel boot id and pid namespace: only w
 COMMENT ON COLUMN node.log_url IS 'Where a worker serves its task logs.';
 -- Statement: the ALIVE nodes, and whether a name is taken.
 CREATE INDEX node_alive ON node (kind, address) WHERE state IN ('ALIVE', 'LEAVING');
+-- Statements: which ended nodes are to be forgotten; who was fenced last.
+CREATE INDEX node_ended ON node (ended_at) WHERE state IN ('LEFT', 'FENCED');
 
 CREATE TABLE node_beat (
     node_id   bigint PRIMARY KEY,
@@ -333,6 +350,7 @@ CREATE TABLE workflow_instance (
     parent_attempt     smallint,
     child_index        integer,
     owned_since        timestamptz,
+    running_since      timestamptz DEFAULT clock_timestamp(),
     -- A row whose end and state contradict each other could be neither driven nor handed on.
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
 ) WITH (fillfactor = 80);
@@ -347,6 +365,7 @@ COMMENT ON COLUMN workflow_instance.executing IS 'JSON list of task codes to whi
 COMMENT ON COLUMN workflow_instance.backfill IS 'JSON object: the dates that follow when this one succeeds, and how.';
 COMMENT ON COLUMN workflow_instance.outputs IS 'JSON object: what it gives to the task of the workflow above it.';
 COMMENT ON COLUMN workflow_instance.depth IS 'How many workflows stand above this one.';
+COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout counts: its start, or when a command last let it go on.';
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
 -- Statements: what a master owns; what a dead master left.
@@ -405,6 +424,8 @@ CREATE TABLE task_instance (
     environment          text,
     tenant               text,
     parameter_types      text,
+    dispatch_timeout_s   double precision CHECK (dispatch_timeout_s > 0),
+    dispatch_by          timestamptz,
     CONSTRAINT task_instance_end CHECK (
         (ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS'))),
     -- Also the index of everything that is asked by workflow instance.
@@ -414,6 +435,8 @@ COMMENT ON TABLE task_instance IS 'One attempt of one task of one workflow insta
 COMMENT ON COLUMN task_instance.retries IS 'How many failures this attempt makes good; an attempt after a lost worker counts as none.';
 COMMENT ON COLUMN task_instance.due_at IS 'When a DELAY_EXECUTION is queued: the timer is this row, so it survives its master.';
 COMMENT ON COLUMN task_instance.timeout_s IS 'Seconds from its start on the worker; null = none.';
+COMMENT ON COLUMN task_instance.dispatch_timeout_s IS 'Seconds in the queue; null = no limit.';
+COMMENT ON COLUMN task_instance.dispatch_by IS 'Until when a worker must have taken it, counted from when it was queued; null = no limit.';
 COMMENT ON COLUMN task_instance.write_ahead IS 'true: a claim makes it RUNNING_EXECUTION at once. false (on_worker_loss: fail): DISPATCH first, so that a lost one that surely never started can be queued again.';
 COMMENT ON COLUMN task_instance.params IS 'JSON object: the parameters of its type, as the definition gives them.';
 COMMENT ON COLUMN task_instance.parameter_values IS 'JSON object: what each ${name} stands for. The task type puts them in, since it knows what is safe there.';
@@ -428,10 +451,12 @@ CREATE INDEX task_instance_queue ON task_instance (worker_group, workflow_priori
     WHERE state = 'QUEUED';
 -- Statement: timers that are due.
 CREATE INDEX task_instance_due ON task_instance (due_at) WHERE state = 'DELAY_EXECUTION';
+-- Statement: what no worker took in time.
+CREATE INDEX task_instance_undispatched ON task_instance (dispatch_by) WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL;
 -- Statements: what a worker runs; what a dead worker left.
 CREATE INDEX task_instance_running ON task_instance (worker_id) WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION');
--- Statement: DEPENDENT tasks that wait; they live in the masters.
-CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';
+-- Statements: DEPENDENT tasks that wait; they live in the masters: those of a run, and a walk over all.
+CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id, id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';
 -- Of the attempts of a task one counts.
 CREATE UNIQUE INDEX task_instance_valid ON task_instance (workflow_instance_id, task_code) WHERE flag = 'YES';
 
@@ -461,12 +486,26 @@ CREATE TABLE task_event (
     state                text NOT NULL,
     created_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     outputs              text,
-    child_index          integer
+    child_index          integer,
+    owner                bigint
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0,
         autovacuum_analyze_threshold = 20000);
 COMMENT ON TABLE task_event IS 'The end of an attempt or of a child, written with its state; deleted by the owner in the transaction that moves the workflow on.';
 COMMENT ON COLUMN task_event.task_code IS '0 = about the instance itself: READY_PAUSE or READY_STOP is asked for.';
 COMMENT ON COLUMN task_event.child_index IS 'Of the end of a sub-workflow: which child of the attempt; `state` is then that of a workflow.';
+COMMENT ON COLUMN task_event.owner IS 'The epoch of the master that owned its run when it was written: where to look for it, and no more.';
+-- Statements: what a master has to hear of; what is on its way to a run.
+CREATE INDEX task_event_owner ON task_event (owner, id);
+CREATE INDEX task_event_run ON task_event (workflow_instance_id);
+-- Whoever says not to whom an event goes has it addressed. The master that owns the run then may have been replaced since:
+-- it is only where to look, and what is addressed to nobody who lives is addressed again by any master.
+CREATE FUNCTION address_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.owner := coalesce((SELECT master_id FROM workflow_instance WHERE id = NEW.workflow_instance_id), 0);
+    RETURN NEW;
+END $$;
+CREATE TRIGGER task_event_is_addressed BEFORE INSERT ON task_event FOR EACH ROW WHEN (NEW.owner IS NULL)
+    EXECUTE FUNCTION address_event();
 
 -- ------------------------------------------------------------------------- what must never happen is refused
 
@@ -516,6 +555,7 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('DELAY_EXECUTION', 'PAUSE'),
         ('DELAY_EXECUTION', 'QUEUED'),
         ('QUEUED', 'DISPATCH'),
+        ('QUEUED', 'FAILURE'),
         ('QUEUED', 'KILL'),
         ('QUEUED', 'PAUSE'),
         ('QUEUED', 'RUNNING_EXECUTION'),

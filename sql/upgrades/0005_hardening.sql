@@ -71,6 +71,7 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('DELAY_EXECUTION', 'PAUSE'),
         ('DELAY_EXECUTION', 'QUEUED'),
         ('QUEUED', 'DISPATCH'),
+        ('QUEUED', 'FAILURE'),
         ('QUEUED', 'KILL'),
         ('QUEUED', 'PAUSE'),
         ('QUEUED', 'RUNNING_EXECUTION'),
@@ -166,3 +167,54 @@ BEGIN
 END $$;
 CREATE TRIGGER task_instance_supersedes BEFORE INSERT ON task_instance FOR EACH ROW
     WHEN (NEW.attempt > 1 AND NEW.flag = 'YES') EXECUTE FUNCTION supersede_attempts();
+-- DEPENDENT tasks that wait are walked over in stretches, so the index holds their whole order.
+DROP INDEX task_instance_dependent;
+CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id, id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';
+
+-- The times of a schedule count from when it was made or changed, whenever a master sees it first.
+ALTER TABLE schedule ADD COLUMN counts_from timestamptz NOT NULL DEFAULT clock_timestamp();
+UPDATE schedule SET counts_from = updated_at;
+COMMENT ON COLUMN schedule.counts_from IS 'Since when its times are promised: when it was made, or when somebody last changed when it fires.';
+CREATE FUNCTION begin_schedule_now() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.counts_from := clock_timestamp();
+    RETURN NEW;
+END $$;
+CREATE TRIGGER schedule_begins_now BEFORE UPDATE OF crontab, time_zone, start_time, end_time, state, next_fire_at, problem ON schedule
+    FOR EACH ROW WHEN (
+        (NEW.crontab, NEW.time_zone, NEW.start_time, NEW.end_time, NEW.state)
+            IS DISTINCT FROM (OLD.crontab, OLD.time_zone, OLD.start_time, OLD.end_time, OLD.state)
+        OR (NEW.next_fire_at IS NULL AND OLD.next_fire_at IS NOT NULL AND NEW.problem IS NULL)
+        OR (NEW.problem IS NULL AND OLD.problem IS NOT NULL))
+    EXECUTE FUNCTION begin_schedule_now();
+
+-- A limit on waiting for a worker, and one on the length of a run that counts from when it began to run.
+ALTER TABLE task_instance ADD COLUMN dispatch_timeout_s double precision CHECK (dispatch_timeout_s > 0);
+ALTER TABLE task_instance ADD COLUMN dispatch_by timestamptz;
+COMMENT ON COLUMN task_instance.dispatch_timeout_s IS 'Seconds in the queue; null = no limit.';
+COMMENT ON COLUMN task_instance.dispatch_by IS 'Until when a worker must have taken it, counted from when it was queued; null = no limit.';
+CREATE INDEX task_instance_undispatched ON task_instance (dispatch_by) WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL;
+ALTER TABLE workflow_instance ADD COLUMN running_since timestamptz;
+UPDATE workflow_instance SET running_since = started_at WHERE ended_at IS NULL;
+ALTER TABLE workflow_instance ALTER COLUMN running_since SET DEFAULT clock_timestamp();
+COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout counts: its start, or when a command last let it go on.';
+
+-- A master finds its own events, however many others have not read theirs.
+ALTER TABLE task_event ADD COLUMN owner bigint;
+UPDATE task_event e SET owner = coalesce((SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id), 0);
+COMMENT ON COLUMN task_event.owner IS 'The epoch of the master that owned its run when it was written: where to look for it, and no more.';
+-- Statements: what a master has to hear of; what is on its way to a run.
+CREATE INDEX task_event_owner ON task_event (owner, id);
+CREATE INDEX task_event_run ON task_event (workflow_instance_id);
+-- Whoever says not to whom an event goes has it addressed. The master that owns the run then may have been replaced since:
+-- it is only where to look, and what is addressed to nobody who lives is addressed again by any master.
+CREATE FUNCTION address_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.owner := coalesce((SELECT master_id FROM workflow_instance WHERE id = NEW.workflow_instance_id), 0);
+    RETURN NEW;
+END $$;
+CREATE TRIGGER task_event_is_addressed BEFORE INSERT ON task_event FOR EACH ROW WHEN (NEW.owner IS NULL)
+    EXECUTE FUNCTION address_event();
+
+-- Nodes that ended long ago are forgotten.
+CREATE INDEX node_ended ON node (ended_at) WHERE state IN ('LEFT', 'FENCED');

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from dao import (
     children,
@@ -19,17 +20,19 @@ from dao import (
 )
 from dao.children import NewChild, Unmade
 from dao.database import database_time
+from dao.dependencies import BEGINNING, DependentEnd, Happened, Span
 from dao.nodes import Me
 from dao.reasons import UnderWay
 from dao.task_instances import MasterTaskEnd, NewTask
 from dao.workflow_instances import InstanceEnd
 from model.choices import Priority
-from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
+from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
 from model.nodes import NodeKind, Slot
 from model.states import TaskState, WaitReason, WorkflowState
 from tests.bridge.program import CODES, Program
 from tests.bridge.workers import GROUPS
+from tests.simulation.statements.dependencies import waits as waits_for_others
 from tests.simulation.tables import Values
 
 T, W = TaskState, WorkflowState
@@ -46,6 +49,8 @@ async def advance(p: Program) -> None:
     for id_, run in p.some(owned) if owned else []:
         ends_soon = 8 if run.parent is not None else 1
         await p.random.choices(_WRITES, (3, 4, 1, 1, 2, ends_soon))[0](p, me, id_, run)
+    if p.chance(0.1):
+        await p.call(workflow_instances.ran_s, [id_ for id_, _ in owned], me.epoch)
     if p.chance(0.4):
         await p.call(reasons.walk, me.epoch, WorkflowInstanceId(0), 50, timedelta(0))
     if p.chance(0.1):
@@ -70,6 +75,7 @@ def _new_task(p: Program, id_: WorkflowInstanceId, code: int, **fields: object) 
         "retries": attempt - 1,
         "wait_reason": wait,
         "wait_minutes": 0 if wait is None else p.random.choice((0, 60, 180)),
+        "dispatch_timeout_s": 7200.0 if p.chance(0.1) else None,
         "branch": "[1,2]" if p.chance(0.05) else None,
     }
     return NewTask(
@@ -173,6 +179,37 @@ async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> N
 _WRITES = (_queue, _stand, _below, _halt, _end_in_master, _finish)
 
 
+# -------------------------------------------------------------------------------------------- who waits for others
+
+
+async def wait_for_others(p: Program) -> None:
+    """A DEPENDENT task begins to wait, or some are judged."""
+    me = await p.licensed(NodeKind.MASTER)
+    if p.chance(0.5):
+        id_, _ = p.one(p.owned(me))
+        waits = {"state": T.RUNNING_EXECUTION, "wait_reason": None, "timeout_s": 7200.0}
+        await p.call(task_instances.queue, [replace(_new_task(p, id_, WAITS, **waits), type="DEPENDENT")], me.epoch)
+        return
+    await p.call(dependencies.waiting_of, me.epoch, p.instances())
+    stretch = await p.call(dependencies.walk, me.epoch, BEGINNING, p.random.choice((1, 100)))
+    if stretch.next is not None:
+        await p.call(dependencies.walk, me.epoch, stretch.next, 1)
+    tasks = [TaskInstanceId(row.id) for row, _ in p.rows(p.server.tasks, waits_for_others)]
+    wanted = p.some([*tasks, TaskInstanceId(10**6)])
+    await p.call(dependencies.still_waiting, me.epoch, wanted)
+    spans = [Span(WorkflowCode(code), *p.random.choice(_SPANS), task) for code in CODES for task in (None, "task 1")]
+    await p.call(dependencies.find, [*spans, *(replace(span, task="ALL") for span in spans)])
+    ends = [DependentEnd(id_, p.random.choice((T.SUCCESS, T.FAILURE)), "it was judged") for id_ in wanted]
+    await p.call(dependencies.end, ends, me.epoch)
+    await p.call(dependencies.tell, [Happened(WorkflowCode(1), _AGES_AGO, None)])
+
+
+WAITS = 7
+"""The code of the task of each run that waits for others."""
+_AGES_AGO, _SOON = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+_SPANS = ((_AGES_AGO, _SOON), (_AGES_AGO, datetime(2020, 1, 1, tzinfo=UTC)))
+
+
 # ------------------------------------------------------------------------------------------------ the rest
 
 
@@ -190,8 +227,12 @@ async def clean_up(p: Program) -> None:
     if p.chance(0.7):
         await p.call(workflow_instances.hand_on, 100)
         await p.call(task_instances.mark_lost, 100)
+        await p.call(task_events.readdress)
         await p.call(task_events.drop_stale)
+        await p.call(nodes.forget_ended, timedelta(days=30), 100)
     await p.call(task_instances.queue_due, 100)
+    await p.call(task_instances.fail_undispatched, 100)
+    await p.call(task_instances.next_due_in_s)
 
 
 async def look(p: Program) -> None:
@@ -204,7 +245,6 @@ async def look(p: Program) -> None:
     await p.call(workflow_instances.read_owned, sorted({*owned, *p.instances()}), me.epoch)
     await p.call(workflow_instances.still_owned, sorted({*owned, *p.instances()}), me.epoch)
     await p.call(task_instances.latest_attempts, p.instances())
-    await p.call(dependencies.waiting, me.epoch, 10, TaskInstanceId(0))
     await p.call(reasons.walk, me.epoch, WorkflowInstanceId(p.random.choice((0, 0, 2))), 50, p.random.choice(_AGES))
     believed = [UnderWay(each.workflow_instance_id, each.task_code, each.attempt) for _, each in p.rows(p.server.tasks)]
     await p.call(reasons.unheard, p.some(believed) if believed else [], p.random.choice(_AGES))
@@ -212,4 +252,4 @@ async def look(p: Program) -> None:
 
 
 _AGES = (timedelta(0), AN_HOUR / 2)
-ACTIONS = ((advance, 44), (clean_up, 8), (look, 4))
+ACTIONS = ((advance, 44), (clean_up, 8), (look, 4), (wait_for_others, 4))

@@ -28,7 +28,7 @@ _DUE_UNIT_S = 600.0
 """To which a time that was reckoned from a clock is rounded: the two clocks run apart by seconds at most."""
 _FAR_S = 1e6
 """From here on a span is only long, into the past or the future."""
-_OF_ONE_STORE = ("process", "log_url", "beat_age_s", "created_at", "day", "updated_at", "now")
+_OF_ONE_STORE = ("process", "log_url", "beat_age_s", "created_at", "day", "updated_at", "counts_from", "now", "ran_s")
 """Fields of answers that say nothing of what a statement decided."""
 
 TABLES = (
@@ -139,7 +139,7 @@ _TASK = (
     *("write_ahead", "worker_group", "workflow_priority", "task_priority", "worker_id", "params", "parameter_values"),
     *("outputs", "reason", "branch"),
 )
-_EVENT = ("workflow_instance_id", "task_code", "attempt", "state", "child_index", "outputs")
+_EVENT = ("owner", "workflow_instance_id", "task_code", "attempt", "state", "child_index", "outputs")
 _FIRES = ("next_fire_at", "last_fire_at")
 _SCHEDULE = ("workflow_code", "crontab", "state", "misfire", "problem")
 
@@ -196,7 +196,7 @@ def _history(row: Mapping[str, Any], moments: Moments) -> Told:
 
 
 def _schedule(row: Mapping[str, Any], moments: Moments) -> Told:
-    told = _picked(row, _SCHEDULE) | {"updated": moments.of(_time(row["updated_at"]))}
+    told = _picked(row, _SCHEDULE) | {name: moments.of(_time(row[name])) for name in ("updated_at", "counts_from")}
     return told | {name: _same_time(row[name]) for name in _FIRES}
 
 
@@ -259,7 +259,9 @@ def _model_task(each: Values, moments: Moments) -> Told:
 
 
 def _model_schedule(each: Values, moments: Moments) -> Told:
-    told = _shown(each, _SCHEDULE) | {"updated": moments.of(_time(each.updated_at))}
+    told = _shown(each, _SCHEDULE) | {
+        name: moments.of(_time(getattr(each, name))) for name in ("updated_at", "counts_from")
+    }
     return told | {name: _same_time(getattr(each, name)) for name in _FIRES}
 
 

@@ -29,6 +29,7 @@ NOT_COMPARED = {
     "dao.definitions.heads",
     "dao.definitions.contents",
     "dao.definitions.whereabouts",
+    "dao.dependencies.codes",
     "dao.commands.handled_before",
 }
 """They read what never changes, which a simulation draws for itself; the last makes a sentence for people."""

@@ -31,6 +31,7 @@ UNORDERED = (
     *("dao.task_instances.latest_attempts", "dao.deadly_commands.try_next", "dao.workflow_instances.read_owned"),
     *("dao.workflow_instances.left_behind", "dao.task_instances.lost"),
     *("dao.workflow_instances.finish", "dao.workflow_instances.still_owned", "dao.children.of"),
+    *("dao.dependencies.waiting_of", "dao.dependencies.still_waiting"),
 )
 """Statements that promise no order of what they answer, or one by times that two rows may share in the model only."""
 CLOCK_STEP_S = 0.01
@@ -38,9 +39,9 @@ CLOCK_STEP_S = 0.01
 _SHIFTED = {
     "command": ("created_at",),
     "node_beat": ("beaten_at",),
-    "workflow_instance": ("started_at", "ended_at", "owned_since"),
-    "task_instance": ("queued_at", "started_at", "ended_at", "due_at"),
-    "schedule": ("updated_at",),
+    "workflow_instance": ("started_at", "ended_at", "owned_since", "running_since"),
+    "task_instance": ("queued_at", "started_at", "ended_at", "due_at", "dispatch_by"),
+    "schedule": ("updated_at", "counts_from"),
 }
 """The columns that hold times of the database's clock."""
 

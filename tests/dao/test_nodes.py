@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -242,3 +243,31 @@ async def test_a_beat_does_not_wait_for_our_own_slow_write(scene: Scene) -> None
 
 def test_sessions_are_named_after_kind_and_epoch() -> None:
     assert application_name(NodeKind.MASTER, Epoch(17)) == "shoal-master-17"
+
+
+async def test_nodes_that_ended_long_ago_are_forgotten_and_their_epochs_never_given_again(scene: Scene) -> None:
+    living, fenced, left, busy, recent = [await scene.master() for _ in range(5)]
+    worker = await scene.worker()
+    run = await scene.instance(living)
+    await scene.queue(run, 1, master=living)
+    await scene.claim(worker)
+    await scene.instance(busy)
+    for node in (fenced, busy, recent, worker):
+        await scene.fence(node)
+    async with scene.writing() as connection:
+        await nodes.set_left(connection, left)
+    await scene.sql("UPDATE node SET ended_at = ended_at - interval '31 days' WHERE id <> :recent", recent=recent.epoch)
+    gone = []
+    while True:
+        async with scene.writing() as connection:
+            gone.append(await nodes.forget_ended(connection, timedelta(days=30), 1))
+        if not gone[-1]:
+            break
+    assert gone == [1, 1, 0], "in steps"
+    kept = [living.epoch, busy.epoch, recent.epoch, worker.epoch]
+    assert await scene.sql("SELECT id FROM node ORDER BY id") == kept, "of those something is unfinished, or new"
+    assert await scene.sql("SELECT node_id FROM node_beat ORDER BY node_id") == kept
+    assert (await scene.master()).epoch > worker.epoch
+    with pytest.raises(Fenced):
+        async with scene.writing() as connection:
+            await nodes.hold_alive(connection, fenced)

@@ -66,7 +66,7 @@ FIRES = [
     Fire(
         ScheduleRow(
             *(ScheduleId(id_), 1001, "0 5 * * *", "UTC", None, None, "ONLINE", "SKIP", 60.0),
-            *("2026-01-01 00:00:00+00", None, None, "2026-01-01 00:00:00+00"),
+            *("2026-01-01 00:00:00+00", None, None, "2026-01-01 00:00:00+00", "2026-01-01 00:00:00+00"),
         ),
         [datetime(2026, 1, 1, tzinfo=UTC)],
         datetime(2026, 1, 2, tzinfo=UTC),
@@ -112,16 +112,16 @@ HOT = {
         lambda c: commands.work_waits(c, None, timedelta(days=1), 1, LIVING_MASTER), {"command_age"}, 2_100
     ),
     "consume": Hot(
-        lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_pkey", "workflow_instance_pkey"}, 500
+        lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_owner", "workflow_instance_pkey"}, 500
     ),
     "consume, many aside": Hot(
         lambda c: task_events.consume(c, LIVING_MASTER, 100, aside=RUNNING[:200]),
-        {"task_event_pkey", "workflow_instance_pkey"},
+        {"task_event_owner", "workflow_instance_pkey"},
         2_100,
     ),
     "consume, of one alone": Hot(
         lambda c: task_events.consume(c, LIVING_MASTER, 100, only=RUNNING[-1]),
-        {"task_event_pkey", "workflow_instance_pkey"},
+        {"task_event_owner", "workflow_instance_pkey"},
         500,
     ),
     "queue": Hot(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import task_events, workflow_instances
+from dao import commands, task_events, workflow_instances
 from dao.nodes import Me
 from dao.task_events import Unreadable
 from model.ids import TaskCode, WorkflowInstanceId
@@ -111,3 +113,68 @@ async def test_events_of_ended_runs_of_the_gone_are_dropped_and_no_others(scene:
         assert await task_events.drop_stale(connection) == 1
         assert await task_events.drop_stale(connection) == 0
     assert await scene.sql("SELECT workflow_instance_id FROM task_event ORDER BY id") == [open_, theirs]
+
+
+async def owners(scene: Scene) -> list[int]:
+    return await scene.sql("SELECT owner FROM task_event ORDER BY id")
+
+
+async def test_whoever_writes_an_event_has_it_addressed_to_the_owner_of_its_run(scene: Scene) -> None:
+    master = await scene.master()
+    await told(scene, await scene.instance(master), 1)
+    await told(scene, WorkflowInstanceId(4711), 1)
+    assert await owners(scene) == [master.epoch, 0]
+
+
+async def test_an_end_that_was_told_to_the_former_owner_of_a_run_reaches_the_new_one(scene: Scene) -> None:
+    """Who told it had looked just before the takeover, and committed just after it."""
+    former, new = await scene.master(), await scene.master()
+    run = await scene.instance(former)
+    await scene.fence(former)
+    async with scene.writing() as connection:
+        await workflow_instances.hand_on(connection, 10)
+        await workflow_instances.take_over(connection, [run], new.epoch)
+    await scene.sql(
+        "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, owner) "
+        "VALUES (:run, 1, 1, 'SUCCESS', :owner)",
+        run=run,
+        owner=former.epoch,
+    )
+    assert await consume(scene, new) == []
+    async with scene.database.reading() as connection:
+        waiting = await commands.work_waits(connection, None, timedelta(days=1), 1, new.epoch)
+    assert (waiting.events, waiting.stray_events) == (False, True)
+    async with scene.writing() as connection:
+        assert await task_events.drop_stale(connection) == 0
+        assert await task_events.readdress(connection) == 1
+        assert await task_events.readdress(connection) == 0
+    assert [end.code for end in await consume(scene, new)] == [1]
+
+
+async def test_what_is_addressed_to_one_that_lives_and_does_not_own_the_run_is_passed_on(scene: Scene) -> None:
+    master, other = await scene.master(), await scene.master()
+    run = await scene.instance(other)
+    await told(scene, run, 1)
+    await scene.sql("UPDATE task_event SET owner = :owner", owner=master.epoch)
+    assert await consume(scene, master) == []
+    assert await owners(scene) == [other.epoch]
+    assert [end.code for end in await consume(scene, other)] == [1]
+
+
+async def test_what_waits_for_a_takeover_is_left_alone(scene: Scene) -> None:
+    former = await scene.master()
+    await told(scene, await scene.instance(former), 1)
+    await scene.fence(former)
+    async with scene.writing() as connection:
+        assert await task_events.readdress(connection) == 0
+        assert await task_events.drop_stale(connection) == 0
+
+
+async def test_an_event_that_a_stranger_holds_keeps_nobody_from_the_others(scene: Scene) -> None:
+    master = await scene.master()
+    run = await scene.instance(master)
+    await told(scene, run, 1, 2, 3)
+    async with scene.database.writing() as stranger:
+        await stranger.execute(text("SELECT FROM task_event WHERE task_code = 2 FOR UPDATE"))
+        assert [end.code for end in await consume(scene, master)] == [1, 3]
+    assert [end.code for end in await consume(scene, master)] == [2]

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -22,12 +21,13 @@ from master.membership import Membership
 from master.schedules import Schedules
 from master.settings import MasterSettings
 from model.errors import Fenced
-from model.ids import WorkflowCode
-from model.nodes import NodeKind, Slot
+from model.ids import ScheduleId, WorkflowCode
+from model.nodes import Slot
 from model.schedules import ScheduleSpec
 from registry.life import Life
 from registry.waiting import set_within
 from tests.eventually import eventually
+from tests.master.lives import begin_life
 
 SLOW = MasterSettings(look_every=timedelta(seconds=60))
 """Looks so seldom by itself that a test sees who else wakes it."""
@@ -46,7 +46,7 @@ class Place:
 
 @pytest_asyncio.fixture
 async def life(database_url: str) -> AsyncIterator[Life]:
-    began = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.1:5678", uuid4(), fence_after=timedelta(seconds=1))
+    began = await begin_life(database_url)
     yield began
     await began.close()
 
@@ -190,7 +190,7 @@ async def test_a_long_standstill_with_fire_all_loses_none(life: Life, sql: Any) 
 
 
 async def test_two_masters_that_believe_in_one_slot_fire_once(life: Life, database_url: str, sql: Any) -> None:
-    other = await Life.begin(database_url, NodeKind.MASTER, "10.0.0.2:5678", uuid4(), fence_after=timedelta(seconds=1))
+    other = await begin_life(database_url, "m2")
     ids = [insert(sql) for _ in range(20)]
     try:
         async with firing(life, Place(ALONE)), firing(other, Place(ALONE)):
@@ -226,3 +226,69 @@ async def test_a_fenced_master_fires_nothing(life: Life, sql: Any) -> None:
     with pytest.raises(Fenced):
         await Schedules(life, cast(Membership, Place(ALONE)), QUICK).run()
     assert times(sql, schedule) == []
+
+
+@pytest.mark.parametrize(("misfire", "commands"), [("FIRE_ALL", 10), ("FIRE_ONCE", 1), ("SKIP", 0)])
+async def test_times_that_pass_before_any_master_sees_a_new_schedule_go_by_its_misfire_rule(
+    life: Life, sql: Any, misfire: str, commands: int
+) -> None:
+    """Made ten hours ago, as its row says; nobody has computed it since."""
+    schedule = insert(sql, "30 * * * *", misfire=misfire, misfire_grace_s=0)
+    sql("""UPDATE schedule SET counts_from =
+               date_trunc('hour', clock_timestamp() - interval '30 min') + interval '29 min' - interval '9 h'""")
+    async with firing(life, Place(ALONE)):
+        await eventually(lambda: sql("SELECT next_fire_at > clock_timestamp() FROM schedule"), until=[True])
+    assert len(times(sql, schedule)) == commands
+
+
+async def test_what_passed_while_it_was_offline_or_before_it_was_changed_does_not_fire(life: Life, sql: Any) -> None:
+    changes = {
+        insert(sql, "0 0 1 1 *", misfire="FIRE_ALL"): "crontab = '30 * * * *'",
+        insert(sql, "30 * * * *", misfire="FIRE_ALL", state="OFFLINE"): "state = 'ONLINE'",
+        insert(sql, "30 * * * *", misfire="FIRE_ALL"): "time_zone = 'Asia/Kathmandu'",
+        insert(sql, "30 * * * *", misfire="FIRE_ALL"): "start_time = '2026-01-01'",
+    }
+    sql("UPDATE schedule SET counts_from = clock_timestamp() - interval '10 h'")
+    for id_, change in changes.items():
+        sql(f"UPDATE schedule SET {change} WHERE id = %s", id_)
+    async with firing(life, Place(ALONE)):
+        computed = "SELECT count(*) FROM schedule WHERE next_fire_at > clock_timestamp()"
+        await eventually(lambda: sql(computed), until=[len(changes)])
+    assert sql("SELECT count(*) FROM command") == [0]
+
+
+async def test_one_that_was_put_online_by_its_verb_begins_then(life: Life, sql: Any) -> None:
+    schedule = insert(sql, "30 * * * *", misfire="FIRE_ALL")
+    async with firing(life, Place(ALONE)):
+        await eventually(lambda: sql("SELECT next_fire_at > clock_timestamp() FROM schedule"), until=[True])
+    for online in (False, True):
+        sql("UPDATE schedule SET counts_from = clock_timestamp() - interval '10 h'")
+        async with life.database.writing() as connection:
+            await schedules.set_state(connection, ScheduleId(schedule), online=online)
+    assert sql("SELECT clock_timestamp() - counts_from < interval '1 min' FROM schedule") == [True]
+
+
+async def test_a_change_of_what_it_starts_leaves_its_times_as_they_are(life: Life, sql: Any) -> None:
+    schedule = insert(sql, "30 * * * *", misfire="FIRE_ALL", misfire_grace_s=0)
+    sql("""UPDATE schedule SET counts_from =
+               date_trunc('hour', clock_timestamp() - interval '30 min') + interval '29 min' - interval '9 h'""")
+    sql("UPDATE schedule SET params = '{\"a\": \"b\"}', priority = 'HIGH'")
+    async with firing(life, Place(ALONE)):
+        await eventually(lambda: sql("SELECT next_fire_at > clock_timestamp() FROM schedule"), until=[True])
+    assert len(times(sql, schedule)) == 10
+
+
+async def test_while_somebody_holds_a_schedule_that_is_due_the_others_fire_in_their_time(
+    life: Life, database_url: str, sql: Any
+) -> None:
+    held, other = insert(sql, "* * * * * ?"), insert(sql, "* * * * * ?")
+    plain = make_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+    async with firing(life, Place(ALONE), SLOW):
+        await eventually(lambda: len(times(sql, held)) >= 1)
+        with psycopg.connect(plain) as stranger:
+            stranger.execute("SELECT FROM schedule WHERE id = %s FOR UPDATE", (held,))
+            before = len(times(sql, other))
+            await eventually(lambda: len(times(sql, other)) >= before + 3, within_s=6)
+            stranger.rollback()
+        before = len(times(sql, held))
+        await eventually(lambda: len(times(sql, held)) > before)

@@ -150,6 +150,28 @@ def test_a_month_of_missed_seconds_is_passed_over_at_once() -> None:
     assert done.missed_since == after(seconds=1)
 
 
+def test_times_that_pass_before_a_master_sees_a_new_schedule_are_late_or_missed_like_any_other() -> None:
+    made, seen = NOON + timedelta(seconds=30), after(minutes=12)
+    minutes = [after(minutes=number) for number in range(1, 13)]
+    every = a_table("* * * * *", misfire=Misfire.FIRE_ALL)
+    assert reckon(every, seen, None, None, made) == Reckoned(tuple(minutes), after(minutes=13), minutes[0])
+    once = replace(every, misfire=Misfire.FIRE_ONCE)
+    assert reckon(once, seen, None, None, made).fires == tuple(minutes[-3:]), "the latest missed, and what is in time"
+    assert reckon(replace(every, misfire=Misfire.SKIP), seen, None, None, made).fires == tuple(minutes[-2:])
+    assert reckon(every, made + timedelta(seconds=1), None, None, made) == Reckoned((), minutes[0])
+
+
+def test_they_count_from_its_start_time_if_that_is_later_and_after_what_was_fired() -> None:
+    every = a_table("* * * * *", misfire=Misfire.FIRE_ALL)
+    late = replace(every, start=after(minutes=10))
+    assert reckon(late, after(minutes=12), None, None, NOON).fires == tuple(after(minutes=n) for n in (10, 11, 12))
+    assert reckon(every, after(minutes=12), None, after(minutes=11), NOON).fires == (after(minutes=12),)
+
+
+def test_a_schedule_that_was_made_in_the_future_of_a_clock_that_was_set_back_begins_now() -> None:
+    assert reckon(a_table("* * * * *"), NOON, None, None, after(hours=1)) == Reckoned((), after(minutes=1))
+
+
 def test_a_late_fire_within_the_grace_is_an_ordinary_one() -> None:
     table = a_table("0 13 * * *", misfire=Misfire.SKIP)
     assert reckon(table, after(hours=1, seconds=60), after(hours=1), None).fires == (after(hours=1),)
@@ -181,7 +203,20 @@ def test_a_next_time_before_a_start_set_by_hand_does_not_count() -> None:
 
 def a_row(**fields: object) -> ScheduleRow:
     row = ScheduleRow(
-        ScheduleId(1), 1001, "0 5 * * *", "UTC", None, None, "ONLINE", "SKIP", 5.0, None, None, None, "2026-01-01"
+        ScheduleId(1),
+        1001,
+        "0 5 * * *",
+        "UTC",
+        None,
+        None,
+        "ONLINE",
+        "SKIP",
+        5.0,
+        None,
+        None,
+        None,
+        "2026-01-01",
+        "2026-01-01",
     )
     return replace(row, **fields)  # type: ignore[arg-type]
 

@@ -17,6 +17,8 @@ COUNT = 52
 """Those after it are nested: `DEPTH` of them, each over the one before, and one with many of those under it."""
 DEPTH = 10
 NESTED = range(COUNT + 1, COUNT + DEPTH + 2)
+WAITING = range(NESTED.stop, NESTED.stop + 6)
+"""Those after these have DEPENDENT tasks."""
 
 
 @cache
@@ -24,7 +26,8 @@ def specs() -> dict[int, WorkflowSpec]:
     """By code."""
     random = Random(20_260_101)
     drawn = {code: _drawn(random, code) for code in range(1, COUNT + 1)}
-    return {code: WorkflowSpec.parse(given) for code, given in (drawn | dict(map(_nested, NESTED))).items()}
+    waiting = {code: _waiting(Random(f"{code} waits")) for code in WAITING}
+    return {code: WorkflowSpec.parse(given) for code, given in (drawn | dict(map(_nested, NESTED)) | waiting).items()}
 
 
 @cache
@@ -63,6 +66,32 @@ def _drawn(random: Random, code: int) -> dict[str, Any]:
     if random.random() < 0.2:
         given["execution_type"] = random.choice(("SERIAL_WAIT", "SERIAL_WAIT", "SERIAL_DISCARD", "SERIAL_PRIORITY"))
     return given
+
+
+def waits_without_limit(code: int) -> bool:
+    """Whether a DEPENDENT task of this one waits for as long as it takes."""
+    return any(task.type == "DEPENDENT" and not task.params["wait_minutes"] for task in specs()[code].tasks)
+
+
+def awaited(code: int) -> set[int]:
+    """The workflows that the DEPENDENT tasks of this one await."""
+    items = [item for task in specs()[code].tasks for group in task.params.get("groups", ()) for item in group["items"]]
+    return {int(str(item["workflow"]).removeprefix("w")) for item in items}
+
+
+def _waiting(random: Random) -> dict[str, Any]:
+    """What has no limit awaits runs that come, and takes a failure for an answer: nothing waits for ever."""
+    items = [
+        {"workflow": code if random.random() < 0.5 else f"w{code}", "cycle": "today"}
+        | ({"task": random.choice(("t0", "*"))} if random.random() < 0.4 else {})
+        for code in random.sample(range(1, PLAIN + 1), random.choice((1, 1, 2)))
+    ]
+    params: dict[str, Any] = {"groups": [{"items": items, "relation": random.choice(("AND", "OR"))}]}
+    params["wait_minutes"] = random.choice((0, 0, 0.05, 0.2))
+    params["on_failure"] = random.choice(("FAIL", "WAIT")) if params["wait_minutes"] else "FAIL"
+    wait: dict[str, Any] = {"name": "t0", "type": "DEPENDENT", "params": params}
+    after: dict[str, Any] = {"name": "t1", "type": "SHELL", "params": {"script": "true"}, "after": ["t0"]}
+    return {"tasks": [wait, after] if random.random() < 0.5 else [wait]}
 
 
 def _nested(code: int) -> tuple[int, dict[str, Any]]:

@@ -39,7 +39,7 @@ _KEPT_BY_THE_SCHEMA = {
     "workflow_instance_fire": "I8",
 }
 """Which invariant a constraint stands for; whatever else the schema refuses is I7, a wrong transition."""
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+EPOCH = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 class State(Enum):

@@ -10,7 +10,7 @@ from typing import Any
 from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.states import WorkflowState
-from tests.simulation.definitions import COUNT, NESTED, PLAIN, specs
+from tests.simulation.definitions import COUNT, NESTED, PLAIN, WAITING, awaited, specs, waits_without_limit
 from tests.simulation.statements import commands, schedules
 from tests.simulation.tables import Blocked
 from tests.simulation.world import FAULTS_S, World
@@ -60,7 +60,22 @@ def arrange(world: World) -> None:
         code = lines.choice(_SERIAL)
         for number in range(lines.choice((3, 6, 10))):
             loop.in_world(lines.uniform(0, FAULTS_S), _stand_in_line, world, world.draw("line", number), code)
+    _wait_for_others(world)
     loop.in_world(FAULTS_S + 5, _resume_children, world)
+
+
+def _wait_for_others(world: World) -> None:
+    """In a part of the seeds: runs with DEPENDENT tasks, and sooner or later those that they await."""
+    random = world.draw("dependents")
+    for number in range(random.choice((0, 0, 0, 1, 3))):
+        own = world.draw("dependent", number)
+        if world.has(f"dependent {number}"):
+            code = own.choice(WAITING)
+            world.loop.in_world(own.uniform(0, FAULTS_S), partial(ask, world, C.START_PROCESS, workflow_code=str(code)))
+            for each in sorted(awaited(code)):
+                if own.random() < 0.8 or waits_without_limit(code):
+                    began = partial(ask, world, C.START_PROCESS, workflow_code=str(each))
+                    world.loop.in_world(own.uniform(0, FAULTS_S), began)
 
 
 def ask(world: World, type_: CommandType, **columns: Any) -> None:

@@ -21,7 +21,7 @@ from model.errors import Refused, Unavailable
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
 from registry.lives import live_again_and_again
-from tests.simulation.definitions import NESTED
+from tests.simulation.definitions import WAITING
 from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import Process, VirtualLoop
@@ -103,7 +103,7 @@ class World:
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
         self.server.on_deadly = self.kill
-        for code in range(1, NESTED.stop):
+        for code in range(1, WAITING.stop):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
         drawn = self.draw("cluster")
         self.failing = drawn.choice((0.0, 0.15, 0.4))

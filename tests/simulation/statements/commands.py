@@ -14,8 +14,7 @@ from model.command_moves import URGENT, CommandType
 from model.commands import CommandRow
 from model.ids import CommandId, Epoch
 from model.nodes import Slot
-from model.states import TaskState
-from tests.simulation.statements import deadly_commands
+from tests.simulation.statements import deadly_commands, dependencies, task_events, task_instances
 from tests.simulation.tables import Row, Transaction, Values
 
 RECOVER = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
@@ -115,23 +114,17 @@ def _take(tx: Transaction, rows: Sequence[Row], limit: int) -> list[CommandRow]:
 def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch) -> WaitingWork:
     server = tx.server
     commands = [(row.id, each.created_s, each.deaths) for row, each in tx.scan(server.commands.rows)]
-    due = [
-        task.due_s - server.now_s
-        for _, task in tx.scan(server.tasks.unfinished)
-        if task.state is TaskState.DELAY_EXECUTION
-    ]
+    due = [at_s - server.now_s for at_s in task_instances.times_s(tx)]
     return WaitingWork(
         slot is not None and any(slot.owns(id_, id_step) and not deaths for id_, _, deaths in commands),
         server.protections.steal
         and any(created_s < server.now_s - older_than.total_seconds() for _, created_s, _ in commands),
-        any(
-            (owner := tx.get(server.instances, event.workflow_instance_id)) is not None and owner.master_id == master
-            for _, event in tx.scan(server.events.rows)
-        ),
+        any(event.owner == master for _, event in tx.scan(server.events.rows)),
         bool(deadly_commands.free(tx, master)),
         min(due, default=None),
-        False,
+        any(dependencies.waits(task) for _, task in tx.scan(server.tasks.unfinished)),
         any(each.state == "ONLINE" and each.problem is None for _, each in tx.scan(server.schedules.rows)),
+        any(task_events.is_owned(tx, run) for _, _, run in task_events.strays(tx)),
     )
 
 

@@ -70,6 +70,7 @@ def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[
                 ended_s=None,
                 reason=None,
                 requested_state=None,
+                running_since_s=tx.server.now_s,
                 takeovers=0,
                 owned_s=tx.server.now_s,
                 outputs=None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from dao.nodes import BEAT_NO_MAX, OUT_OF_REACH, Me, NodeRow, application_name
 from dao.notify import NODE
 from model.errors import Fenced
@@ -9,7 +11,8 @@ from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from model.states import WorkflowState
 from tests.simulation.server import Session
-from tests.simulation.statements.rows import RUNNING, is_gone, open_recovers, owns_no_more
+from tests.simulation.statements import task_events
+from tests.simulation.statements.rows import RUNNING, open_recovers, owns_no_more
 from tests.simulation.tables import Transaction, Values
 
 S = NodeState
@@ -148,10 +151,10 @@ def anything_left(tx: Transaction) -> bool:
             task.state in RUNNING and task.worker_id is not None and owns_no_more(tx, task.worker_id, NodeKind.WORKER)
             for _, task in tx.scan(server.tasks.unfinished)
         )
-        or any(
-            (owner := tx.get(server.instances, event.workflow_instance_id)) is not None
-            and owner.state.is_final
-            and is_gone(tx, owner.master_id, NodeKind.MASTER)
-            for _, event in tx.scan(server.events.rows)
-        )
+        or any(task_events.is_stale(tx, run) for _, _, run in task_events.strays(tx))
     )
+
+
+def forget_ended(tx: Transaction, kept: timedelta, limit: int) -> int:
+    """No simulation lasts for as long as they are kept."""
+    return 0

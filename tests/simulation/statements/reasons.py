@@ -54,7 +54,9 @@ def _missing(tx: Transaction, row: Row, run: Values) -> str | None:
 def _is_under_way(tx: Transaction, run: Values, task: Values) -> bool:
     if task.state in (T.QUEUED, T.DISPATCH, T.DELAY_EXECUTION):
         return True
-    return task.state is T.RUNNING_EXECUTION and (task.worker_id is not None or _has_child(tx, run, task))
+    return task.state is T.RUNNING_EXECUTION and (
+        task.worker_id is not None or task.type == "DEPENDENT" or _has_child(tx, run, task)
+    )
 
 
 def _has_child(tx: Transaction, run: Values, task: Values) -> bool:

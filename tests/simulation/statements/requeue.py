@@ -26,7 +26,8 @@ def put_back(tx: Transaction, ids: Sequence[TaskInstanceId]) -> list[str]:
         state = _meant(task, tx.get(server.instances, task.workflow_instance_id), obeys=server.protections.obeyed)
         if state is T.QUEUED:
             queued_s = server.now_s if task.state is T.DELAY_EXECUTION else task.queued_s
-            tx.update(row, state=state, worker_id=None, queued_s=queued_s)
+            by_s = dispatch_by_s(tx, task.dispatch_timeout_s)
+            tx.update(row, state=state, worker_id=None, queued_s=queued_s, dispatch_by_s=by_s)
             groups.append(task.worker_group)
         else:
             tx.update(row, state=state, worker_id=None, ended_s=server.now_s, reason=_WHY[state])
@@ -35,6 +36,11 @@ def put_back(tx: Transaction, ids: Sequence[TaskInstanceId]) -> list[str]:
     if ended:
         note_owners(tx, set(ended))
     return groups
+
+
+def dispatch_by_s(tx: Transaction, timeout_s: float | None) -> float | None:
+    """Until when a worker must take what is queued now."""
+    return None if timeout_s is None else tx.server.now_s + timeout_s
 
 
 def _meant(task: Values, run: Values | None, *, obeys: bool) -> TaskState:

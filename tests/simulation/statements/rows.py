@@ -70,8 +70,15 @@ def tell_event(
     given: str | None = None,
 ) -> None:
     id_ = tx.server.events.next_id()
+    run = tx.get(tx.server.instances, instance)
     values = Values(
-        workflow_instance_id=instance, task_code=code, attempt=attempt, state=state, child_index=child, outputs=given
+        workflow_instance_id=instance,
+        task_code=code,
+        attempt=attempt,
+        state=state,
+        child_index=child,
+        outputs=given,
+        owner=0 if run is None else run.master_id,
     )
     tx.insert(tx.server.events, id_, values)
 

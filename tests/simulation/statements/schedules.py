@@ -34,8 +34,10 @@ def due(tx: Transaction, slot: Slot | None, limit: int) -> DueSchedules | None:
     return DueSchedules(now, rows) if rows else None
 
 
-def next_due_in_s(tx: Transaction, slot: Slot | None) -> float | None:
+def next_due_in_s(tx: Transaction, slot: Slot | None, *, to_come: bool = False) -> float | None:
     mine = [] if slot is None else _of_slot(tx, slot)
+    if to_come:
+        mine = [each for each in mine if (each.next_fire_at or "") > tx.server.now().isoformat()]
     if not mine:
         return None
     return (datetime.fromisoformat(mine[0].next_fire_at or _NOT_RECKONED) - tx.server.now()).total_seconds()
@@ -80,7 +82,9 @@ def fire(tx: Transaction, fires: Sequence[Fire]) -> dict[ScheduleId, int]:
 def save(tx: Transaction, workflow_code: int, crontab: str, misfire: str) -> ScheduleId:
     id_ = ScheduleId(tx.server.schedules.next_id())
     now = str(tx.server.now())
-    row = ScheduleRow(id_, workflow_code, crontab, "UTC", None, None, "ONLINE", misfire, 2.0, None, None, None, now)
+    row = ScheduleRow(
+        id_, workflow_code, crontab, "UTC", None, None, "ONLINE", misfire, 2.0, None, None, None, now, now
+    )
     tx.insert(tx.server.schedules, id_, Values(**{name: getattr(row, name) for name in ScheduleRow.__slots__}))
     tx.notes.append((SCHEDULE, ""))
     return id_
@@ -94,6 +98,6 @@ def edit(tx: Transaction, id_: ScheduleId, **columns: str) -> None:
     changes: dict[str, str | None] = {**columns, "updated_at": str(tx.server.now())}
     is_other = any(getattr(before, name) != value for name, value in columns.items())
     if is_other or ("state" in columns and before.problem is not None):
-        changes |= {"next_fire_at": None, "problem": None}
+        changes |= {"next_fire_at": None, "problem": None, "counts_from": str(tx.server.now())}
     tx.update(row, **changes)
     tx.notes.append((SCHEDULE, ""))

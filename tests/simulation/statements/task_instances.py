@@ -12,7 +12,8 @@ from model.instances import TaskAttempt, TaskEnd
 from model.nodes import NodeKind
 from model.states import TaskState
 from tests.simulation.statements import requeue
-from tests.simulation.statements.rows import RUNNING, is_owned, owns_no_more, tell_event
+from tests.simulation.statements.requeue import dispatch_by_s
+from tests.simulation.statements.rows import RUNNING, is_owned, note_owners, owns_no_more, tell_event
 from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
@@ -41,6 +42,7 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             "state": task.state if task.wait_reason is None else T.DELAY_EXECUTION,
             "reason": task.reason or None,
             "due_s": server.now_s + 60 * task.wait_minutes,
+            "dispatch_by_s": None if task.wait_reason is not None else dispatch_by_s(tx, task.dispatch_timeout_s),
             "worker_id": None,
             "kill_requested": False,
             "flag": True,
@@ -84,7 +86,8 @@ def halt(
         state, reason = halts[id_]
         for row, task in tx.of_key(tx.server.tasks, id_):
             in_master = task.state is T.RUNNING_EXECUTION and task.worker_id is None
-            if task.state in (T.QUEUED, T.DELAY_EXECUTION) or (in_master and id_ in given_up):
+            ends_at_once = in_master and (task.type == "DEPENDENT" or id_ in given_up)
+            if task.state in (T.QUEUED, T.DELAY_EXECUTION) or ends_at_once:
                 tx.update(row, state=state, ended_s=tx.server.now_s, reason=reason)
                 ended.append(TaskEnd(id_, task.task_code, task.attempt, state))
     return ended
@@ -153,6 +156,34 @@ def queue_due(tx: Transaction, limit: int) -> list[str]:
         if is_due and len(due) < limit and tx.try_lock(row):
             due.append(TaskInstanceId(row.id))
     return requeue.put_back(tx, due)
+
+
+def next_due_in_s(tx: Transaction) -> float:
+    """Of DELAY_EXECUTION that is not due yet, and of what is queued until a time to come."""
+    return min((at_s - tx.server.now_s for at_s in times_s(tx) if at_s > tx.server.now_s), default=1e9)
+
+
+def times_s(tx: Transaction) -> list[float]:
+    """When something is to be done with each attempt that waits for a time or, with a limit, for a worker."""
+    tasks = [task for _, task in tx.scan(tx.server.tasks.unfinished)]
+    waiting = [task.due_s for task in tasks if task.state is T.DELAY_EXECUTION]
+    return waiting + [t.dispatch_by_s for t in tasks if t.state is T.QUEUED and t.dispatch_by_s is not None]
+
+
+def fail_undispatched(tx: Transaction, limit: int) -> int:
+    """QUEUED for too long, FOR UPDATE SKIP LOCKED."""
+    failed: list[int] = []
+    for row, task in list(tx.scan(tx.server.tasks.unfinished)):
+        is_late = task.state is T.QUEUED and task.dispatch_by_s is not None and task.dispatch_by_s <= tx.server.now_s
+        if is_late and len(failed) < limit and tx.try_lock(row):
+            reason = f"no worker of group {task.worker_group} took it within its dispatch_timeout of "
+            reason += f"{task.dispatch_timeout_s / 60:g} min; start one there, or give it more time"
+            tx.update(row, state=T.FAILURE, ended_s=tx.server.now_s, reason=reason)
+            tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.FAILURE)
+            failed.append(task.workflow_instance_id)
+    if failed:
+        note_owners(tx, set(failed))
+    return len(failed)
 
 
 def mark_lost(

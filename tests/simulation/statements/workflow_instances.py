@@ -60,6 +60,7 @@ def insert(
             "run_times": 1,
             "started_s": server.now_s,
             "owned_s": None,
+            "running_since_s": server.now_s,
             "ended_s": server.now_s if each.state.is_final else None,
             "schedule_time": each.schedule_time or server.now(),
         }
@@ -225,3 +226,9 @@ def why_not_recovered(tx: Transaction, id_: WorkflowInstanceId) -> str:
     if each.state is W.SERIAL_WAIT:
         return f"workflow instance {id_} waits for its turn, and no master drives it; there is nothing to take over"
     return f"workflow instance {id_} belongs to master {each.master_id}, which lives; it is not taken away"
+
+
+def ran_s(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> dict[WorkflowInstanceId, float]:
+    """Of those that `read_owned` finds."""
+    owned = {each.id for each in read_owned(tx, ids, master)}
+    return {WorkflowInstanceId(row.id): tx.server.now_s - each.running_since_s for row, each in rows_of(tx, owned)}

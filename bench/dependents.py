@@ -1,0 +1,75 @@
+"""What DEPENDENT tasks that wait cost the rest: throughput beside many of them, as a part of that without any."""
+
+from __future__ import annotations
+
+from bench.cluster import Cluster, fake
+from bench.cpu import cores_told
+from bench.figures import Figure, Target
+from bench.server import BenchServer
+from bench.sizes import Sizes
+
+PART = "Beside tasks that wait for other workflows: one master, one worker each"
+_PARALLEL, _WAITS, _AWAITED = 1001, 2000, 5000
+_WIDTH = 10
+_KINDS = 100
+"""So many workflows wait, for as many others, which never run."""
+_ENDED = """
+    SELECT count(*) FROM workflow_instance
+    WHERE command_id BETWEEN %(first)s AND %(last)s AND ended_at IS NOT NULL
+"""
+_TOOK = """
+    SELECT extract(epoch FROM max(i.ended_at) - (SELECT max(created_at) FROM command_history
+                                                 WHERE command_id BETWEEN %(first)s AND %(last)s))::float8
+    FROM workflow_instance i WHERE i.command_id BETWEEN %(first)s AND %(last)s
+"""
+_WAITING = """
+    SELECT count(*) FROM task_instance WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT'
+"""
+
+
+def beside_waiting(server: BenchServer, sizes: Sizes) -> list[Figure]:
+    """FAKE tasks a second, 10 in parallel in a workflow, in a cluster in which DEPENDENT tasks wait and in one without.
+
+    The two clusters take turns (with, without, without, with, and so on), so that what else the machine does meets both
+    alike. A rate is that of all rounds: their tasks by the sum of their times, from the last command's `created_at` to
+    the last run's `ended_at`.
+    """
+    with Cluster(server, "nobody-waits", 1, 1) as plain, Cluster(server, "many-wait", 1, 1) as crowded:
+        for cluster in (plain, crowded):
+            cluster.define(_PARALLEL, [fake(f"t{number}") for number in range(_WIDTH)])
+            _round(cluster, 20)
+        _have_wait(crowded, sizes.waiting_dependents)
+        took_s = {plain: 0.0, crowded: 0.0}
+        cpu = crowded.cpu()
+        for number in range(sizes.dependents_rounds):
+            turns = (plain, crowded) if number % 2 else (crowded, plain)
+            for cluster in turns:
+                took_s[cluster] += _round(cluster, sizes.dependents_workflows)
+        used = cpu.used()
+        tasks = sizes.dependents_rounds * sizes.dependents_workflows * _WIDTH
+        without, beside = tasks / took_s[plain], tasks / took_s[crowded]
+        waiting = crowded.one(_WAITING)
+        how = f"{tasks:,} tasks in {sizes.dependents_rounds} rounds; {waiting:,} waited to the end"
+        what = f"FAKE tasks beside {sizes.waiting_dependents:,} DEPENDENT tasks that wait"
+    return [
+        Figure("dependents_none_per_s", PART, "FAKE tasks, 10 in parallel, where none waits", without, "/s"),
+        Figure("dependents_per_s", PART, what, beside, "/s", how=f"{how}; cores: {cores_told(used)}"),
+        Figure("ratio_dependents", PART, f"{what} / without", beside / without, "x", Target(0.95, "higher")),
+    ]
+
+
+def _have_wait(cluster: Cluster, count: int) -> None:
+    for kind in range(_KINDS):
+        params = {"groups": [{"items": [{"workflow": _AWAITED + kind, "cycle": "today"}]}]}
+        cluster.define(_WAITS + kind, [{"name": "wait", "type": "DEPENDENT", "params": params}])
+        cluster.start(_WAITS + kind, count // _KINDS)
+    wanted = count // _KINDS * _KINDS
+    cluster.wait_until(lambda: bool(cluster.one(_WAITING) == wanted), 120, f"{wanted:,} DEPENDENT tasks waited")
+
+
+def _round(cluster: Cluster, workflows: int) -> float:
+    """Seconds."""
+    first, last = cluster.start(_PARALLEL, workflows)
+    ids = {"first": first, "last": last}
+    cluster.wait_until(lambda: bool(cluster.one(_ENDED, **ids) == workflows), 300, "all workflows had ended")
+    return float(cluster.one(_TOOK, **ids))

@@ -1,0 +1,57 @@
+"""A pool keeps what is needed at once, and closes what idles."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+from sqlalchemy import text
+
+from dao import database as module
+from dao.database import Database
+from tests.dao.scene import Scene
+from tests.eventually import eventually
+
+OURS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'shoal-idle'"
+
+
+async def test_connections_that_nobody_needs_are_closed_and_come_back_when_they_are_needed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "IDLE_S", 0.3)
+    pool = Database(scene.database.url, application_name="shoal-idle")
+
+    async def use(count: int) -> None:
+        async with AsyncExitStack() as stack:
+            for _ in range(count):
+                connection = await stack.enter_async_context(pool.reading())
+                await connection.execute(text("SELECT 1"))
+
+    async def idle() -> int:
+        """As a node that looks now and then."""
+        await use(1)
+        return int((await scene.sql(OURS))[0])
+
+    for _ in range(2):
+        await use(8)
+        assert (await scene.sql(OURS)) == [8]
+        await eventually(idle, until=1)
+    await pool.close()
+    await eventually(lambda: scene.sql(OURS), until=[0])
+
+
+async def test_what_is_in_use_at_once_again_and_again_stays_open(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "IDLE_S", 0.1)
+    pool = Database(scene.database.url, application_name="shoal-idle")
+    pids: set[int] = set()
+
+    async def work() -> None:
+        async with pool.writing() as connection:
+            pids.add((await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one())
+            await connection.execute(text("SELECT pg_sleep(0.02)"))
+
+    for _ in range(20):
+        await asyncio.gather(work(), work(), work())
+    assert len(pids) == 3
+    await pool.close()

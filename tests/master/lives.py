@@ -1,0 +1,19 @@
+"""A life of a master without the process around it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import uuid4
+
+from model.nodes import NodeKind
+from model.timing import Timing
+from registry.connect import make_registry
+from registry.life import Life
+
+
+async def begin_life(database_url: str, name: str = "m1") -> Life:
+    """Enlisted; it beats when it is told to. Close it."""
+    registry = make_registry(database_url, session_timeout=timedelta(seconds=2), application_name="shoal-test")
+    return await Life.begin(
+        database_url, NodeKind.MASTER, f"{name}:5678", uuid4(), name=name, timing=Timing(), registry=registry
+    )
