@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import re
@@ -10,11 +11,17 @@ import tempfile
 import time
 from pathlib import Path
 
+import structlog
+
 from model.errors import Refused, Unavailable
+from model.means import is_passing
 from registry.address import host_name
 from worker.log_service import LogService
 from worker.settings import WorkerSettings
 
+log = structlog.get_logger()
+
+LOOK_EVERY_S = 0.5
 LOCK_WAIT_S = 2.0
 """A former process that was killed may take a moment to be gone."""
 
@@ -29,8 +36,21 @@ class WorkerFolder:
         self._path = path.absolute()
         self._lock: int | None = None
 
+    async def wait_until_made(self, stop: asyncio.Event) -> None:
+        """Make it, as soon as there is room for it or `stop` is set; says once that it waits. Raises `Refused`."""
+        is_told = False
+        while not stop.is_set():
+            try:
+                self.make()
+                return
+            except Unavailable as error:
+                if not is_told:
+                    log.warning("folder_waits", error=str(error), so="begins when there is room")
+                is_told = True
+            await asyncio.sleep(LOOK_EVERY_S)
+
     def make(self) -> None:
-        """Make it, if it is missing, and try to write. Raises `Refused`.
+        """Make it, if it is missing, and try to write. Raises `Refused`, or `Unavailable` for want of room.
 
         A worker that cannot write would fail every task within milliseconds, and so take the most of all.
         """
@@ -39,6 +59,10 @@ class WorkerFolder:
             with tempfile.TemporaryFile(dir=self._path) as probe:
                 probe.write(b"0" * 4096)
         except OSError as error:
+            if is_passing(error):
+                raise Unavailable(
+                    f"the worker's folder {self._path} cannot be written now ({error.strerror}); make room"
+                ) from None
             raise Refused(
                 f"the worker's folder {self._path} cannot be written ({error.strerror}); "
                 f"give another by --folder or SHOAL_WORKER__FOLDER, or make room"

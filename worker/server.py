@@ -88,7 +88,9 @@ class Worker:
         await asyncio.to_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         folder = WorkerFolder(self._settings.place)
-        folder.make()
+        await folder.wait_until_made(stop)
+        if stop.is_set():
+            return
         name = folder.lock(self._name)
         logs = await folder.serve_logs(self._settings)
         try:
