@@ -341,7 +341,9 @@ class Driver:
             return []
         plans = self.plans.at_hand({_plan_key(each) for each in instances}, writes.plans)
         attempts = await task_instances.latest_attempts(connection, [instance.id for instance in instances])
-        with_children = [each.id for each in instances if _may_have_children(plans[_plan_key(each)])]
+        with_children = [
+            each.id for each in instances if isinstance(known := plans[_plan_key(each)], Plan) and known.has_children
+        ]
         below = await children.of(connection, with_children)
         adopted = []
         for instance in instances:
@@ -446,7 +448,3 @@ def _say_it_waits(id_: WorkflowInstanceId, error: str, pause_s: float) -> None:
 
 def _plan_key(instance: WorkflowInstance) -> PlanKey:
     return (instance.workflow_code, instance.workflow_version)
-
-
-def _may_have_children(plan: Plan | Refused) -> bool:
-    return isinstance(plan, Plan) and plan.has_children
