@@ -100,9 +100,20 @@ class Membership:
 
     @property
     def accepts(self) -> bool:
-        """Whether it takes commands at all. Being BUSY it does not, unless it has a slot: then all are BUSY, and
-        somebody must take what comes."""
-        return self._overload.status is NodeStatus.NORMAL or self.slot is not None
+        """Whether it takes commands at all. Being BUSY it does not, unless it has a slot or no other master accepts any:
+        then somebody must take what comes. Without the registry it may have no slot for long."""
+        return self._overload.status is NodeStatus.NORMAL or self.slot is not None or not self._another_accepts
+
+    @property
+    def _another_accepts(self) -> bool:
+        """Whether another master that lives is not BUSY, by its beats."""
+        return any(
+            node.kind is NodeKind.MASTER
+            and node.state is NodeState.ALIVE
+            and node.epoch != self._life.me.epoch
+            and (node.heartbeat is None or node.heartbeat.status is NodeStatus.NORMAL)
+            for node in self._life.living
+        )
 
     @property
     def is_overloaded(self) -> bool:

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPO = Path(__file__).parents[2]
 
 
+@pytest.mark.timeout(600)
 def test_a_quick_bench_measures_everything(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     done = subprocess.run(
