@@ -103,8 +103,8 @@ def test_an_unknown_field_that_is_like_none_is_met_with_all_of_them() -> None:
     )
     assert fault_in_task(zzz=1) == (
         'task "a": there is no field "zzz"; known are name, type, params, after, priority, worker_group, '
-        "on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, flag, local_params, "
-        "cache, environment, tenant, code"
+        "on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, dispatch_timeout, flag, "
+        "local_params, cache, environment, tenant, code"
     )
 
 
