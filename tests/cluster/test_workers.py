@@ -128,7 +128,10 @@ async def test_a_sleeping_worker_s_tasks_are_dead_before_they_run_elsewhere(clus
 @needs_root
 @pytest.mark.parametrize("option", [NO_ACCESS, INVISIBLE])
 async def test_a_worker_that_proc_hides_from_the_masters_lives(cluster: Cluster, option: str) -> None:
-    """On one machine, as one user without privileges; workers hide themselves from their own user."""
+    """On one machine, as one user without privileges; workers hide themselves from their own user.
+
+    What a killed one left cannot be seen, and so not be ended, by its judges: they wait for its whole silence.
+    """
     task = {"name": "a", "type": "SHELL", "params": {"script": cluster.journal.script("sleep 3")}}
     cluster.define(1, "long", tasks=[task])
     cluster.before = seeing(option)
@@ -142,7 +145,7 @@ async def test_a_worker_that_proc_hides_from_the_masters_lives(cluster: Cluster,
     assert not any(node.events("node_fenced") for node in masters)
     worker.signal(signal.SIGKILL)
     await worker.ended()
-    await eventually(lambda: cluster.one("SELECT state FROM node WHERE id = %s", worker.epoch) == "FENCED", within_s=4)
+    await eventually(lambda: cluster.one("SELECT state FROM node WHERE id = %s", worker.epoch) == "FENCED", within_s=30)
 
 
 async def test_with_END_a_failure_kills_what_runs_and_what_is_queued(cluster: Cluster) -> None:  # noqa: N802

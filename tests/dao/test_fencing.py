@@ -30,11 +30,12 @@ PEOPLE = "only people write with it, through the command line; no node does"
 
 LITERALS = {
     OWNER: r"(WHERE|AND|ON) (coalesce\()?"
-    r"((\w+\.)?master_id|\(SELECT master_id FROM workflow_instance i WHERE [^()]+\)) = :master\b(?! OR )",
+    r"((\w+\.)?master_id|runs_owner|\(SELECT master_id FROM workflow_instance i WHERE [^()]+\)) = :master\b(?! OR )",
     ATTEMPT: r"attempt = (r\.|:)attempt\b.*worker_id = :worker\b",
     ITSELF: r"= :epoch\b.*state (IN \('ALIVE', 'LEAVING'\)|= 'ALIVE')",
-    STATE: r"(state IN \(|state = '|IS NOT DISTINCT FROM)",
-    GONE: r"(state IN \('FENCED', 'LEFT'\)|coalesce\(node_state, 'LEFT'\) IN \('FENCED', 'LEFT'\)|FROM gone_master)",
+    STATE: r"(state IN \(|state = '|IS NOT DISTINCT FROM|registry_mark IS NULL)",
+    GONE: r"(state IN \('FENCED', 'LEFT'\)|state IN \('LEFT', 'FENCED'\)|FROM gone_(master|owner)|"
+    r"coalesce\(node_state, 'LEFT'\) IN \('FENCED', 'LEFT'\)|NOT EXISTS \(SELECT FROM node n )",
 }
 """What a statement with that fence must say."""
 
@@ -46,9 +47,10 @@ FENCES = {
     "children._TELL": NEW,
     "children._TELL_AT_REST": NEW,
     "cluster._MAKE": NEW,
+    "cluster._RECORD_REGISTRY": STATE,
     "cluster._WRITE_TIMING": PEOPLE,
     "commands._CLAIM": TAKEN,
-    "commands._CLAIM_HALTS": TAKEN,
+    "commands._CLAIM_URGENT": TAKEN,
     "commands._TAKE": TAKEN,
     "commands._STEAL": TAKEN,
     "commands._RECORD": TAKEN,
@@ -70,10 +72,13 @@ FENCES = {
     "instance_moves._ASK_HALT": TAKEN,
     "instance_moves._END_WAITING": STATE,
     "instance_moves._REVIVE": TAKEN,
+    "log_keys._PRUNE": GONE,
+    "log_keys._PUBLISH": NEW,
     "marks._FORCE": PEOPLE,
     "nodes._ENLIST": NEW,
     "nodes._BEAT": ITSELF,
     "nodes._FENCE": STATE,
+    "nodes._FORGET_ENDED": GONE,
     "nodes._SET_ALIVE": STATE,
     "nodes._SET_LEAVING": ITSELF,
     "nodes._SET_LEFT": ITSELF,
@@ -93,9 +98,11 @@ FENCES = {
     "task_claims._REPORT": ATTEMPT,
     "task_events._CONSUME": OWNER,
     "task_events._FORGET": TAKEN,
+    "task_events._READDRESS": GONE,
     "task_events._DROP_STALE": GONE,
     "task_instances._QUEUE": OWNER,
     "task_instances._REUSE": OWNER,
+    "task_instances._FAIL_UNDISPATCHED": STATE,
     "task_instances._HALT": OWNER,
     "task_instances._ASK_KILL": OWNER,
     "task_instances._END_IN_MASTER": OWNER,
