@@ -170,8 +170,9 @@ _TAKE_OVER = text(f"""
           FROM workflow_instance w LEFT JOIN node n ON n.id = w.master_id AND n.kind = 'MASTER'
           LEFT JOIN node_beat b ON b.node_id = n.id
           WHERE w.id = ANY(CAST(:ids AS bigint[]))) AS owners
-    WHERE i.id = locked_id AND owner_id = i.master_id AND coalesce(node_state, 'LEFT') IN ('FENCED', 'LEFT')
-      AND i.state IN {DRIVEN_OR_HANDED_ON}
+    WHERE i.id = locked_id
+      AND coalesce(owner_id = i.master_id AND coalesce(node_state, 'LEFT') IN ('FENCED', 'LEFT')
+                   AND i.state IN {DRIVEN_OR_HANDED_ON}, false)
     RETURNING {INSTANCE_COLUMNS}, takeovers
 """)  # noqa: S608 - the columns are a constant of this module
 _SETTLE = text("""

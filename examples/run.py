@@ -84,6 +84,7 @@ class Shell:
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")},
             "SHOAL_FOLDER": str(data),
+            "SHOAL_WORKER__LOCAL_FILES": "true",
             "COLUMNS": "200",
             "TMPDIR": str(data.parent),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
