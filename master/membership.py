@@ -100,8 +100,8 @@ class Membership:
 
     @property
     def accepts(self) -> bool:
-        """Whether it takes commands at all. Being BUSY it does not, unless it has a slot or no other master accepts any:
-        then somebody must take what comes. Without the registry it may have no slot for long."""
+        """Whether it takes commands at all. Being BUSY it does not, unless it has a slot or no other master accepts
+        any: then somebody must take what comes. Without the registry it may have no slot for long."""
         return self._overload.status is NodeStatus.NORMAL or self.slot is not None or not self._another_accepts
 
     @property
