@@ -32,6 +32,7 @@ from master.plan import Plan
 from master.plans import Fetched, PlanKey, Plans
 from master.room import Delay, Room
 from master.runnable import WorkflowRunnable
+from master.settled import Settled
 from master.writes import Writes
 from model.errors import Refused, ShoalError
 from model.ids import TaskCode, WorkflowInstanceId
@@ -59,6 +60,8 @@ class Driver:
         self.wake = asyncio.Event()
         """Set when there may be events, or something to reload."""
         self.plans = Plans()
+        self.settled = Settled()
+        """Whether what is held can be compared with rows."""
         self._look = look
         self._life = life
         self._database: Database = life.database
@@ -76,6 +79,8 @@ class Driver:
         self.dependents_began: Callable[[Iterable[WorkflowInstanceId]], None] = lambda _: None
         """Called with own runs of which DEPENDENT tasks may have begun to wait."""
         self._reload = False
+        self._unknown = 0
+        """How many outcomes had been unknown when a reload was asked for last."""
         self._again: set[WorkflowInstanceId] = set()
         self._aside: SetAside[WorkflowInstanceId] = SetAside(self.wake, self._drive_alone, self._give_up, _say_it_waits)
 
@@ -151,6 +156,7 @@ class Driver:
     def reload(self) -> None:
         """Read again, soon, whatever is ours by the rows and not in memory."""
         self._reload = True
+        self._unknown = self.settled.unknown
         self.wake.set()
 
     def drive_again(self, ids: Iterable[WorkflowInstanceId]) -> None:
@@ -186,11 +192,13 @@ class Driver:
             self._again -= again
         if self._reload:
             self._reload = False
+            unknown = self._unknown
             try:
                 await self._adopt_missing()
             except BaseException:
                 self._reload = True
                 raise
+            self.settled.found_out(unknown)
         if rung := self._lengths.take():
             await self._mind_lengths(rung)
         goes_on = True
@@ -206,7 +214,8 @@ class Driver:
             for id_, seconds in ran_s.items():
                 runnable = self._runnables.get(id_)
                 if runnable is not None:
-                    await self._mind_length(runnable, seconds)
+                    with self.settled.changing():
+                        await self._mind_length(runnable, seconds)
         except BaseException:
             self.drive_again(ids)  # which has their timers ring again
             raise
@@ -266,7 +275,8 @@ class Driver:
 
     async def _advance(self, size: int, only: WorkflowInstanceId | None = None) -> int:
         """One transaction, see below."""
-        return await self.plans.with_plans(self._database, lambda plans: self._advance_with(plans, size, only))
+        with self.settled.changing():
+            return await self.plans.with_plans(self._database, lambda plans: self._advance_with(plans, size, only))
 
     async def _advance_with(self, plans: Fetched, size: int, only: WorkflowInstanceId | None) -> int:
         """One transaction: up to `size` events, and everything that follows from them. How many there were.
@@ -396,7 +406,8 @@ class Driver:
             size, began_s = self._batch.size, boottime_s()
             ids, missing = missing[:size], missing[size:]
             try:
-                await self.plans.with_plans(self._database, partial(self._adopt_with, ids=ids))
+                with self.settled.changing():
+                    await self.plans.with_plans(self._database, partial(self._adopt_with, ids=ids))
             except (BadData, LockTaken) as error:
                 if not self._set_aside(error):
                     raise
@@ -422,6 +433,11 @@ class Driver:
 
     async def _give_up(self, id_: WorkflowInstanceId, error: str) -> None:
         """End an instance that cannot be driven as FAILURE: it must not hold up the others."""
+        with self.settled.changing():
+            await self._end_undriven(id_, error)
+        log.error("workflow_given_up", workflow_instance=id_, error=error)
+
+    async def _end_undriven(self, id_: WorkflowInstanceId, error: str) -> None:
         async with self._database.writing() as connection:
             await nodes.hold_alive(connection, self._me)
             with blaming_what_is_held():
@@ -432,7 +448,6 @@ class Driver:
                     writes.give_up(own, f"it could not be driven: {error}")
                 await self.flush(connection, writes)
         self.forget([id_])
-        log.error("workflow_given_up", workflow_instance=id_, error=error)
 
 
 def _say_it_waits(id_: WorkflowInstanceId, error: str, pause_s: float) -> None:
