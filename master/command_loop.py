@@ -192,8 +192,9 @@ class CommandLoop:
 
     async def _handle_batch(self, take: Take, *, needs_room: bool) -> bool:
         """One transaction, see below."""
-        database = self._life.database
-        return await self._driver.plans.with_plans(database, lambda plans: self._handle_with(plans, take, needs_room))
+        plans, database = self._driver.plans, self._life.database
+        with self._driver.settled.changing():
+            return await plans.with_plans(database, lambda fetched: self._handle_with(fetched, take, needs_room))
 
     async def _handle_with(self, plans: Fetched, take: Take, needs_room: bool) -> bool:
         """One transaction. Whether it is worth to look again at once."""

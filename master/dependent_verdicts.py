@@ -13,14 +13,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao import dependencies
 from dao.dependencies import Found, Span, WaitingTask
 from model.choices import TimeoutStrategy
-from model.errors import Refused
+from model.errors import Refused, Unavailable
 from model.ids import WorkflowCode
 from model.logic.date_cycles import intervals
 from model.logic.dependent import DependentItem, DependentParams, Outcome, State, Verdict, judge
+from model.means import is_passing
 from model.states import TaskState, WorkflowState
 from model.zones import zone
 
 T, W = TaskState, WorkflowState
+AGAIN_IN_MINUTES = 0.1
+"""When a task is looked at again for which this machine was short of something."""
 Spans = Mapping[DependentItem, Sequence[Span]]
 """Where each item of a task looks."""
 
@@ -40,7 +43,11 @@ async def judge_all(
     codes = await dependencies.codes(connection, names) if names else {}
     spans = {task: _spans(task, params, codes) for task, params in read.items()}
     every = dict.fromkeys(
-        span for of in spans.values() if not isinstance(of, Refused) for each in of.values() for span in each
+        span
+        for of in spans.values()
+        if not isinstance(of, Refused | Unavailable)
+        for each in of.values()
+        for span in each
     )
     found = await dependencies.find(connection, list(every)) if every else {}
     return {task: _judged(task, read[task], spans[task], found) for task in waiting}
@@ -57,7 +64,7 @@ def _read(task: WaitingTask) -> DependentParams | Refused:
 
 def _spans(
     task: WaitingTask, params: DependentParams | Refused, codes: Mapping[tuple[str, str], WorkflowCode]
-) -> Spans | Refused:
+) -> Spans | Refused | Unavailable:
     if isinstance(params, Refused):
         return params
     if task.schedule_time is None:
@@ -74,6 +81,8 @@ def _spans(
     except Refused as error:
         return error
     except Exception as error:  # noqa: BLE001 - a row that nobody foresaw must not stop the others
+        if is_passing(error):
+            return Unavailable(f"its master is short of something: {error}")
         return Refused(f"where it looks cannot be computed ({type(error).__name__}: {error}); please report it")
 
 
@@ -87,10 +96,15 @@ def _code(task: WaitingTask, item: DependentItem, codes: Mapping[tuple[str, str]
 
 
 def _judged(
-    task: WaitingTask, params: DependentParams | Refused, spans: Spans | Refused, found: Mapping[Span, Found]
+    task: WaitingTask,
+    params: DependentParams | Refused,
+    spans: Spans | Refused | Unavailable,
+    found: Mapping[Span, Found],
 ) -> tuple[Verdict, Sequence[Span]]:
     if isinstance(params, Refused) or isinstance(spans, Refused):
         return Verdict(Outcome.FAILURE, str(spans)), ()
+    if isinstance(spans, Unavailable):
+        return _within_timeout(task, Verdict(Outcome.WAIT, str(spans), AGAIN_IN_MINUTES)), ()
     facts = {item: [_state(item, found.get(span)) for span in of] for item, of in spans.items()}
     verdict = _within_timeout(task, judge(params, facts, task.waited_s / 60))
     return verdict, [span for of in spans.values() for span in of]

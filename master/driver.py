@@ -29,9 +29,10 @@ from master.events import Adopted, Child, Event, HaltAsked, TookTooLong, event_o
 from master.handling import handle
 from master.lengths import Lengths
 from master.plan import Plan
-from master.plans import Fetched, PlanKey, Plans
+from master.plans import Fetched, Plans, plan_key
 from master.room import Delay, Room
 from master.runnable import WorkflowRunnable
+from master.settled import Settled
 from master.writes import Writes
 from model.errors import Refused, ShoalError
 from model.ids import TaskCode, WorkflowInstanceId
@@ -58,6 +59,7 @@ class Driver:
         self.wake = asyncio.Event()
         """Set when there may be events, or something to reload."""
         self.plans = Plans()
+        self.settled = Settled()
         self._look = look
         self._life = life
         self._database: Database = life.database
@@ -74,7 +76,8 @@ class Driver:
         """Whether anybody is to be told of ends, since DEPENDENT tasks wait for some."""
         self.dependents_began: Callable[[Iterable[WorkflowInstanceId]], None] = lambda _: None
         """Called with own runs of which DEPENDENT tasks may have begun to wait."""
-        self._reload = False
+        self._reload: int | None = None
+        """Asked for, when so many outcomes had been unknown."""
         self._again: set[WorkflowInstanceId] = set()
         self._aside: SetAside[WorkflowInstanceId] = SetAside(self.wake, self._drive_alone, self._give_up, _say_it_waits)
 
@@ -149,7 +152,7 @@ class Driver:
 
     def reload(self) -> None:
         """Read again, soon, whatever is ours by the rows and not in memory."""
-        self._reload = True
+        self._reload = self.settled.unknown
         self.wake.set()
 
     def drive_again(self, ids: Iterable[WorkflowInstanceId]) -> None:
@@ -183,13 +186,14 @@ class Driver:
             self.forget(again)
             await self._adopt_all(again)
             self._again -= again
-        if self._reload:
-            self._reload = False
+        if (unknown := self._reload) is not None:
+            self._reload = None
             try:
                 await self._adopt_missing()
             except BaseException:
-                self._reload = True
+                self._reload = max(unknown, self._reload or 0)
                 raise
+            self.settled.found_out(unknown)
         if rung := self._lengths.take():
             await self._mind_lengths(rung)
         goes_on = True
@@ -205,7 +209,8 @@ class Driver:
             for id_, seconds in ran_s.items():
                 runnable = self._runnables.get(id_)
                 if runnable is not None:
-                    await self._mind_length(runnable, seconds)
+                    with self.settled.changing():
+                        await self._mind_length(runnable, seconds)
         except BaseException:
             self.drive_again(ids)  # which has their timers ring again
             raise
@@ -265,7 +270,8 @@ class Driver:
 
     async def _advance(self, size: int, only: WorkflowInstanceId | None = None) -> int:
         """One transaction, see below."""
-        return await self.plans.with_plans(self._database, lambda plans: self._advance_with(plans, size, only))
+        with self.settled.changing():
+            return await self.plans.with_plans(self._database, lambda plans: self._advance_with(plans, size, only))
 
     async def _advance_with(self, plans: Fetched, size: int, only: WorkflowInstanceId | None) -> int:
         """One transaction: up to `size` events, and everything that follows from them. How many there were.
@@ -339,15 +345,15 @@ class Driver:
         """
         if not instances:
             return []
-        plans = self.plans.at_hand({_plan_key(each) for each in instances}, writes.plans)
+        plans = self.plans.at_hand({plan_key(each) for each in instances}, writes.plans)
         attempts = await task_instances.latest_attempts(connection, [instance.id for instance in instances])
         with_children = [
-            each.id for each in instances if isinstance(known := plans[_plan_key(each)], Plan) and known.has_children
+            each.id for each in instances if isinstance(known := plans[plan_key(each)], Plan) and known.has_children
         ]
         below = await children.of(connection, with_children)
         adopted = []
         for instance in instances:
-            plan = plans[_plan_key(instance)]
+            plan = plans[plan_key(instance)]
             if isinstance(plan, Refused):
                 writes.give_up(instance.id, str(plan))
                 continue
@@ -397,7 +403,8 @@ class Driver:
             size, began_s = self._batch.size, boottime_s()
             ids, missing = missing[:size], missing[size:]
             try:
-                await self.plans.with_plans(self._database, partial(self._adopt_with, ids=ids))
+                with self.settled.changing():
+                    await self.plans.with_plans(self._database, partial(self._adopt_with, ids=ids))
             except (BadData, LockTaken) as error:
                 if not self._set_aside(error):
                     raise
@@ -423,28 +430,20 @@ class Driver:
 
     async def _give_up(self, id_: WorkflowInstanceId, error: str) -> None:
         """End an instance that cannot be driven as FAILURE: it must not hold up the others."""
-        async with self._database.writing() as connection:
-            await nodes.hold_alive(connection, self._me)
-            with blaming_what_is_held():
-                await task_events.forget(connection, [id_])
-                await workflow_instances.take_back(connection, [id_], self._me.epoch)
-                writes = Writes()
-                for own in await workflow_instances.still_owned(connection, [id_], self._me.epoch):
-                    writes.give_up(own, f"it could not be driven: {error}")
-                await self.flush(connection, writes)
-        self.forget([id_])
+        with self.settled.changing():
+            async with self._database.writing() as connection:
+                await nodes.hold_alive(connection, self._me)
+                with blaming_what_is_held():
+                    await task_events.forget(connection, [id_])
+                    await workflow_instances.take_back(connection, [id_], self._me.epoch)
+                    writes = Writes()
+                    for own in await workflow_instances.still_owned(connection, [id_], self._me.epoch):
+                        writes.give_up(own, f"it could not be driven: {error}")
+                    await self.flush(connection, writes)
+            self.forget([id_])
         log.error("workflow_given_up", workflow_instance=id_, error=error)
 
 
 def _say_it_waits(id_: WorkflowInstanceId, error: str, pause_s: float) -> None:
-    log.warning(
-        "workflow_waits",
-        workflow_instance=id_,
-        error=error,
-        tries_again_in_s=pause_s,
-        so="it is left as it is, and all others go on",
-    )
-
-
-def _plan_key(instance: WorkflowInstance) -> PlanKey:
-    return (instance.workflow_code, instance.workflow_version)
+    so = "it is left as it is, and all others go on"
+    log.warning("workflow_waits", workflow_instance=id_, error=error, tries_again_in_s=pause_s, so=so)

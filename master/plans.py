@@ -19,6 +19,7 @@ from master.collector import collector_paused, keep_for_good
 from master.plan import Plan
 from model.errors import NotFound, Refused, ShoalError
 from model.ids import WorkflowCode
+from model.instances import WorkflowInstance
 
 PlanKey = tuple[WorkflowCode, int]
 Fetched = Mapping[PlanKey, Plan | Refused]
@@ -26,6 +27,11 @@ Fetched = Mapping[PlanKey, Plan | Refused]
 R = TypeVar("R")
 LARGE = 100_000
 """Characters of a definition that make hundreds of tasks."""
+
+
+def plan_key(instance: WorkflowInstance) -> PlanKey:
+    """Of the version that it runs."""
+    return (instance.workflow_code, instance.workflow_version)
 
 
 class PlansMissing(ShoalError):

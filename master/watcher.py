@@ -2,7 +2,8 @@
 
 State is in rows, events only wake. A run that nothing of it moves any more, though it is not over, is a bug: an event
 was lost, or somebody changed its rows. So is memory that differs from rows. Whatever is found in two looks in a row,
-so that no race is an alarm, is logged, counted, and driven again from its rows. One that stays stuck ends as FAILURE:
+so that no race is an alarm, is logged, counted, and driven again from its rows. Memory is compared only while no
+transaction hangs and every outcome is known (`master/settled.py`). One that stays stuck ends as FAILURE:
 it must not be left RUNNING for ever, nor be tried for ever. Source: design.md 8.
 """
 
@@ -54,6 +55,8 @@ class Watcher:
         self._stretches = AdaptiveBatch(STRETCH_MAX)
         self._suspects: dict[WorkflowInstanceId, str] = {}
         self._tries: dict[WorkflowInstanceId, int] = {}
+        self._begun = 0
+        """How many transactions had begun when the last look ended."""
 
     async def run(self) -> None:
         """Look until cancelled. Raises `Fenced`."""
@@ -86,6 +89,7 @@ class Watcher:
                 await asyncio.sleep(STRETCH_PAUSE_S)
         self._tries = {id_: tries for id_, tries in self._tries.items() if id_ in found}
         self._suspects = suspects
+        self._begun = self._driver.settled.begun
 
     async def _stretch(
         self, after: WorkflowInstanceId
@@ -93,6 +97,7 @@ class Watcher:
         """What is wrong with the runs that follow on `after`, and the last of them, None if there are no more."""
         # Before the rows are read: what comes into memory later is in no transaction that they could have missed.
         held = {id_: runnable for id_, runnable in self._driver.held().items() if id_ > after}
+        is_settled = self._driver.settled.is_so(self._begun)
         size, began_s, stuck_after = self._stretches.size, boottime_s(), self._settings.stuck_after
         try:
             async with self._life.database.reading() as connection:
@@ -100,14 +105,16 @@ class Watcher:
                 last = walked.ids[-1] if len(walked.ids) == size else None
                 if last is not None:
                     held = {id_: runnable for id_, runnable in held.items() if id_ <= last}
-                unheard = await reasons.unheard(connection, _under_way(held), stuck_after)
+                unheard = await reasons.unheard(connection, _under_way(held), stuck_after) if is_settled else ()
         except ShoalError:
             self._stretches.failed()
             raise
         self._stretches.took(len(walked.ids), boottime_s() - began_s)
-        wrong = dict.fromkeys(held.keys() - set(walked.ids), NOT_OURS)
-        wrong |= dict.fromkeys(set(walked.ids) - self._driver.held().keys(), UNKNOWN)
-        wrong |= self._still_unheard(unheard, held)
+        wrong: dict[WorkflowInstanceId, str] = {}
+        if is_settled:
+            wrong |= dict.fromkeys(held.keys() - set(walked.ids), NOT_OURS)
+            wrong |= dict.fromkeys(set(walked.ids) - self._driver.held().keys(), UNKNOWN)
+            wrong |= self._still_unheard(unheard, held)
         return wrong | {each.id: each.missing for each in walked.stuck}, last
 
     def _still_unheard(

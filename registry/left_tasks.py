@@ -22,7 +22,9 @@ from typing import NamedTuple
 import structlog
 
 from dao.nodes import NodeRow
+from model.errors import Unavailable
 from model.ids import Epoch
+from model.means import is_passing
 from model.nodes import NodeKind, ProcessIdentity
 from registry.process import is_gone, place_of, this_process
 
@@ -66,10 +68,20 @@ def end_what_is_left(mark: str, within_s: float = KILL_S_MAX) -> int:
 
 
 async def end_its_tasks(node: NodeRow) -> None:
-    """Before a worker is fenced: end what it left on this machine, as far as this process can."""
+    """Before a worker is fenced: end what it left on this machine, as far as this process can.
+
+    Raises `Unavailable` when that cannot be seen now: nobody may be fenced then.
+    """
     if node.kind is not NodeKind.WORKER or not can_end(node.process):
         return
-    left = await asyncio.to_thread(end_what_is_left, mark_of(node.process, node.epoch))
+    try:
+        left = await asyncio.to_thread(end_what_is_left, mark_of(node.process, node.epoch))
+    except (OSError, RuntimeError, MemoryError) as error:
+        if not is_passing(error):
+            raise
+        raise Unavailable(
+            f"it cannot be seen what a worker left, this machine is short of something: {error}"
+        ) from error
     if left:
         log.error("tasks_left", epoch=node.epoch, processes=left, so="they may still do harm; end them by hand")
 
@@ -99,7 +111,9 @@ def _stat(pid: int) -> _Process | None:
     """None for what has ended, be it a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
+    except OSError as error:
+        if is_passing(error):
+            raise
         return None
     fields = text[text.rindex(b")") + 2 :].split()
     return None if fields[0] in b"ZX" else _Process(int(fields[1]), int(fields[19]))
@@ -110,8 +124,9 @@ def _carries(pid: int, mark: bytes) -> bool:
         try:
             if mark in Path(f"/proc/{pid}/{file}").read_bytes().split(b"\0"):
                 return True
-        except OSError:
-            continue
+        except OSError as error:
+            if is_passing(error):
+                raise
     return False
 
 

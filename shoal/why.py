@@ -97,7 +97,8 @@ class TaskFacts:
     the queue of its group, 1 = next. `worker_gone` says that the worker left or was fenced. `since_s` is how long it
     has been running, or took. `due_in_s` remains of a wait for `wait_reason`. `standing` says why it has no attempt.
     `children` are the runs for which it stands, `asked` the commands of those that no master has begun, and `child` the
-    answer for the one that matters most. `depends_on` is what a DEPENDENT task waits for, in words.
+    answer for the one that matters most. `depends_on` is what a DEPENDENT task waits for, in words. `given_back` is why
+    a worker did not begin the attempt before this one.
     """
 
     run: int
@@ -119,6 +120,7 @@ class TaskFacts:
     asked: Sequence[int] = ()
     child: Why | None = None
     depends_on: Sequence[str] = ()
+    given_back: str | None = None
 
 
 def why_command(command: CommandFacts) -> Why:
@@ -235,7 +237,14 @@ def why_delayed(task: TaskFacts) -> Why:
 
 
 def why_queued(task: TaskFacts) -> Why:
-    """Of a task that waits for a worker."""
+    """Of a task that waits for a worker, and what kept the last one from it."""
+    why = _queued(task)
+    if task.given_back is None:
+        return why
+    return Why(f"{why.sentence} Its attempt before did not begin: {task.given_back.rstrip('.')}.", why.do)
+
+
+def _queued(task: TaskFacts) -> Why:
     group = task.group
     if group is None:
         return Why(f"{task.name} is queued for a worker.", "Who is there: shoal workers")

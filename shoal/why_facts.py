@@ -89,7 +89,7 @@ async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowI
     owner = await questions.node_life(connection, run.master)
     latest = latest_by_name(attempts)
     facts = _without_attempt(run, plan, attempts, latest) if plan else []
-    facts += await _begun(connection, around, run, latest, plan, nested)
+    facts += await _begun(connection, around, run, attempts, plan, nested)
     places = {name: place for place, name in enumerate(plan.codes)} if plan else {}
     facts.sort(key=lambda task: places.get(task.name, 0))
     is_driven = run.state.is_driven or run.state is WorkflowState.FAILOVER
@@ -128,7 +128,7 @@ async def _begun(
     connection: AsyncConnection,
     around: Surroundings,
     run: Run,
-    latest: Mapping[str, TaskRun],
+    attempts: Sequence[TaskRun],
     plan: Plan | None,
     nested: int,
 ) -> list[TaskFacts]:
@@ -138,7 +138,7 @@ async def _begun(
     children = await kin.children(connection, run.id) if has_children else []
     on_their_way = await kin.asked(connection, run.id) if has_children and not run.state.is_final else []
     facts = []
-    for position, attempt in enumerate(latest.values()):
+    for position, attempt in enumerate(latest_by_name(attempts).values()):
         asks = attempt.state is TaskState.QUEUED and position < PLACES_ASKED_MAX
         place = await questions.place_in_queue(connection, attempt.id) if asks else None
         own = [child for child in children if (child.code, child.attempt) == (attempt.code, attempt.attempt)]
@@ -169,9 +169,18 @@ async def _begun(
                 asked=asked,
                 child=child,
                 depends_on=_depends_on(plan, attempt),
+                given_back=_given_back(attempts, attempt),
             )
         )
     return facts
+
+
+def _given_back(attempts: Sequence[TaskRun], attempt: TaskRun) -> str | None:
+    """Why a worker gave the attempt before this one back; None if none did."""
+    for each in attempts:
+        if (each.code, each.attempt) == (attempt.code, attempt.attempt - 1) and each.worker is not None:
+            return each.reason if each.state is TaskState.PAUSE else None
+    return None
 
 
 def _depends_on(plan: Plan | None, attempt: TaskRun) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from model.states import TaskState
 from worker.launcher.errors import NoMeans
 from worker.launcher.wire import Identity
 from worker.order import Order
@@ -36,7 +37,10 @@ class Begun:
         """See `Launcher.carry_out`."""
         before, self.may_have = self.may_have, True
         try:
-            return await self._launcher.carry_out(order, env=env, cwd=cwd, log=log, identity=identity)
+            code, result = await self._launcher.carry_out(order, env=env, cwd=cwd, log=log, identity=identity)
+            if result is not None and result.state is TaskState.PAUSE:  # it says so itself (`worker/child.py`)
+                raise NoMeans(result.reason)
         except NoMeans:
             self.may_have = before
             raise
+        return code, result

@@ -2,7 +2,8 @@
 
 What it writes to its standard output is the task's log. It ends at TERM by cancelling the task, so that a statement is
 cancelled on its server; and it asks before each effect whether the deadline has passed: a process that was frozen
-together with its keeper would else be a moment faster than the keeper when both thaw.
+together with its keeper would else be a moment faster than the keeper when both thaw. What fails for want of something
+before it asked has done nothing, and is given back (PAUSE).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from model.errors import Fenced, Refused, ShoalError
+from model.means import is_passing
 from model.states import TaskState
 from worker.launcher.deadline import Deadline
 from worker.launcher.errors import DeadlinePassed
@@ -33,6 +35,10 @@ def carry_out(order: Order, answer_fd: int, deadline: Deadline) -> NoReturn:
         result = _run(order, deadline)
     except asyncio.CancelledError:
         os._exit(TERMINATED_CODE)
+    except (OSError, RuntimeError, MemoryError) as error:  # it has not even a loop
+        if not is_passing(error):
+            raise
+        result = _not_begun(error)
     put_answer(answer_fd, answer_of(result))
     os._exit(0)  # not by the interpreter's end: it would wait for threads that hang in a driver
 
@@ -52,29 +58,47 @@ def _cancel_once(attempt: asyncio.Task[TaskResult]) -> None:
 
 async def _attempt(order: Order, deadline: Deadline) -> TaskResult:
     log = _Output()
+    licence = _Licence(deadline)
     try:
-        result = await order.task.run(_context(order, log, deadline))
+        result = await order.task.run(_context(order, log, licence))
     except Fenced as error:
         result = TaskResult(TaskState.NEED_FAULT_TOLERANCE, str(error))
-    except ShoalError as error:
-        log.write(f"{error}\n")
-        result = TaskResult.failure(str(error))
     except Exception as error:  # noqa: BLE001 - a task type may raise anything
-        result = TaskResult.failure(f"{type(error).__name__}: {error}")
+        if is_passing(error) and not licence.was_asked_for:
+            result = _not_begun(error)
+        elif isinstance(error, ShoalError):
+            log.write(f"{error}\n")
+            result = TaskResult.failure(str(error))
+        else:
+            result = TaskResult.failure(f"{type(error).__name__}: {error}")
     masking = Masking(order.secrets)
     reason = masking.feed(result.reason.encode(errors="replace")) + masking.finish()
     return TaskResult(result.state, reason.decode(errors="replace"), result.exit_code, result.outputs)
 
 
-def _context(order: Order, log: TaskLog, deadline: Deadline) -> TaskContext:
+def _not_begun(error: BaseException) -> TaskResult:
+    return TaskResult(TaskState.PAUSE, f"its process is short of something: {error}")
+
+
+class _Licence:
+    """To be asked for before each effect."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self.was_asked_for = False
+        self._deadline = deadline
+
+    def ask(self) -> None:
+        """Raises `DeadlinePassed`."""
+        self.was_asked_for = True
+        if self._deadline.has_passed():
+            raise DeadlinePassed("it was ended because its worker was stopped or cut off for too long")
+
+
+def _context(order: Order, log: TaskLog, licence: _Licence) -> TaskContext:
     async def data_source(name: str) -> str:
         if name not in order.data_sources:
             raise Refused(f'the task did not say that it needs the data source "{name}"')
         return order.data_sources[name]
-
-    def may_go_on() -> None:
-        if deadline.has_passed():
-            raise DeadlinePassed("it was ended because its worker was stopped or cut off for too long")
 
     return TaskContext(
         order.workflow_instance_id,
@@ -88,7 +112,7 @@ def _context(order: Order, log: TaskLog, deadline: Deadline) -> TaskContext:
         make_environment=lambda: dict(os.environ),
         types=order.types,
         data_source=data_source,
-        may_go_on=may_go_on,
+        may_go_on=licence.ask,
         local_files=order.local_files,
     )
 

@@ -89,7 +89,7 @@ class Executor:
             except OSError as error:
                 log.warning("log_without_its_end", task_instance=task.id, error=str(error))
             if folder.is_made:
-                await asyncio.to_thread(shutil.rmtree, folder.path, ignore_errors=True)
+                await _remove(folder.path)
         return report(task, result.state, file.masked(result.reason), result.exit_code, result.outputs)
 
     async def _in_time(self, task: ClaimedTask, file: LogFile, folder: _Folder, begun: Begun) -> TaskResult:
@@ -317,6 +317,13 @@ class _Folder:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.mkdir(mode=0o700, exist_ok=True)
         return self.path
+
+
+async def _remove(folder: Path) -> None:
+    try:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    except RuntimeError:  # no thread can be made now: that must not change how the attempt ended
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _storable(text: str) -> str:

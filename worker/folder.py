@@ -104,11 +104,16 @@ class WorkerFolder:
             self._lock = None
 
     def log_key(self) -> str:
-        """With which requests for its logs are signed: made up the first time, readable by its owner alone."""
+        """With which requests for its logs are signed: made up the first time, readable by its owner alone.
+
+        Raises `Unavailable` when the machine is short of something.
+        """
         file = self._path / "log-key"
         try:
             found = file.read_text().strip()
-        except OSError:
+        except OSError as error:
+            if is_passing(error):
+                raise Unavailable(f"the file {file} cannot be read now: {error.strerror}") from error
             found = ""
         if re.fullmatch(r"[0-9a-f]{64}", found):
             return found

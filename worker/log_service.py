@@ -177,6 +177,8 @@ class LogService:
             part = await asyncio.to_thread(read_log, self._root, name, offset, min(limit, SLICE_BYTES_MAX))
         except NotFound as error:
             return PlainTextResponse(f"{error}\n", 404, _ONCE)
+        except Unavailable as error:
+            return PlainTextResponse(f"{error}\n", 503, _ONCE)
         except Refused as error:
             return PlainTextResponse(f"{error}\n", 400, _ONCE)
         headers = {"X-Shoal-Log-Size": str(part.size), "X-Content-Type-Options": "nosniff", **_ONCE}

@@ -16,8 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from model.errors import NotFound, Refused
+from model.errors import NotFound, Refused, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.means import is_passing
 from worker.masking import Masking
 
 ENDING_BYTES = 65_536
@@ -183,6 +184,7 @@ def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
 
     Raises:
         NotFound: nothing has been written, or not on this worker.
+        Unavailable: the worker's machine is short of something.
         Refused: offset or limit is negative.
     """
     if offset < 0 or limit < 0:
@@ -194,6 +196,8 @@ def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
         finally:
             os.close(folder)
     except OSError as error:
+        if is_passing(error):
+            raise Unavailable(f"the log cannot be read now: {error.strerror}") from error
         raise NotFound(f"this worker has no log of task instance {name.task_instance_id}: {error.strerror}") from error
     try:
         facts = os.fstat(fd)

@@ -80,6 +80,7 @@ def account_of(name: str, allowed: Collection[str]) -> Account:
 
     Raises:
         Refused: it is not allowed, there is no such user, or this worker cannot become another.
+        OSError: users cannot be looked up now.
     """
     if name not in allowed and ALL not in allowed:
         raise Refused(
@@ -89,6 +90,7 @@ def account_of(name: str, allowed: Collection[str]) -> Account:
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
+        Path("/etc/passwd").open().close()  # Python says KeyError also where nothing can be opened: then this raises
         raise Refused(
             f'the machine of this worker has no user "{name}"; add it there, or send the task to another worker group'
         ) from None

@@ -90,6 +90,8 @@ class Gate:
         self._passes = asyncio.Event()
         self._passes.set()
         self._commits_to_lose = 0
+        self._commits_to_swallow = 0
+        self._swallows_commits = NEITHER
         self._late_s = 0.0
         self._links: set[_Link] = set()
 
@@ -123,6 +125,16 @@ class Gate:
         """Of the next `count` COMMITs of PostgreSQL the answer is lost: the client's connection is reset as soon as it
         has sent one, and the server gets it `late_s` seconds later."""
         self._proxies.run(self._lose(count, late_s))
+
+    def swallow_commits(self, count: int, way: Way) -> None:
+        """With each of the next `count` COMMITs of PostgreSQL its connection begins to swallow that way, the COMMIT
+        itself or its answer; all other connections stay healthy."""
+        self._proxies.run(self._swallow_commits(count, way))
+
+    @property
+    def commits_to_swallow(self) -> int:
+        """How many of those are still to come."""
+        return self._commits_to_swallow
 
     @property
     def commits_to_lose(self) -> int:
@@ -160,6 +172,9 @@ class Gate:
     async def _lose(self, count: int, late_s: float) -> None:
         self._commits_to_lose, self._late_s = count, late_s
 
+    async def _swallow_commits(self, count: int, way: Way) -> None:
+        self._commits_to_swallow, self._swallows_commits = count, way
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._refuses:
             _reset(writer)
@@ -189,6 +204,9 @@ class Gate:
         """From client to server, minding COMMITs."""
         while (data := await reader.read(CHUNK)) or await link.keeps_quiet(Way.ASK):
             await self._wait_as_told()
+            if self._commits_to_swallow and data.endswith(_COMMIT):
+                self._commits_to_swallow -= 1
+                link.swallows |= self._swallows_commits
             if Way.ASK in link.swallows:
                 continue
             if self._commits_to_lose and data.endswith(_COMMIT):

@@ -131,6 +131,52 @@ async def test_what_ends_while_all_links_swallow_for_longer_than_a_worker_may_be
     await check_that_all_recover(cluster)
 
 
+@pytest.mark.parametrize("way", [Way.ASK, Way.ANSWER], ids=["ask", "answer"])
+async def test_what_hangs_in_a_dead_connection_is_called_neither_stuck_nor_unknown(
+    cluster: Cluster, proxies: Proxies, way: Way
+) -> None:
+    """Only the connections of some COMMITs die: the watcher of the master sees the rows all the time."""
+    cluster.environment |= {"SHOAL_MASTER__WATCH_EVERY": "0.5", "SHOAL_MASTER__STUCK_AFTER": "0.5"}
+    begin = Behind(cluster, proxies)
+    define_long(cluster, "sleep 0.1")
+    worker, master = await begin.worker(), await begin.master()
+    await cluster.slots_become(1)
+    _, of_master = begin.database
+    for _ in range(2):  # first what begins runs, then what advances them
+        of_master.swallow_commits(2, way)
+        cluster.start(FLOWING, 20)
+        await eventually(lambda: of_master.commits_to_swallow == 0, within_s=20)
+        await cluster.all_ends()
+    cluster.check_exactly_once(40)
+    assert master.events("advance_outcome_unknown") or master.events("claim_outcome_unknown")
+    assert master.events("workflow_instance_stuck") == []
+    assert worker.events("task_does_not_run") == []
+
+
+async def test_an_outage_shorter_than_a_worker_s_silence_ends_no_task_where_the_database_is_the_registry(
+    laptop: Cluster, proxies: Proxies
+) -> None:
+    """Everybody is cut off, as from a database that is frozen, for a second and a beat less than the 5 s here."""
+    begin = Behind(laptop, proxies)
+    define_long(laptop, "sleep 5")
+    await begin.worker()
+    for _ in range(2):
+        await begin.master()
+    await laptop.slots_become(2)
+    laptop.start(FLOWING, 4)
+    await eventually(lambda: len(laptop.journal.lines()) >= 4, within_s=20)
+    for gate in begin.database:
+        gate.hold()
+    await asyncio.sleep(5 - 1 - 0.5)
+    for gate in begin.database:
+        gate.open()
+    await laptop.all_ends()
+    laptop.check_exactly_once(4)
+    assert laptop.rows("SELECT max(attempt), array_agg(DISTINCT state) FROM task_instance") == [(1, ["SUCCESS"])]
+    assert set(laptop.journal.runs().values()) == {1}
+    assert laptop.one("SELECT count(*) FROM node WHERE kind = 'WORKER' AND state <> 'ALIVE'") == 0
+
+
 async def test_links_to_zookeeper_that_swallow_are_left_and_nobody_is_fenced(
     cluster: Cluster, proxies: Proxies
 ) -> None:

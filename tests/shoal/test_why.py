@@ -144,6 +144,12 @@ def test_each_state_of_a_command_has_its_sentence(changed: dict[str, Any], sente
             "its 1 worker (1 more takes nothing: memory 93 % > 90 %) has all 8 places taken.",
             "shoal worker --group gpu",
         ),
+        (
+            {"state": TaskState.QUEUED, "given_back": "its worker gave it back: Too many open files"},
+            R,
+            "in a moment. Its attempt before did not begin: its worker gave it back: Too many open files.",
+            "why 12/load",
+        ),
         ({"state": TaskState.QUEUED, "group": None}, R, "load is queued for a worker.", "shoal workers"),
         (
             {"state": TaskState.DELAY_EXECUTION, "wait_reason": WaitReason.RETRY, "due_in_s": 72.0},

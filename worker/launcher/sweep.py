@@ -12,7 +12,11 @@ import signal
 import time
 from pathlib import Path
 
+from model.means import is_passing
 from worker.launcher import tree
+
+PAUSE_S = 0.1
+"""Until /proc is tried again, which could not be read."""
 
 
 def sweep(marker: str, within_s: float = 30.0) -> int:
@@ -22,7 +26,7 @@ def sweep(marker: str, within_s: float = 30.0) -> int:
         How many could not be killed within the time, usually 0. Other users' processes cannot be seen.
     """
     give_up_at = time.monotonic() + within_s
-    while found := [pid for pid in tree.processes() if _carries(pid, marker)]:
+    while found := _marked(marker, give_up_at):
         if time.monotonic() >= give_up_at:
             return len(found)
         for pid in found:
@@ -32,6 +36,17 @@ def sweep(marker: str, within_s: float = 30.0) -> int:
         for pid in found:
             reap(pid)
     return 0
+
+
+def _marked(marker: str, give_up_at: float) -> list[int]:
+    """Those that carry it. Raises `OSError` when /proc cannot be read until then: nobody knows what is left."""
+    while True:
+        try:
+            return [pid for pid in tree.processes() if _carries(pid, marker)]
+        except OSError as error:
+            if not is_passing(error) or time.monotonic() >= give_up_at:
+                raise
+        time.sleep(PAUSE_S)
 
 
 def reap(pid: int) -> bool:
@@ -46,7 +61,9 @@ def _carries(pid: int, marker: str) -> bool:
     """Whether the environment that the process was started with holds the marker; a zombie's does not."""
     try:
         environ = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
+    except OSError as error:
+        if is_passing(error):
+            raise
         return False
     return marker.encode() in environ.split(b"\0") and pid != os.getpid()
 

@@ -19,6 +19,7 @@ import httpx
 from pydantic import Field, field_validator, model_validator
 
 from model.errors import Refused
+from model.means import is_passing
 from worker.masking import Masking
 from worker.tasks.http_request import basic_authorization, request_body, request_headers, request_url, shown_url
 from worker.tasks.inserted import mark, plain
@@ -169,6 +170,8 @@ class HttpTask(Task):
             # In a thread: reading the certificates takes longer than the loop may wait.
             tls = await asyncio.to_thread(_tls, params.verify, ca_file)
         except OSError as error:
+            if is_passing(error):
+                raise
             raise Refused(f"ca_file: no certificates can be read there: {error.strerror or error}") from None
         timeout = httpx.Timeout(None, connect=params.connect_timeout_s)
         client = httpx.AsyncClient(verify=tls, timeout=timeout, trust_env=False)

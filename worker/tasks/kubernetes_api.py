@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from model.errors import NotFound, Refused, Unavailable
+from model.means import is_passing
 
 if TYPE_CHECKING:
     from kubernetes.aio.client import ApiClient, Configuration
@@ -219,7 +220,9 @@ async def _configure(configuration: Configuration, kubeconfig: str | None, kube_
             )
     except config.ConfigException as error:
         raise Refused(f"kubeconfig: it cannot be used: {_line(str(error))}") from None
-    except Exception as error:  # noqa: BLE001 - a broken file makes it raise anything, with lines that hold passwords
+    except Exception as error:
+        if is_passing(error):
+            raise
         raise Refused(f"kubeconfig: it cannot be used ({type(error).__name__})") from None
 
 

@@ -20,6 +20,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from model.errors import Refused
+from model.means import is_passing
 from worker.tasks.inserted import arguments, mark, plain
 from worker.tasks.job_conf import Setting, properties_text, settings, with_utf8
 from worker.tasks.output_scan import OutputScan
@@ -189,6 +190,8 @@ class _Installed:
         except FileNotFoundError:
             return ""
         except (OSError, UnicodeDecodeError) as error:
+            if is_passing(error):
+                raise
             raise Refused(f"{self.conf_folder}/spark-defaults.conf cannot be read: {error}") from None
 
 
