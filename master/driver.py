@@ -25,7 +25,7 @@ from dao.task_events import Unreadable
 from dao.workflow_instances import OwnershipLost
 from master.aside import SetAside
 from master.batch import AdaptiveBatch
-from master.events import Adopted, Child, ChildFinished, Event, HaltAsked, TaskFinished, TookTooLong
+from master.events import Adopted, Child, Event, HaltAsked, TookTooLong, event_of
 from master.handling import handle
 from master.lengths import Lengths
 from master.plan import Plan
@@ -37,7 +37,6 @@ from model.errors import Refused, ShoalError
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import ChildEnd, TaskEnd, WorkflowInstance
 from model.instances import HaltAsked as HaltTold
-from model.logic.dependent import DependentParams
 from model.states import TaskState, WorkflowState
 from registry.contact import boottime_s
 from registry.life import Life
@@ -312,7 +311,7 @@ class Driver:
     async def _feed(self, told: TaskEnd | ChildEnd | HaltTold, writes: Writes) -> None:
         runnable = self._runnables.get(told.workflow_instance_id)
         if runnable is not None:  # else it has ended: the event tells what the rows told before
-            await self.tell(runnable, _event(told), writes)
+            await self.tell(runnable, event_of(told), writes)
             if isinstance(told, TaskEnd) and told.state is TaskState.SUCCESS:
                 writes.note_success(runnable, told.code)
 
@@ -342,7 +341,9 @@ class Driver:
             return []
         plans = self.plans.at_hand({_plan_key(each) for each in instances}, writes.plans)
         attempts = await task_instances.latest_attempts(connection, [instance.id for instance in instances])
-        with_children = [each.id for each in instances if _may_have_children(plans[_plan_key(each)])]
+        with_children = [
+            each.id for each in instances if isinstance(known := plans[_plan_key(each)], Plan) and known.has_children
+        ]
         below = await children.of(connection, with_children)
         adopted = []
         for instance in instances:
@@ -357,7 +358,7 @@ class Driver:
             )
             again = (resumes or {}).get(instance.id, frozenset())
             await self.tell(runnable, Adopted(tuple(attempts[instance.id]), rows, again), writes)
-            if _has_dependents(plan):
+            if plan.has_dependents:
                 writes.dependents.add(instance.id)
             if instance.requested_state is not None:
                 await self.tell(runnable, HaltAsked(instance.requested_state), writes)
@@ -445,23 +446,5 @@ def _say_it_waits(id_: WorkflowInstanceId, error: str, pause_s: float) -> None:
     )
 
 
-def _event(told: TaskEnd | ChildEnd | HaltTold) -> Event:
-    match told:
-        case TaskEnd():
-            return TaskFinished(told.code, told.attempt, told.state, told.outputs)
-        case ChildEnd():
-            return ChildFinished(told.code, told.attempt, told.index, told.state, told.outputs)
-        case HaltTold():
-            return HaltAsked(told.state)
-
-
 def _plan_key(instance: WorkflowInstance) -> PlanKey:
     return (instance.workflow_code, instance.workflow_version)
-
-
-def _has_dependents(plan: Plan) -> bool:
-    return any(isinstance(task.logic, DependentParams) for task in plan.tasks.values())
-
-
-def _may_have_children(plan: Plan | Refused) -> bool:
-    return isinstance(plan, Plan) and plan.has_children

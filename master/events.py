@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from model.ids import TaskCode
-from model.instances import TaskAttempt
+from model.instances import ChildEnd, TaskAttempt, TaskEnd
+from model.instances import HaltAsked as HaltTold
 from model.states import TaskState, WaitReason, WorkflowState
 
 
@@ -73,6 +74,17 @@ class TookTooLong:
 
 
 Event = Started | Adopted | TaskFinished | ChildFinished | HaltAsked | TookTooLong
+
+
+def event_of(told: TaskEnd | ChildEnd | HaltTold) -> Event:
+    """What the database told, for the runnable that it concerns."""
+    match told:
+        case TaskEnd():
+            return TaskFinished(told.code, told.attempt, told.state, told.outputs)
+        case ChildEnd():
+            return ChildFinished(told.code, told.attempt, told.index, told.state, told.outputs)
+        case HaltTold():
+            return HaltAsked(told.state)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from model.ids import TaskCode, WorkflowCode
 from model.local_params import LocalParam
 from model.logic.catalog import LOGIC_TYPES
 from model.logic.conditions import ConditionsParams
+from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.fields import LogicParams
 from model.logic.sub_process import SubProcessParams
@@ -74,6 +75,11 @@ class Plan:
     name: str = ""
     project: str = "default"
     project_code: int = 0
+
+    @property
+    def has_dependents(self) -> bool:
+        """Whether a task of it waits for other workflows."""
+        return any(isinstance(task.logic, DependentParams) for task in self.tasks.values())
 
     def find(self, names: Iterable[str]) -> list[TaskCode]:
         """The tasks of these names or codes. Raises `Refused` for one that does not exist."""

@@ -87,6 +87,7 @@ async def test_events_wait_for_the_next_owner(scene: Scene) -> None:
     assert await consume(scene, heir) == []
     async with scene.writing() as connection:
         await workflow_instances.take_over(connection, [instance], heir.epoch)
+        await task_events.readdress(connection)
     assert [end.code for end in await consume(scene, heir)] == [1]
 
 
