@@ -36,11 +36,12 @@ async def test_an_upgrade_that_is_run_by_hand_records_itself_and_what_it_says_of
 ) -> None:
     (tmp_path / "upgrades").mkdir()
     copyfile(OLDEST, tmp_path / "schema.sql")
+    await schema.init(empty_database, tmp_path)
     upgrades = schema.read_scripts().upgrades
     for script in upgrades:
         if script.version < schema.STATED_FROM:
             an_upgrade(tmp_path, script.version, script.name, script.content)
-    await schema.init(empty_database, tmp_path)
+    await schema.upgrade(empty_database, tmp_path)
     scene = Scene(empty_database)
     for script in upgrades:
         if script.version >= schema.STATED_FROM:
@@ -54,6 +55,7 @@ async def test_an_upgrade_that_is_run_by_hand_records_itself_and_what_it_says_of
 async def _run_by_hand(database: Database, content: str) -> None:
     """As `psql -1 -f` does."""
     async with database.writing() as connection:
+        await connection.begin()
         driver = (await connection.get_raw_connection()).driver_connection
         assert isinstance(driver, psycopg.AsyncConnection)
         await driver.execute(content.encode())
