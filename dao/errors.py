@@ -3,7 +3,8 @@
 Three classes (reliability study 2.3, rule 7): `Unavailable`, nothing was written and the same may work later;
 `Unknown`, a COMMIT may or may not have happened; `BadData`, the data that was given is to blame. Only the last may ever
 make an error command, so it is the one that is listed: a table that is just being renamed, or a damaged page, says
-nothing against the row that met it. `LockTaken` is an `Unavailable` of some rows only: all others can go on.
+nothing against the row that met it. `LockTaken` is an `Unavailable` of some rows only: all others can go on. `Unfit` is
+one that another schema may be the cause of.
 """
 
 from __future__ import annotations
@@ -18,10 +19,16 @@ from model.errors import ShoalError, Unavailable
 
 # Data exceptions, violated constraints, and limits such as too many columns or a statement too complex.
 _BLAMED_CLASSES = ("22", "23", "54")
+# Syntax errors, and names that there are not.
+_UNFIT_CLASS = "42"
 
 
 class BadData(ShoalError):
     """What a statement was given is wrong: trying again would fail again."""
+
+
+class Unfit(Unavailable):
+    """The database does not know what a statement names: it has another schema, perhaps for a moment only."""
 
 
 class LockTaken(Unavailable):
@@ -39,7 +46,8 @@ def translated(error: BaseException) -> ShoalError:
         if isinstance(cause, psycopg.errors.LockNotAvailable):
             where = f" {cause.diag.context}" if cause.diag.context else ""
             return LockTaken(f"somebody else holds a lock ({state}): {sentence}{where}")
-        return Unavailable(f"the database refused for now ({state}): {sentence}")
+        refused = Unfit if state.startswith(_UNFIT_CLASS) else Unavailable
+        return refused(f"the database refused for now ({state}): {sentence}")
     # Without an SQLSTATE either the value could not be sent at all, or the server did not answer.
     if isinstance(cause, psycopg.DataError | psycopg.ProgrammingError | psycopg.NotSupportedError):
         return BadData(sentence)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from pydantic import ValidationError
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import deadly_commands
+from dao import deadly_commands, schema
 from dao.database import Database
 from dao.notify import NODE, notify
 from dao.owners import DRIVEN_OR_HANDED_ON, GONE_MASTERS, GONE_WORKERS
@@ -90,6 +90,15 @@ class NodeRow:
         return None if self.heartbeat is None else self.heartbeat.silence
 
 
+class Beaten(NamedTuple):
+    """What a beat is answered with."""
+
+    beat_no: int
+    living: list[NodeRow]
+    newer: schema.Newer | None
+    """A schema that was recorded since and that this program does not know."""
+
+
 _ENLIST = text("""
     WITH enlisted AS (
         INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started, log_url, name)
@@ -132,9 +141,9 @@ _BEAT = text(f"""
           AND n.state IN ('ALIVE', 'LEAVING')
         RETURNING b.beat_no
     )
-    SELECT (SELECT beat_no FROM beaten) AS my_beat_no, living.*
-    FROM (SELECT) AS always LEFT JOIN ({_LIVING}) AS living ON true
-""")  # noqa: S608 - both parts are constants of this module
+    SELECT (SELECT beat_no FROM beaten) AS my_beat_no, newer.*, living.*
+    FROM ({schema.NEWER}) AS newer LEFT JOIN ({_LIVING}) AS living ON true
+""")  # noqa: S608 - the parts are constants
 
 # Both ask for the beat at which the judge saw it stand still: one that slept between its verdict and this finds that
 # the other beats on, and leaves it in peace. The fence moves that beat out of reach: while it waits for a write under
@@ -263,10 +272,8 @@ async def barrier(connection: AsyncConnection, me: Me) -> None:
         raise Fenced(f"{me} was fenced: others took it for dead")
 
 
-async def beat(
-    connection: AsyncConnection, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat
-) -> tuple[int, list[NodeRow]]:
-    """Beat once, and see who lives: our new beat number and all living nodes by epoch.
+async def beat(connection: AsyncConnection, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> Beaten:
+    """Beat once, and see who lives: our new beat number, all living nodes by epoch, and a schema newer than ours.
 
     `beat_no` is our last known number; up to `unanswered` beats after it may have been counted too. Raises `Fenced`
     when the row is no longer ours.
@@ -276,11 +283,13 @@ async def beat(
         "beat_no": beat_no,
         "beat_no_max": beat_no + unanswered,
         "heartbeat": heartbeat.model_dump_json(),
+        "knows": schema.known_version(),
     }
     rows = (await connection.execute(_BEAT, values)).all()
     if rows[0].my_beat_no is None:
         raise Fenced(f"{me} was fenced: others took it for dead")
-    return int(rows[0].my_beat_no), [_node_row(row) for row in rows if row.id is not None]
+    seen = [_node_row(row) for row in rows if row.id is not None]
+    return Beaten(int(rows[0].my_beat_no), seen, schema.newer_of(rows[0].newest_schema, rows[0].forbidding_schema))
 
 
 async def living(connection: AsyncConnection) -> list[NodeRow]:

@@ -5,8 +5,9 @@
 in one transaction under an advisory lock and leaves a row in `schema_version`, so that two processes at once are safe
 and running again does nothing. What a script changes it locks, and whoever comes after it waits behind it: so it waits
 for a lock itself only a moment, gives all back, and tries again. Its first line says whether nodes of the former schema
-may run meanwhile; if not, it does not run while one lives. The danger is a script that was changed after it ran
-somewhere: databases would differ under one number, so that is said.
+may run meanwhile; if not, it does not run while one lives. That is recorded too, for nodes that live nevertheless:
+each reads with its beats whether a schema is recorded that it does not know (`newer`), and stops if it must. The danger
+is a script that was changed after it ran somewhere: databases would differ under one number, so that is said.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from importlib.resources import files
@@ -108,7 +109,15 @@ def read_scripts(folder: Traversable | None = None) -> Scripts:
     Raises:
         ValueError: an upgrade has a wrong name or number; a fault of whoever built this program.
     """
-    folder = folder or files("sql")
+    return _own_scripts() if folder is None else _scripts_in(folder)
+
+
+@cache
+def _own_scripts() -> Scripts:
+    return _scripts_in(files("sql"))
+
+
+def _scripts_in(folder: Traversable) -> Scripts:
     upgrades = []
     if (folder / "upgrades").is_dir():
         found = [each for each in (folder / "upgrades").iterdir() if each.name.endswith(".sql")]
@@ -146,6 +155,26 @@ _RECORD = text("""
     INSERT INTO schema_version (version, name, checksum, program) VALUES (:version, :name, :checksum, :program)
     ON CONFLICT (version) DO UPDATE SET checksum = excluded.checksum, program = excluded.program
 """)
+_RECORD_ITS_WAY = text("UPDATE schema_version SET old_nodes_may_run = :may_run WHERE version = :version")
+# By the primary key, beyond what one knows: almost always nothing. An upgrade adds a row. Where our own is gone,
+# somebody edited it: that is no upgrade, and no reason to stop.
+NEWER = """
+    SELECT max(version) AS newest_schema, max(version) FILTER (WHERE NOT old_nodes_may_run) AS forbidding_schema
+    FROM schema_version
+    WHERE version > :knows AND EXISTS (SELECT FROM schema_version WHERE version = :knows)
+"""
+_NEWER = text(NEWER)
+
+
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """A schema that this program does not know, and whether its nodes must stop because of it."""
+
+    version: int
+    must_stop: bool
+
+    def __str__(self) -> str:
+        return f"the database has schema version {self.version}, this program knows only {known_version()}"
 
 
 @dataclass(frozen=True)
@@ -253,6 +282,24 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
         raise Refused(_too_new(applied[-1], scripts))
 
 
+def known_version() -> int:
+    """The version that this program works with."""
+    return read_scripts().version
+
+
+async def newer(connection: AsyncConnection) -> Newer | None:
+    """A schema that this program does not know, if one is recorded; one under which it must stop goes first."""
+    row = (await connection.execute(_NEWER, {"knows": known_version()})).one()
+    return newer_of(row.newest_schema, row.forbidding_schema)
+
+
+def newer_of(newest: int | None, forbidding: int | None) -> Newer | None:
+    """What the columns of `NEWER` say."""
+    if newest is None:
+        return None
+    return Newer(newest, must_stop=False) if forbidding is None else Newer(forbidding, must_stop=True)
+
+
 async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) -> None:
     living = list((await connection.execute(_LIVING, {"within_s": BEATS_WITHIN_S})).scalars())
     if living:
@@ -308,6 +355,9 @@ async def _run(connection: AsyncConnection, script: Script, database: Database) 
         ) from error
     record = {"version": script.version, "name": script.name, "checksum": script.checksum, "program": _program()}
     await connection.execute(_RECORD, record)
+    if script.version >= STATED_FROM:
+        may_run = {"version": script.version, "may_run": script.old_nodes_may_run}
+        await connection.execute(_RECORD_ITS_WAY, may_run)
 
 
 def _changed(applied: Sequence[_Applied], scripts: Scripts) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ schema_version = Table(
     Column("checksum", Text),
     Column("program", Text),
     Column("applied_at", _TIME, nullable=False),
+    Column("old_nodes_may_run", Boolean, nullable=False),
 )
 
 workflow_definition = Table(

@@ -74,7 +74,8 @@ class Master:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A master that was fenced begins a new life under a new epoch.
 
-        Raises `Refused` for a wrong schema or a taken address, `Unavailable` when a server stays away at start.
+        Raises `Refused` for a wrong schema or a taken address, `Unavailable` when a server stays away at start,
+        `Outdated` when the schema became too new for it; it has left by then.
         """
         reserve.fill()
         await asyncio.to_thread(load_zones)
@@ -91,6 +92,7 @@ class Master:
                 self._registry_url,
                 timing=self._timing,
                 connect_timeout_s=self._connect_timeout_s,
+                stop=stop,
             ) as (life, registry),
             ending_well(lambda: self._hand_over(life, broke=True), self._settings.when_fenced),
         ):

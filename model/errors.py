@@ -5,7 +5,8 @@ ShoalError
 │   └── NotFound  what was named does not exist (exit code 5)
 ├── Unavailable   a server is away: back off and try again
 ├── Unknown       a COMMIT was cut: ask the database what became of it, never guess
-└── Fenced        no longer the owner: stop at once, write nothing
+├── Fenced        no longer the owner: stop at once, write nothing
+└── Outdated      the database's schema is too new: drain, leave, do not come back
 
 Each message is one sentence that says what is wrong, where, and how to mend it.
 """
@@ -35,3 +36,7 @@ class Unknown(ShoalError):
 
 class Fenced(ShoalError):
     """This process was declared dead by the others; whatever it believes to own is no longer its own."""
+
+
+class Outdated(ShoalError):
+    """The database has a schema under which nodes of this program may not go on."""

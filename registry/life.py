@@ -7,12 +7,15 @@ does the node's work, not by a thread of its own: a hung loop must look dead.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from uuid import UUID
 
 import structlog
 
-from dao import nodes
+from dao import nodes, schema
 from dao.database import Database
+from dao.errors import Unfit
 from dao.nodes import Me, NodeRow
 from model.errors import Fenced, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind
@@ -42,6 +45,10 @@ class Life:
         self.living: list[NodeRow] = []
         self.is_leaving = False
         """Whether it is about to go; set it before the row says so."""
+        self.newer: schema.Newer | None = None
+        """The schema that was recorded since this life began and that this program does not know."""
+        self.on_outdated: Callable[[], None] = lambda: None
+        """Called when a node of this program must stop because of it."""
         self.last_beat_s = 0.0
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self._beat_no = 0
@@ -85,7 +92,7 @@ class Life:
         sent_s = boottime_s()
         try:
             async with self._beats.reading() as connection:
-                self._beat_no, self.living = await nodes.beat(
+                self._beat_no, self.living, newer = await nodes.beat(
                     connection, self.me, self._beat_no, unanswered=self._unanswered, heartbeat=heartbeat
                 )
         except Fenced:
@@ -94,13 +101,32 @@ class Life:
             self._unanswered += 1
             if isinstance(error, Unavailable):
                 await self.database.doubt()  # what took the beat may have taken what other connections carry, too
+            if isinstance(error, Unfit):
+                await self._ask_for_schema()
             raise
         self._unanswered = 0
         self.last_beat_s = sent_s
+        self._compare_schema(newer)
         if not self.is_leaving and any(node.epoch == self.me.epoch and node.is_leaving for node in self.living):
             log.warning("not_leaving", epoch=self.me.epoch, so="its row said that it is about to go; it is set right")
             async with self._beats.reading() as connection:
                 await nodes.set_alive(connection, self.me)
+
+    async def _ask_for_schema(self) -> None:
+        """The table of versions stays as it is; a newer schema may have changed all others."""
+        with suppress(Unavailable):
+            async with self._beats.reading() as connection:
+                self._compare_schema(await schema.newer(connection))
+
+    def _compare_schema(self, newer: schema.Newer | None) -> None:
+        if newer is None or newer == self.newer:
+            return
+        self.newer = newer
+        if newer.must_stop:
+            log.error("outdated", why=str(newer), so="drains, leaves and ends; install a newer Shoal, and start that")
+            self.on_outdated()
+        else:
+            log.warning("schema_is_newer", why=str(newer), so="may go on; its next start needs a newer Shoal")
 
     async def refresh_living(self) -> None:
         """Read who lives, without a beat."""

@@ -11,10 +11,10 @@ from uuid import uuid4
 
 import structlog
 
-from dao import cluster
+from dao import cluster, schema
 from dao.database import Database
 from model.backoff import Backoff
-from model.errors import Fenced, ShoalError, Unavailable, Unknown
+from model.errors import Fenced, Outdated, ShoalError, Unavailable, Unknown
 from model.nodes import NodeKind, WhenFenced
 from model.timing import Timing
 from registry import belonging
@@ -40,6 +40,7 @@ async def new_life(
     *,
     timing: Timing,
     connect_timeout_s: float,
+    stop: asyncio.Event,
     log_url: str = "",
 ) -> AsyncIterator[tuple[Life, Registry]]:
     """One life, from its epoch to the end of its connections, and the registry that it is to join.
@@ -48,9 +49,10 @@ async def new_life(
     ends with code 70.
 
     The registry is opened before the epoch is made: a node that has one and does not beat is taken for dead.
-    `timing` and `registry_url` are what this node's settings say; it lives by the cluster's, `Life.timing`.
+    `timing` and `registry_url` are what this node's settings say; it lives by the cluster's, `Life.timing`, read again
+    for each life. `stop` is set when the database gets a schema under which this program must not go on.
     Raises `Refused` for a name that another has, a wrong URL, times or a registry that are not the cluster's,
-    `Unavailable` when a server stays away.
+    `Unavailable` when a server stays away, `Outdated` before or after the life when that schema is there.
     """
     role = kind.lower()
     timing, url = await _agree(database_url, registry_url, timing)
@@ -61,6 +63,7 @@ async def new_life(
         life = await Life.begin(
             database_url, kind, address, uuid4(), name=name, timing=timing, registry=registry, log_url=log_url
         )
+        life.on_outdated = stop.set
         with structlog.contextvars.bound_contextvars(**{role: address, "name": name, "epoch": life.me.epoch}):
             try:
                 with watched(max(timedelta(seconds=life.silence.fence_s), HUNG_MIN)):
@@ -69,12 +72,20 @@ async def new_life(
                 await life.close()
     finally:
         await registry.close()
+    _refuse(life.newer)
+
+
+def _refuse(newer: schema.Newer | None) -> None:
+    if newer is not None and newer.must_stop:
+        raise Outdated(f"{newer}, and its nodes must not go on; install a newer Shoal, and start that")
 
 
 async def _agree(database_url: str, registry_url: str | None, given: Timing) -> tuple[Timing, str]:
     """The cluster's times, and the URL of its registry."""
     database = Database(database_url, application_name="shoal-starting", connections_max=1)
     try:
+        async with database.reading() as connection:
+            _refuse(await schema.newer(connection))
         async with database.writing() as connection:
             timing = await cluster.agree_on_timing(connection, given)
             recorded = await cluster.registry(connection)
@@ -120,8 +131,8 @@ async def live_again_and_again(
 ) -> None:
     """Call `live(stop)` until `stop` is set.
 
-    Raises `Refused`, and `Unavailable` if no life can begin within `connect_timeout_s`: a server that is away for a
-    moment, read-only or full, is waited for. Once there was a life, later ones wait however long that takes.
+    Raises `Refused`, `Outdated`, and `Unavailable` if no life can begin within `connect_timeout_s`: a server that is
+    away for a moment, read-only or full, is waited for. Once there was a life, later ones wait however long that takes.
     """
     backoff, deadline_s, has_lived = Backoff(), boottime_s() + connect_timeout_s, False
     while not stop.is_set():

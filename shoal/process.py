@@ -31,7 +31,8 @@ async def until_stopped(
     Args:
         leave_within_s: seconds that a graceful stop may take; then the process ends as after a second signal. A
             server that hangs must not hold up a stop for as long as its time-outs add up to.
-        serve: returns when it has stopped; must stand being cancelled until it has set `started`.
+        serve: returns when it has stopped; must stand being cancelled until it has set `started`. It may set `stop`
+            itself.
         started: set by `serve` once there is something to stop gracefully. A signal before that cancels it: it may
             be waiting for a server that never comes.
     """
@@ -42,19 +43,31 @@ async def until_stopped(
         log.warning("stopped_hard", why=why, so="what it owned is taken over by others")
         os._exit(HARD_STOP_EXIT_CODE)
 
+    signals = 0
+
     def on_signal() -> None:
-        if stop.is_set():
+        nonlocal signals
+        signals += 1
+        if signals > 1:
             stop_hard("a second signal came")
         stop.set()
-        loop.call_later(leave_within_s, stop_hard, f"it could not leave within {leave_within_s:g} s")
         if not started.is_set():
             serving.cancel()
 
+    async def limit() -> None:
+        await stop.wait()
+        await asyncio.sleep(leave_within_s)
+        stop_hard(f"it could not leave within {leave_within_s:g} s")
+
     loop = asyncio.get_running_loop()
+    limiting = loop.create_task(limit())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
-    with suppress(asyncio.CancelledError):
-        await serving
+    try:
+        with suppress(asyncio.CancelledError):
+            await serving
+    finally:
+        limiting.cancel()
 
 
 def hold_address(host: str, port: int) -> tuple[str, socket.socket]:

@@ -13,11 +13,13 @@ CREATE TABLE schema_version (
     name       text NOT NULL,
     checksum   text,
     program    text,
-    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    old_nodes_may_run boolean NOT NULL DEFAULT false
 );
 COMMENT ON TABLE schema_version IS 'Which scripts made this schema: this file, then those of sql/upgrades. The highest version is the schema''s.';
 COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run by hand.';
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
+COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
 INSERT INTO schema_version (version, name) VALUES (5, 'schema');
 

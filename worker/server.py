@@ -82,7 +82,8 @@ class Worker:
         """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
 
         Raises `Refused` for a wrong schema, a folder that another worker uses or a certificate that cannot be read,
-        `Unavailable` when a server stays away at start.
+        `Unavailable` when a server stays away at start, `Outdated` when the schema became too new for it; it has left
+        by then.
         """
         reserve.fill()
         await asyncio.to_thread(load_zones)
@@ -113,6 +114,7 @@ class Worker:
             self._registry_url,
             timing=self._timing,
             connect_timeout_s=self._connect_timeout_s,
+            stop=stop,
             log_url=f"{logs.scheme}://{address}",
         ) as (life, registry):
             logs.tell_key(life)

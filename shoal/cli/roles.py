@@ -17,6 +17,8 @@ LEAVE_S_MAX = 20.0
 """What a graceful stop may take beside the time that running work is given."""
 EXIT_FENCED = 75
 """Others took it for dead, and it is set to exit: a supervisor shall start it again."""
+EXIT_OUTDATED = 76
+"""The database got a schema with which it must not go on: a newer program is to be started in its place."""
 EXIT_GAVE_UP = 1
 """A server stayed away at start: a supervisor shall try again later."""
 
@@ -148,7 +150,7 @@ async def worker(
 
 async def _serve(role: Awaitable[None]) -> None:
     """Wait for a role's end. Raises `typer.Exit` when it gave up, with another code than for wrong use."""
-    from model.errors import Fenced, Unavailable
+    from model.errors import Fenced, Outdated, Unavailable
 
     try:
         await role
@@ -158,3 +160,6 @@ async def _serve(role: Awaitable[None]) -> None:
     except Fenced as fenced:
         typer.echo(f"shoal: {fenced}", err=True)
         raise typer.Exit(EXIT_FENCED) from None
+    except Outdated as outdated:
+        typer.echo(f"shoal: {outdated}", err=True)
+        raise typer.Exit(EXIT_OUTDATED) from None

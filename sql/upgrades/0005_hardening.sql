@@ -218,3 +218,8 @@ CREATE TRIGGER task_event_is_addressed BEFORE INSERT ON task_event FOR EACH ROW 
 
 -- Nodes that ended long ago are forgotten.
 CREATE INDEX node_ended ON node (ended_at) WHERE state IN ('LEFT', 'FENCED');
+
+-- Nodes read with each beat whether a schema is recorded under which they may not go on.
+ALTER TABLE schema_version ADD COLUMN old_nodes_may_run boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
+INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (5, 'hardening', false);

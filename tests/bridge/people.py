@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any, cast
 from uuid import UUID
 
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import commands, deadly_commands, nodes, schedules
+from dao import commands, deadly_commands, nodes, schedules, schema
 from dao.commands import NewCommand
 from dao.database import Database
 from dao.nodes import Me, NodeRow
@@ -27,7 +29,7 @@ from tests.simulation.statements import commands as model_commands
 from tests.simulation.statements import deadly_commands as model_deadly
 from tests.simulation.statements import nodes as model_nodes
 from tests.simulation.statements import schedules as model_schedules
-from tests.simulation.tables import Transaction
+from tests.simulation.tables import Transaction, Values
 
 C = CommandType
 _RECOVERS = (C.RECOVER_TOLERANCE_FAULT_PROCESS,) * 3
@@ -93,8 +95,30 @@ async def beat(p: Program) -> None:
     told = {} if slot is None else {"slot_current": slot.current, "slot_total": slot.total}
     heartbeat = Heartbeat(epoch=me.epoch, kind=me.kind, address=me.address, **told)
     known = max(0, beaten.beat_no - p.random.choice((0, 0, 0, 1, 2, -1)))
-    _, living = await p.call(nodes.beat, me, known, unanswered=p.random.choice((0, 0, 1, 2)), heartbeat=heartbeat)
-    p.seen = [*p.seen[-20:], *living]
+    unanswered = p.random.choice((0, 0, 1, 2))
+    await _upgrade_now_and_then(p)
+    answer = await p.call(nodes.beat, me, known, unanswered=unanswered, heartbeat=heartbeat)
+    p.seen = [*p.seen[-20:], *answer.living]
+
+
+async def _upgrade_now_and_then(p: Program) -> None:
+    random = Random(f"{p.seed}/schema/{p.stores.calls}")
+    if random.random() < 0.1:
+        version = schema.known_version() + random.randint(1, 3)
+        await p.stores.both("a newer schema", _record_schema, _record_in_model, version, random.random() < 0.7)
+
+
+async def _record_schema(connection: AsyncConnection, version: int, may_run: bool) -> None:
+    record = text(
+        "INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (:version, 'next', :may_run) "
+        "ON CONFLICT DO NOTHING"
+    )
+    await connection.execute(record, {"version": version, "may_run": may_run})
+
+
+def _record_in_model(tx: Transaction, version: int, may_run: bool) -> None:
+    if version not in {row.id for row, _ in tx.scan(tx.server.schemas.rows)}:
+        tx.insert(tx.server.schemas, version, Values(old_nodes_may_run=may_run))
 
 
 class _OpenTransaction:

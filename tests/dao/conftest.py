@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
+from shutil import copyfile, copytree
 
 import pytest
 import pytest_asyncio
 
+from dao import schema
 from dao.database import Database
 from tests.dao.scene import Scene
 from tests.servers.postgres import PostgresServer
+
+SQL = Path(schema.__file__).parent.parent / "sql"
 
 
 @pytest_asyncio.fixture
@@ -34,3 +39,11 @@ async def empty_database(postgres_server: PostgresServer) -> AsyncIterator[Datab
     yield opened
     await opened.close()
     postgres_server.drop_database(name)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Our scripts, to which a test may add upgrades."""
+    copytree(SQL / "upgrades", tmp_path / "upgrades")
+    copyfile(SQL / "schema.sql", tmp_path / "schema.sql")
+    return tmp_path

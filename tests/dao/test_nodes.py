@@ -51,8 +51,8 @@ async def test_the_living_are_seen_with_their_beats(scene: Scene) -> None:
 async def test_a_beat_gives_the_next_number_and_all_who_live(scene: Scene) -> None:
     me, other = await scene.master(), await scene.worker()
     async with scene.writing() as connection:
-        number, living = await nodes.beat(connection, me, 0, unanswered=0, heartbeat=heartbeat_of(me))
-    assert number == 1
+        number, living, newer = await nodes.beat(connection, me, 0, unanswered=0, heartbeat=heartbeat_of(me))
+    assert (number, newer) == (1, None)
     assert [row.epoch for row in living] == [me.epoch, other.epoch]
     assert await beat(scene, me, 1) == 2
 

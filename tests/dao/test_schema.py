@@ -8,7 +8,7 @@ import sys
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
-from shutil import copyfile, copytree
+from shutil import copyfile
 
 import pytest
 from sqlalchemy import text
@@ -41,14 +41,6 @@ NEXT = NOW + 1
 """The number of an upgrade that there is not yet."""
 
 State = WorkflowState | TaskState
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Our scripts, to which a test may add upgrades."""
-    copytree(SQL / "upgrades", tmp_path / "upgrades")
-    copyfile(SQL / "schema.sql", tmp_path / "schema.sql")
-    return tmp_path
 
 
 @pytest.fixture

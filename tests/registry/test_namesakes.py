@@ -48,7 +48,8 @@ class Scene:
     async def beat(self, me: Me) -> None:
         async with self.database.writing() as connection:
             no = self.beats.get(me.epoch, 0)
-            self.beats[me.epoch], _ = await nodes.beat(connection, me, no, unanswered=0, heartbeat=heartbeat(me))
+            beaten = await nodes.beat(connection, me, no, unanswered=0, heartbeat=heartbeat(me))
+            self.beats[me.epoch] = beaten.beat_no
 
     async def give_way(self, kind: NodeKind, name: str) -> None:
         await Namesakes(self.database, self.registry, kind, name, Timing()).give_way()

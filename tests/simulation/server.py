@@ -104,6 +104,8 @@ class Server:
         self.events = Table("task_event")
         self.schedules = Table("schedule")
         self.definitions = Table("workflow_definition")
+        self.schemas = Table("schema_version")
+        """Those that are newer than this program."""
 
     @property
     def now_s(self) -> float:

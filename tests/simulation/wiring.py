@@ -193,6 +193,10 @@ async def _own_timing(_: Session, given: Timing) -> Timing:
     return given
 
 
+async def _none_newer(_: Session) -> None:
+    """No life begins with a schema that its program does not know."""
+
+
 async def _none_recorded(_: Session) -> None:
     """There is one registry in a simulation, so nobody can be at another."""
 
@@ -207,6 +211,7 @@ OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
     "dao.cluster.registry": _none_recorded,
     "dao.nodes.fence": _fence,
     "dao.readiness.wait_until_ready": _ready,
+    "dao.schema.newer": _none_newer,
 }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from dao.nodes import BEAT_NO_MAX, OUT_OF_REACH, Me, NodeRow, application_name
+from dao import schema
+from dao.nodes import BEAT_NO_MAX, OUT_OF_REACH, Beaten, Me, NodeRow, application_name
 from dao.notify import NODE
 from model.errors import Fenced
 from model.ids import Epoch
@@ -59,10 +60,10 @@ def _check(node: Values | None, me: Me) -> None:
         raise Fenced(f"{me} was fenced: others took it for dead")
 
 
-def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> tuple[int, list[NodeRow]]:
+def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> Beaten:
     """UPDATE node_beat ... WHERE beat_no BETWEEN known AND known + unanswered, its node ALIVE or LEAVING; who lives is
-    read by the same statement, so with the beat before this one. When a fence that held the beat ends only the beat is
-    looked at again, whose number is out of reach then."""
+    read by the same statement, so with the beat before this one, and so are the schema's versions after ours. When a
+    fence that held the beat ends only the beat is looked at again, whose number is out of reach then."""
     row = tx.server.beats.rows[me.epoch]
     before = tx.see(row)
     _check(tx.see_as_before(tx.server.nodes.rows[me.epoch]), me)
@@ -70,7 +71,13 @@ def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: H
         raise Fenced(f"{me} was fenced: its beat is not as it was")
     seen = living(tx)
     after = tx.update(row, beat_no=before.beat_no + 1, heartbeat=heartbeat, beaten_s=tx.server.now_s)
-    return after.beat_no, seen
+    return Beaten(after.beat_no, seen, _newer(tx))
+
+
+def _newer(tx: Transaction) -> schema.Newer | None:
+    later = [(row.id, each) for row, each in tx.scan(tx.server.schemas.rows) if row.id > schema.known_version()]
+    forbidding = [version for version, each in later if not each.old_nodes_may_run]
+    return schema.newer_of(max((version for version, _ in later), default=None), max(forbidding, default=None))
 
 
 def living(tx: Transaction) -> list[NodeRow]:
