@@ -26,11 +26,13 @@ from model.time_expressions import replace_time_expressions
 from model.zones import zone
 from worker.begun import Begun
 from worker.environment import task_environment
+from worker.last_words import LastWords, log_name
 from worker.launcher.errors import NoMeans
 from worker.named_secrets import NamedSecrets
 from worker.order import Order
+from worker.report import report
 from worker.settings import WorkerSettings
-from worker.task_log import LogFile, LogName
+from worker.task_log import LogFile
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskResult
 from worker.tasks.process import exit_reason
@@ -38,7 +40,6 @@ from worker.tenants import Account, Launching, TenantProcesses, account_of, hand
 
 log = structlog.get_logger()
 
-REASON_LENGTH_MAX = 2_000
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 TRIES_MAX = 100
 """How many attempts there may be of a task that no worker can begin; the last one fails with the reason."""
@@ -47,13 +48,22 @@ TRIES_MAX = 100
 class Executor:
     """What all attempts of one worker share: the task types, the launcher, the folders."""
 
-    def __init__(self, settings: WorkerSettings, processes: Launching, epoch: Epoch, secrets: NamedSecrets) -> None:
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        processes: Launching,
+        epoch: Epoch,
+        secrets: NamedSecrets,
+        last_words: LastWords | None = None,
+    ) -> None:
+        """With `last_words` keepers write how attempts ended."""
         self.lacked_means: Callable[[], None] = lambda: None
         """Called when an attempt met a full disk, or could not begin for want of something else."""
         self._catalog = TaskCatalog()
         self._processes = processes
         self._epoch = epoch
         self._secrets = secrets
+        self._last_words = last_words
         folder = settings.place.absolute()  # the launcher's processes have another working directory than we
         self._logs = folder / "logs"
         self._folders = folder / "work"
@@ -63,7 +73,7 @@ class Executor:
 
     async def run(self, task: ClaimedTask) -> Report:
         """Run it to its end. Never raises but for cancellation, which kills what it started."""
-        name = LogName(task.day, task.workflow_code, task.workflow_instance_id, task.id)
+        name = log_name(task)
         folder = _Folder(self._folders / str(task.id))
         file = LogFile(self._logs, name, bytes_max=self._log_bytes_max)
         begun = Begun(self._processes)
@@ -126,6 +136,10 @@ class Executor:
                 file.open()  # before anything begins: what cannot be logged is not to begin
             else:
                 begun.may_have = True  # it does its work in here
+            begun.is_one_process = made.runs_one_process
+            # What an environment prints or does with exit codes only its worker can judge.
+            if self._last_words and (made.below_keeper or (made.ends_as_its_process and not task.environment)):
+                begun.last_word = self._last_words.of(task)
             account = None
             if task.tenant is not None and (made.starts_processes or made.below_keeper):
                 account = await asyncio.to_thread(account_of, task.tenant, self._tenants)
@@ -249,20 +263,6 @@ def _types(task: ClaimedTask) -> dict[str, ParameterType]:
         raise Refused("the types of its parameters, as the database has them, are no JSON object of types") from None
 
 
-def report(
-    task: ClaimedTask, state: TaskState, reason: str, exit_code: int | None = None, outputs: object = None
-) -> Report:
-    """How an attempt ended, in a form that the database takes whatever the task printed."""
-    return Report(
-        task.id,
-        task.attempt,
-        state,
-        _storable(reason)[:REASON_LENGTH_MAX],
-        exit_code,
-        _storable(json.dumps(outputs, ensure_ascii=False)) if outputs else None,
-    )
-
-
 def _given_back(error: BaseException) -> TaskResult:
     """It surely has not begun: its master queues it again, or holds it back if its run is halted by now."""
     return TaskResult(TaskState.PAUSE, f"its worker could not begin it, and gave it back: {_fault(error)}")
@@ -291,7 +291,3 @@ class _Folder:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.mkdir(mode=0o700, exist_ok=True)
         return self.path
-
-
-def _storable(text: str) -> str:
-    return text.replace("\x00", "\\0").encode("utf-8", "replace").decode("utf-8")
