@@ -11,11 +11,19 @@ from model.errors import Refused, Unavailable
 from model.means import is_passing
 
 _loaded: dict[str, ZoneInfo] = {}
+_names: set[str] = set()
+"""The names of all zones, once they have been looked for."""
 
 
 def load_zones() -> None:
-    """Load every zone that this machine has, about 600, in a tenth of a second. What cannot be read is left out."""
-    for name in available_timezones():
+    """Load every zone that this machine has, about 600, in a tenth of a second. What cannot be read is left out.
+
+    A second call does nothing.
+    """
+    if _names:
+        return
+    _names.update(available_timezones())
+    for name in _names:
         try:
             _loaded[name] = ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError):

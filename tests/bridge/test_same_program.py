@@ -27,7 +27,7 @@ STEPS = 200
 ACTIONS = (*people.ACTIONS, *masters.ACTIONS, *command_batches.ACTIONS, *workers.ACTIONS)
 NOT_COMPARED = {
     "dao.definitions.heads",
-    "dao.definitions.specs",
+    "dao.definitions.contents",
     "dao.definitions.whereabouts",
     "dao.dependencies.codes",
     "dao.commands.handled_before",

@@ -16,6 +16,7 @@ from tests.no_descriptors import no_descriptors
 @pytest.fixture(autouse=True)
 def _nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(zones, "_loaded", {})
+    monkeypatch.setattr(zones, "_names", set())
     zoneinfo.ZoneInfo.clear_cache()
     yield
     zoneinfo.ZoneInfo.clear_cache()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tests.simulation.run import run
 
-SEEDS = 2_000
+SEEDS = 1_000
 
 
 def guilty(seeds: Iterable[int]) -> list[str]:
