@@ -73,6 +73,9 @@ class LastWords:
 class LeftWords:
     """What the keepers of a life that is over wrote."""
 
+    NAME = "left_ends"
+    """What it is called in log lines."""
+
     def __init__(self, folder: Path, me: Me, reports: list[Report]) -> None:
         self.me = me
         self.reports = reports

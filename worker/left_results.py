@@ -88,9 +88,9 @@ async def _tell(left: Left | LeftWords, database_url: str, timeout_s: float) -> 
                     parts = [[report] for report in failing]
     except Fenced:
         dropped = sum(map(len, parts))
-        log.warning("left_results_dropped", former=left.me.epoch, results=dropped, so="their tasks run again")
+        log.warning(f"{left.NAME}_dropped", former=left.me.epoch, results=dropped, so="their tasks run again")
     else:
-        log.info("left_results_told", former=left.me.epoch, results=len(left.reports), new=told)
+        log.info(f"{left.NAME}_told", former=left.me.epoch, results=len(left.reports), new=told)
     finally:
         await database.close()
 
