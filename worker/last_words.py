@@ -63,7 +63,7 @@ class LastWords:
         return LastWord(str(self._folder / f"{task.id:d}"), about)
 
     def told(self, id_: TaskInstanceId) -> None:
-        """The database knows it, or wants to hear nothing of it."""
+        """The database knows it, or wants to hear nothing of it, or the worker itself has it on its disk."""
         if id_ in self._given:
             self._given.discard(id_)
             with suppress(OSError):  # one that stays is told again, which changes nothing

@@ -130,7 +130,7 @@ class Worker:
         executor = Executor(self._settings, launcher, life.me.epoch, secrets, last_words)
         exchange = Exchange(life, executor, self._settings)
         exchange.told = last_words.told
-        late = LateResults(lambda: exchange.untold, spool)
+        late = LateResults(lambda: exchange.untold, spool, last_words.told)
         pulse = Pulse(life, registry, launcher, self._settings, exchange)
         executor.lacked_means = pulse.lacked_means
         try:
