@@ -18,6 +18,7 @@ from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.parameter_resolution import resolve
 from model.parameters import parse_parameters
+from model.secret_values import check_sealed
 from model.zones import zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -49,8 +50,21 @@ def base_parameters(
 ) -> dict[str, str]:
     """Project, inherited (those of the workflow above), global and startup parameters, each overlaid by the next.
 
-    Raises `Refused` if they grow too large.
+    Raises `Refused` if they grow too large, or a secret is among them in clear.
     """
+    values = _overlaid(plan, project, inherited, startup, at, time_zone)
+    check_sealed(plan.secrets, values)
+    return values
+
+
+def _overlaid(
+    plan: Plan,
+    project: Mapping[str, str],
+    inherited: Mapping[str, str],
+    startup: Mapping[str, str],
+    at: datetime,
+    time_zone: str,
+) -> dict[str, str]:
     written = {**project, **plan.spec.params, **startup}
     if not written:
         return dict(inherited)
@@ -109,6 +123,7 @@ class Parameters:
     def given_by(self, task: PlannedTask, outputs: str | None) -> Mapping[str, str]:
         """What a task that printed these gives to others: all of it, or if it declares OUT parameters those."""
         given = parse_parameters(outputs, "its outputs") if outputs else {}
+        given = {name: value for name, value in given.items() if name not in self._plan.secrets}
         if task.outputs is None:
             return given
         return {name: given.get(name, default) for name, default in task.outputs.items() if name in given or default}

@@ -19,6 +19,7 @@ from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.fields import LogicParams
 from model.logic.sub_process import SubProcessParams
+from model.secret_values import check_sealed
 from model.workflow import TaskSpec, WorkflowSpec
 
 
@@ -61,6 +62,7 @@ class Plan:
     """One version of a workflow; never changes, so it is shared by all its instances and kept in a cache.
 
     `judges` has, for each task whose end CONDITIONS ask for, those tasks. `codes` are the tasks by name.
+    `secrets` are the names of the SECRET parameters.
     """
 
     workflow_code: WorkflowCode
@@ -75,6 +77,7 @@ class Plan:
     name: str = ""
     project: str = "default"
     project_code: int = 0
+    secrets: frozenset[str] = frozenset()
 
     @property
     def has_dependents(self) -> bool:
@@ -108,7 +111,7 @@ class Plan:
     ) -> Plan:
         """Reckon it; tasks without codes (a definition inserted by SQL) are numbered in their order.
 
-        Raises `Refused` for parameters of a logic task that cannot be read.
+        Raises `Refused` for parameters of a logic task that cannot be read, and for a secret in clear.
         """
         coded = spec.coded()
         codes = {task.name: TaskCode(task.code or 0) for task in coded.tasks}
@@ -124,13 +127,17 @@ class Plan:
         has_children = any(isinstance(task.logic, SubProcessParams | DynamicParams) for task in tasks.values())
         return cls(
             *(code, version, coded, graph, tasks, codes, counts, judges, has_children),
-            *(name, project, project_code),
+            *(name, project, project_code, spec.secret_names()),
         )
 
 
 def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) -> PlannedTask:
     params = json.dumps(task.params, ensure_ascii=False)
     logic = _logic(task)
+    check_sealed(
+        [param.name for param in task.local_params if param.type is ParameterType.SECRET],
+        {param.name: param.value for param in task.local_params},
+    )
     outs = {param.name: param.value for param in task.local_params if param.direct is Direct.OUT}
     types = {
         param.name: param.type

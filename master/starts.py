@@ -29,7 +29,7 @@ from master.plans import PlanKey
 from master.runnable import WorkflowRunnable
 from master.serial import line_up
 from model.choices import ExecutionType, ReleaseState
-from model.commands import CommandRow, Start, read_parent
+from model.commands import CommandRow, Start, read_parent, scrubbed
 from model.errors import NotFound, Refused
 from model.ids import Epoch, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
@@ -118,7 +118,8 @@ class Starter:
                 new = _new_instance(command, head, plan, above, now)
                 accepted.append(_Accepted(row, new, plan))
             except Refused as error:
-                work.refuse(row, str(error))
+                plan_of = _plan_of(command, heads, plans)
+                work.refuse(scrubbed(row, plan_of.secrets) if plan_of else row, str(error))
                 if command.parent and command.parent.instance in above and row.from_above == "true":
                     unmade.append(Unmade(command.parent, W.FAILURE, str(error)))
         if accepted:
@@ -158,7 +159,10 @@ class Starter:
             work.done(each.row, existing.get(parent))
         else:
             when = each.new.schedule_time
-            work.refuse(each.row, f"schedule {each.new.schedule_id} has already started a run for {when}")
+            work.refuse(
+                scrubbed(each.row, each.plan.secrets),
+                f"schedule {each.new.schedule_id} has already started a run for {when}",
+            )
 
 
 async def tell_parent(connection: AsyncConnection, row: CommandRow, reason: str) -> None:
@@ -187,6 +191,14 @@ def _startable(
     if isinstance(plan, Refused):
         raise plan
     return head, plan
+
+
+def _plan_of(
+    command: Start, heads: Mapping[WorkflowCode, Definition], plans: Mapping[PlanKey, Plan | Refused]
+) -> Plan | None:
+    head = heads.get(command.workflow_code)
+    plan = plans.get((head.code, command.workflow_version or head.version)) if head else None
+    return plan if isinstance(plan, Plan) else None
 
 
 def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> WorkflowState | None:

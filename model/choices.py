@@ -121,3 +121,5 @@ class ParameterType(StrEnum):
     BOOLEAN = "BOOLEAN"
     LIST = "LIST"
     FILE = "FILE"
+    SECRET = "SECRET"  # noqa: S105 - it is a type
+    """A text that is stored sealed, and opened for the task alone that uses it."""

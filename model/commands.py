@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from enum import StrEnum
@@ -22,6 +22,7 @@ from model.fields import GROUP_NAME, NAME_LENGTH_MAX
 from model.ids import CommandId, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
 from model.parameters import is_storable, parse_parameters
+from model.secret_values import MASK, sealed_value
 from model.zones import zone
 
 START_TASKS_BYTES_MAX = 1_048_576
@@ -151,6 +152,18 @@ def read_command(row: CommandRow) -> Command:
     if type_ is CommandType.EXECUTE_TASK and not move.start_tasks:
         raise Refused("EXECUTE_TASK needs start_tasks; name the tasks to run again")
     return move
+
+
+def scrubbed(row: CommandRow, secrets: Collection[str]) -> CommandRow:
+    """The command as it may be kept: asterisks for each secret that it was given in clear."""
+    if not secrets or not row.params:
+        return row
+    try:
+        values = parse_parameters(row.params, "params")
+    except Refused:
+        return row
+    clear = {name: MASK for name in secrets if values.get(name) and sealed_value(values[name]) is None}
+    return replace(row, params=json.dumps({**values, **clear}, ensure_ascii=False)) if clear else row
 
 
 def _start(row: CommandRow, type_: CommandType) -> Start:

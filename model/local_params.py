@@ -71,13 +71,14 @@ _READ: Mapping[ParameterType, tuple[Callable[[str], object], str]] = {
     ParameterType.BOOLEAN: (_truth, "true or false"),
     ParameterType.LIST: (_list, "a JSON list such as [1, 2]"),
     ParameterType.FILE: (str, "a file's name"),
+    ParameterType.SECRET: (str, "a text"),
 }
 
 
 def typed(type_: ParameterType, name: str, value: str) -> object:
     """The value that a text stands for; None for an empty one that is no text. Raises `Refused`, naming it."""
     read, form = _READ[type_]
-    if not value and type_ not in (ParameterType.VARCHAR, ParameterType.FILE):
+    if not value and type_ not in (ParameterType.VARCHAR, ParameterType.FILE, ParameterType.SECRET):
         return None
     try:
         return read(value)
@@ -87,6 +88,8 @@ def typed(type_: ParameterType, name: str, value: str) -> object:
 
 def misfit(param: LocalParam) -> str | None:
     """What is wrong with a value that stands in the definition; None while it waits for a replacement."""
+    if param.type is ParameterType.SECRET and param.direct is Direct.OUT:
+        return f'parameter "{param.name}" is SECRET and cannot be OUT: what a task gives is stored in clear'
     if "$" in param.value:
         return None
     try:

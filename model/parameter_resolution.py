@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from model.errors import Refused
 from model.parameters import PARAMETERS_BYTES_MAX, references, replace_references
+from model.secret_values import sealed_value
 from model.time_expressions import replace_time_expressions
 
 DEPTH_MAX = 50
@@ -29,7 +30,7 @@ def resolve(raw: Mapping[str, str], known: Mapping[str, str], at: datetime, zone
         at: aware; `$[...]` is reckoned from it.
         zone: the calendar for that.
     Raises:
-        Refused: all values together grow too large.
+        Refused: all values together grow too large, or one is made of a secret.
     """
     resolver = _Resolver(raw, known, at, zone)
     return {name: resolver.value(name, 0) for name in raw}
@@ -66,7 +67,11 @@ class _Resolver:
                 values[name] = self._known[name]
         return values
 
-    def _insert(self, _name: str, value: str) -> str:
+    def _insert(self, name: str, value: str) -> str:
+        if sealed_value(value) is not None:
+            raise Refused(
+                f"${{{name}}} is SECRET and cannot be part of another parameter; write it where the task uses it"
+            )
         self._room -= len(value)
         if self._room < 0:
             raise Refused(

@@ -6,6 +6,7 @@ are checked here, and each error names the task and the field.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import chain
@@ -14,7 +15,15 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from model.choices import ExecutionType, FailureStrategy, Flag, OnWorkerLoss, Priority, TimeoutStrategy
+from model.choices import (
+    ExecutionType,
+    FailureStrategy,
+    Flag,
+    OnWorkerLoss,
+    ParameterType,
+    Priority,
+    TimeoutStrategy,
+)
 from model.errors import Refused
 from model.fields import DEFAULT_WORKER_GROUP, NAME_LENGTH_MAX, GroupName, Minutes, Name, TenantName
 from model.graph import Graph, find_cycle
@@ -22,6 +31,8 @@ from model.ids import TaskCode
 from model.local_params import LocalParams, misfit
 from model.logic.catalog import LOGIC_TYPES, check_logic
 from model.parameter_text import ParameterValue, plain_data
+from model.parameters import references
+from model.secrets_written import made_of_secret, secrets_apart
 from model.zones import zone
 
 RETRIES_MAX = 1_000
@@ -77,9 +88,10 @@ class TaskSpec(BaseModel):
 class WorkflowSpec(BaseModel):
     """The content of one version of a workflow. Make one with `WorkflowSpec.parse`, which words the errors.
 
-    `params` are its global parameters; `outputs` names those that a run gives to the workflow above it. A run that
-    takes longer than `timeout_minutes` is warned of, or fails (`timeout_strategy`). Time expressions are reckoned in
-    `time_zone` unless a schedule says another.
+    `params` are its global parameters, and `secrets` the names of those that are SECRET, with a value there or given by
+    the start; a definition may write one in `params` as `{type: SECRET, value: ...}`. `outputs` names those that a run
+    gives to the workflow above it. A run that takes longer than `timeout_minutes` is warned of, or fails
+    (`timeout_strategy`). Time expressions are reckoned in `time_zone` unless a schedule says another.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -95,8 +107,14 @@ class WorkflowSpec(BaseModel):
     environment: Name | None = None
     tenant: TenantName | None = None
     params: Annotated[dict[str, ParameterValue], AfterValidator(plain_data)] = {}
+    secrets: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
     outputs: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
     tasks: tuple[TaskSpec, ...] = Field(max_length=TASKS_MAX)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _secrets_apart(cls, given: Any) -> Any:
+        return secrets_apart(given) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> Self:
@@ -148,6 +166,32 @@ class WorkflowSpec(BaseModel):
             for sentence in check_logic(task.type, task.params, after[task.name], task.after):
                 raise _misfit(place, f'task "{task.name}": {sentence}')
         return self
+
+    @model_validator(mode="after")
+    def _secrets_stay_secret(self) -> Self:
+        if not (secrets := self.secret_names()):
+            return self
+        for name in self.outputs:
+            if name in secrets:
+                raise ValueError(f'the output "{name}" is SECRET; what a run gives is stored in clear, so remove it')
+        for name, value in self.params.items():
+            if name not in self.secrets and (sentence := made_of_secret(name, value, secrets)):
+                raise ValueError(sentence)
+        for place, task in enumerate(self.tasks):
+            for param in task.local_params:
+                if param.type is not ParameterType.SECRET and (
+                    sentence := made_of_secret(param.name, param.value, secrets)
+                ):
+                    raise _misfit(place, f'task "{task.name}": {sentence}')
+            if task.type in LOGIC_TYPES and (named := secrets.intersection(references(json.dumps(task.params)))):
+                sentence = f"{task.type} runs in the master, which opens no secret; remove ${{{min(named)}}}"
+                raise _misfit(place, f'task "{task.name}": {sentence}')
+        return self
+
+    def secret_names(self) -> frozenset[str]:
+        """The names of all parameters that are SECRET, in all of it or in one of its tasks."""
+        local = (param.name for task in self.tasks for param in task.local_params if param.type is ParameterType.SECRET)
+        return frozenset(chain(self.secrets, local))
 
     @classmethod
     def parse(cls, content: Mapping[str, Any]) -> WorkflowSpec:

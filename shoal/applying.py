@@ -12,18 +12,26 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao import definitions, references
 from dao.definitions import Definition
+from shoal.keys import SecretSettings
+from shoal.sealing import sealed_for_saving
 from shoal.workflow_file import BadWorkflowFile, WorkflowDocument
 
 
-async def save_all(connection: AsyncConnection, documents: Sequence[WorkflowDocument]) -> list[tuple[Definition, bool]]:
-    """Save them, in a transaction that must not be kept if this raises; whether each became a new version.
+async def save_all(
+    connection: AsyncConnection, documents: Sequence[WorkflowDocument], secrets: SecretSettings
+) -> list[tuple[Definition, bool]]:
+    """Save them, their secrets sealed; whether each became a new version.
+
+    In a transaction that must not be kept if this raises.
 
     Raises:
         BadWorkflowFile: one of them names a workflow that does not exist, or runs itself through others.
+        Refused: one of them has a SECRET parameter, and there is no key to seal it.
     """
-    saved = [
-        await definitions.save(connection, each.project, each.name, each.release_state, each.spec) for each in documents
-    ]
+    saved = []
+    for each in documents:
+        spec = await sealed_for_saving(connection, each, secrets)
+        saved.append(await definitions.save(connection, each.project, each.name, each.release_state, spec))
     faults = []
     for each in documents:
         wrong = await references.check(connection, each.project, each.name, each.spec)

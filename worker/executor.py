@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from model.errors import Fenced, Refused, ShoalError
 from model.ids import Epoch
 from model.means import is_passing
 from model.parameters import parse_parameters
+from model.secret_values import has_sealed, sealed_value
 from model.states import TaskState
 from model.time_expressions import replace_time_expressions
 from model.zones import zone
@@ -33,6 +35,7 @@ from worker.order import Order
 from worker.report import report
 from worker.settings import WorkerSettings
 from worker.task_log import LogFile
+from worker.tasks.bash_values import parameter_variable
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskResult
 from worker.tasks.process import exit_reason
@@ -78,7 +81,7 @@ class Executor:
         file = LogFile(self._logs, name, bytes_max=self._log_bytes_max)
         begun = Begun(self._processes)
         try:
-            result = await self._in_time(task, file, folder, begun)
+            result = _without_secrets(await self._in_time(task, file, folder, begun), task, file)
         except Fenced as error:
             # It ran past the horizon: others may have given it up already. If not, it has to run again.
             result = TaskResult(TaskState.NEED_FAULT_TOLERANCE, str(error))
@@ -131,14 +134,15 @@ class Executor:
     async def _attempt(self, task: ClaimedTask, file: LogFile, folder: _Folder, begun: Begun) -> TaskResult:
         try:
             values = _values(task, folder)
+            if has_sealed(task.parameter_values):
+                values = self._secrets.parameters(values, _secrets_used(task, values), file.hide)
             made = self._catalog.make(task.type, task.params, values, in_time=_time_expressions(task))
             if made.starts_processes or made.below_keeper:
                 file.open()  # before anything begins: what cannot be logged is not to begin
             else:
                 begun.may_have = True  # it does its work in here
             begun.is_one_process = made.runs_one_process
-            # What an environment prints or does with exit codes only its worker can judge.
-            if self._last_words and (made.below_keeper or (made.ends_as_its_process and not task.environment)):
+            if self._last_words and _needs_no_worker_to_tell(made, task):
                 begun.last_word = self._last_words.of(task)
             account = None
             if task.tenant is not None and (made.starts_processes or made.below_keeper):
@@ -245,6 +249,35 @@ def _values(task: ClaimedTask, folder: _Folder) -> dict[str, str]:
     if wanted in task.params or wanted in task.parameter_values:
         own[EXECUTE_PATH] = str(folder.make())
     return with_task_parameters(parse_parameters(task.parameter_values, "its parameters"), own)
+
+
+def _secrets_used(task: ClaimedTask, values: Mapping[str, str]) -> set[str]:
+    """The secrets that a task is given: those that it declares, or that its parameters name in some way."""
+    declared = {name for name, type_ in _types(task).items() if type_ is ParameterType.SECRET}
+    named = {name for name in values if name in task.params or parameter_variable(name) in task.params}
+    return declared | named
+
+
+def _needs_no_worker_to_tell(made: Task, task: ClaimedTask) -> bool:
+    """Whether a later life knows the result from what a keeper writes. It knows no secret parameter to be masked, and
+    not what an environment did with exit codes."""
+    if has_sealed(task.parameter_values) or "SECRET" in (task.parameter_types or ""):
+        return False
+    return made.below_keeper or (made.ends_as_its_process and not task.environment)
+
+
+def _without_secrets(result: TaskResult, task: ClaimedTask, file: LogFile) -> TaskResult:
+    """What a task gives is stored in clear: secrets in it are masked, one called like a secret is left out."""
+    if not result.outputs or not (file.secrets or "SECRET" in (task.parameter_types or "")):
+        return result
+    values = parse_parameters(task.parameter_values, "its parameters")
+    secret = {name for name, value in values.items() if sealed_value(value) is not None}
+    secret |= {name for name, type_ in _types(task).items() if type_ is ParameterType.SECRET}
+    if left_out := sorted(secret.intersection(result.outputs)):
+        with suppress(OSError):
+            file.write(f"[shoal] a SECRET is no output, so this is not given on: {', '.join(left_out)}\n")
+    outputs = {file.masked(name): file.masked(value) for name, value in result.outputs.items() if name not in secret}
+    return replace(result, outputs=outputs)
 
 
 def _time_expressions(task: ClaimedTask) -> Callable[[str], str]:

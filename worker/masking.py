@@ -8,14 +8,14 @@ that wants to give its secret away: that one can spell it backwards.
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterable
 from urllib.parse import quote
 
-MASK = b"******"
+from model.secret_values import SECRET_CHARACTERS_MIN
 
-SECRET_CHARACTERS_MIN = 6
-"""Shorter ones are not masked: they would turn up in ordinary words, and be known from their gaps."""
+MASK = b"******"
 
 
 class Masking:
@@ -64,6 +64,7 @@ class Masking:
 
 
 def _forms(secret: str) -> set[bytes]:
-    """The secret itself, and as it looks in a URL and in a basic-auth header or a Kubernetes secret."""
+    """The secret itself, and as it looks in a URL, in JSON, in Python, traced by bash, and in base64."""
     plain = secret.encode()
-    return {plain, quote(secret, safe="").encode(), base64.b64encode(plain), base64.urlsafe_b64encode(plain)}
+    quoted = {quote(secret, safe=""), json.dumps(secret)[1:-1], repr(secret)[1:-1], secret.replace("'", "'\\''")}
+    return {plain, base64.b64encode(plain), base64.urlsafe_b64encode(plain), *map(str.encode, quoted)}

@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from model.secret_values import without_sealed
 from shoal.words import STATES, exact, plain
 
 if TYPE_CHECKING:
@@ -116,9 +117,10 @@ def hint(text: str) -> None:
     say(text, style="dim")
 
 
-def print_json(value: object) -> None:
-    """One JSON document."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=_as_json) + "\n")
+def print_json(value: object, *, shows_sealed: bool = False) -> None:
+    """One JSON document, with asterisks for sealed values unless they are what was asked for."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=_as_json)
+    sys.stdout.write((text if shows_sealed else without_sealed(text)) + "\n")
 
 
 def json_fields(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -77,6 +77,7 @@ async def backfill(
     from dao.commands import NewCommand
     from shoal.cli import answer
     from shoal.references import find_startable
+    from shoal.sealing import sealed_for_start
     from shoal.waiting import until_taken
 
     values = read_values(param or [])
@@ -89,6 +90,7 @@ async def backfill(
         if dry_run:
             _print_dates(call, head, found)
             return
+        values = await sealed_for_start(ask.connection, head, values, call.settings.secrets)
         params = json.dumps({**values, NAME: asked}, ensure_ascii=False)
         async with ask.database.writing() as connection:
             command = await commands.insert(

@@ -58,6 +58,7 @@ async def unset(
 
 
 def _print(call: Call, project: str, values: dict[str, str]) -> None:
+    from model.secret_values import without_sealed
     from shoal.cli import answer
     from shoal.cli.answer import Column
 
@@ -68,5 +69,8 @@ def _print(call: Call, project: str, values: dict[str, str]) -> None:
         answer.say(f'Project "{project}" has no parameters.')
         answer.hint(f"Give it one: shoal project set name=value --project {project}")
         return
-    answer.table([Column("NAME"), Column("VALUE", sentence=True)], sorted(values.items()))
+    answer.table(
+        [Column("NAME"), Column("VALUE", sentence=True)],
+        [(name, without_sealed(value)) for name, value in sorted(values.items())],
+    )
     answer.hint("A task sees them as ${NAME}, unless the workflow or the start says otherwise.")

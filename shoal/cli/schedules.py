@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,6 +113,7 @@ async def add(
     from model.schedules import ScheduleSpec
     from model.zones import zone as zone_of
     from shoal.cli.answer import hint, json_fields, print_json, say
+    from shoal.sealing import sealed_for_start
     from shoal.words import exact
 
     in_zone = zone_of(zone)
@@ -121,7 +122,6 @@ async def add(
         in_zone.key,
         begin_of(start, "--start", in_zone) if start else None,
         end_of(end, "--end", in_zone) if end else None,
-        params=json.dumps(read_values(param or []), ensure_ascii=False),
         misfire=misfire,
         misfire_grace_s=grace,
         priority=priority,
@@ -131,6 +131,8 @@ async def add(
     )
     async with call.asking() as ask:
         head = await definitions.find(ask.connection, workflow, project)
+        values = await sealed_for_start(ask.connection, head, read_values(param or []), call.settings.secrets)
+        spec = replace(spec, params=json.dumps(values, ensure_ascii=False))
         table = spec.checked(ask.now)
         first = table.first_after(ask.now)
         async with ask.database.writing() as connection:

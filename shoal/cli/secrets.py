@@ -1,4 +1,4 @@
-"""`shoal secrets add-key/rotate`: the keys of stored secrets; and how a verb is given a secret."""
+"""`shoal secrets add-key/rotate/seal`: the keys of stored secrets; and how a verb is given a secret."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from shoal.cli.verbs import verb
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `secrets`."""
-    group = typer.Typer(no_args_is_help=True, help="The keys that encrypt data sources and environments.")
+    group = typer.Typer(
+        no_args_is_help=True, help="The keys that encrypt data sources, environments and SECRET parameters."
+    )
     verb(group, "shoal secrets add-key /etc/shoal/keys", "shoal secrets add-key")(add_key)
     verb(group, "shoal secrets rotate")(rotate)
+    verb(group, "shoal secrets seal password < password.txt")(seal)
     app.add_typer(group, name="secrets")
 
 
@@ -76,3 +79,20 @@ async def rotate(call: Call) -> None:
         f"{counted(sources, 'data source')} and {counted(scripts, 'environment')} encrypted anew; "
         f"all are under key {vault.key_ids[0]}."
     )
+
+
+async def seal(call: Call, name: Annotated[str, typer.Argument(help="The name of the parameter.")]) -> None:
+    """Seal the value of a SECRET parameter, read from standard input; what is printed may be stored or inserted by SQL.
+
+    It holds for a parameter of this name only. One line end at its end does not count.
+    """
+    from dao.secret_parameters import seal as sealed
+    from shoal.cli.answer import print_json
+    from shoal.keys import open_vault
+
+    given = read_secret("value")
+    text = sealed(name, given.removesuffix("\n").removesuffix("\r"), open_vault(call.settings.secrets))
+    if call.as_json:
+        print_json({"name": name, "sealed": text}, shows_sealed=True)
+        return
+    sys.stdout.write(f"{text}\n")

@@ -46,7 +46,7 @@ async def apply(call: Call, files: Annotated[list[Path], typer.Argument(help="YA
 
     documents = read_workflow_files(files)
     async with call.asking() as ask, ask.database.writing() as connection:
-        saved = await save_all(connection, documents)
+        saved = await save_all(connection, documents, call.settings.secrets)
     if call.as_json:
         print_json([json_fields({**_fields(head), "is_new_version": is_new}) for head, is_new in saved])
         return
@@ -105,6 +105,7 @@ async def show(
     """Show what a workflow does: its tasks and their order."""
     from dao import definitions
     from model.errors import NotFound, Refused
+    from model.secret_values import without_sealed
     from shoal.cli.answer import Column, hint, json_fields, print_json, say, state, table
 
     async with call.asking() as ask:
@@ -122,8 +123,11 @@ async def show(
     say(state(head.release_state))
     if spec.description:
         say(spec.description)
+    for key in spec.secrets:
+        if key not in spec.params:
+            say(f"  {key}: SECRET, given by the start")
     for key, value in spec.params.items():
-        say(f"  {key} = {value}")
+        say(f"  {key} = {without_sealed(value)}")
     columns = [Column("TASK"), Column("TYPE"), Column("GROUP", keep=1), Column("PRIORITY", keep=0), Column("AFTER")]
     rows = [
         (task.name, task.type, task.worker_group or spec.worker_group, task.priority, ", ".join(task.after) or "-")
@@ -171,12 +175,14 @@ async def run(
     from shoal.cli import following
     from shoal.cli.answer import hint, json_fields, print_json, say
     from shoal.references import find_startable
+    from shoal.sealing import sealed_for_start
 
     values = read_values(param or [])
     if depend and not task:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
     async with call.asking() as ask:
         head = await find_startable(ask.connection, name, project)
+        values = await sealed_for_start(ask.connection, head, values, call.settings.secrets, version)
         async with ask.database.writing() as connection:
             command = await commands.insert(
                 connection,

@@ -1,0 +1,130 @@
+"""SECRET parameters as a worker gives them: opened for the task that uses them, masked in all that is said of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from dao.database import Database
+from dao.secret_parameters import seal
+from dao.task_claims import ClaimedTask, Report
+from dao.vault import Vault, key_id_of, new_key
+from model.ids import Epoch
+from model.nodes import NodeKind
+from model.states import TaskState
+from tests.dao.scene import Scene as Rows
+from tests.worker.http_server import http_server, says
+from tests.worker.scene import Scene
+from worker.executor import Executor
+from worker.named_secrets import NamedSecrets
+from worker.settings import WorkerSettings
+
+SECRET = 'can\'ary "zq4"&more'
+
+
+@dataclass
+class Bench:
+    """A worker's executor with keys, and its logs."""
+
+    executor: Executor
+    claimed: ClaimedTask
+    folder: Path
+    vault: Vault
+
+    async def run(
+        self, type_: str, values: dict[str, str], types: dict[str, str] | None = None, **params: Any
+    ) -> tuple[Report, str]:
+        """Run a task; the report, and its log."""
+        task = replace(
+            self.claimed,
+            type=type_,
+            params=json.dumps(params),
+            parameter_values=json.dumps(values),
+            parameter_types=json.dumps(types) if types else None,
+        )
+        report = await self.executor.run(task)
+        logs = list((self.folder / "logs").rglob("*.log"))
+        text = "".join(log.read_text() for log in logs)
+        for log in logs:
+            log.unlink()
+        return report, text
+
+    def sealed(self, name: str = "password") -> dict[str, str]:
+        """The parameter as a task's row has it."""
+        return {name: seal(name, SECRET, self.vault)}
+
+
+@pytest_asyncio.fixture
+async def bench(scene: Scene, database_url: str, tmp_path: Path) -> AsyncIterator[Bench]:
+    database = Database(database_url, application_name="shoal-test")
+    rows = Rows(database)
+    master, worker = await rows.node(NodeKind.MASTER), await rows.node(NodeKind.WORKER, "10.0.0.2:1")
+    await rows.queue(await rows.instance(master), 1, master=master)
+    (claimed,) = await rows.claim(worker)
+    vault = Vault([new_key()])
+    settings = WorkerSettings(folder=tmp_path / "worker")
+    executor = Executor(settings, scene.launcher, Epoch(7), NamedSecrets(database, vault))
+    yield Bench(executor, claimed, tmp_path / "worker", vault)
+    await database.close()
+
+
+@pytest.mark.parametrize(
+    ("type_", "script"),
+    [
+        ("SHELL", 'p=${password}; set -x; echo "is $p"; [ ${#p} -eq LENGTH ] && exit 7'),
+        (
+            "PYTHON",
+            "import json\np = ${password}\nprint(p, repr(p), json.dumps(p))\nexit(7 if len(p) == LENGTH else 1)",
+        ),
+    ],
+)
+async def test_a_task_gets_its_secret_and_its_log_and_reason_do_not(bench: Bench, type_: str, script: str) -> None:
+    report, log = await bench.run(type_, bench.sealed(), script=script.replace("LENGTH", str(len(SECRET))))
+    assert (report.state, report.exit_code) == (TaskState.FAILURE, 7), log
+    assert "******" in log
+    assert "zq4" not in log + report.reason, "no form of it"
+
+
+async def test_a_secret_that_a_task_does_not_name_is_not_in_its_environment(bench: Bench) -> None:
+    _, log = await bench.run("SHELL", bench.sealed(), script="env | grep -c SHOAL_PARAM_pass")
+    assert log == "0\n"
+    _, log = await bench.run("SHELL", bench.sealed(), {"password": "SECRET"}, script="env | grep -c SHOAL_PARAM_pass")
+    assert log == "1\n", "one that it declares is"
+
+
+async def test_a_secret_is_never_an_output(bench: Bench) -> None:
+    script = 'p=${password}; echo "#{setValue(password=other)}"; echo "#{setValue(x=<$p>)}"'
+    report, log = await bench.run("SHELL", bench.sealed(), script=script)
+    assert report.state is TaskState.SUCCESS, report
+    assert json.loads(report.outputs or "") == {"x": "<******>"}
+    assert "[shoal] a SECRET is no output, so this is not given on: password\n" in log
+    report, _ = await bench.run("FAKE", bench.sealed(), outputs={"x": "${password}", "y": "1"})
+    assert json.loads(report.outputs or "") == {"x": "******", "y": "1"}
+
+
+async def test_a_request_has_the_secret_in_its_header_and_body(bench: Bench) -> None:
+    async with http_server({"*": says("200 OK", json.dumps({"p": SECRET}))}) as server:
+        params = {"url": server.address, "method": "POST", "body": {"p": "${password}"}, "outputs": {"p": "$.p"}}
+        report, log = await bench.run("HTTP", bench.sealed(), headers={"X-Token": "${password}"}, **params)
+    (seen,) = server.seen
+    assert (seen.header("x-token"), json.loads(seen.body)) == (SECRET, {"p": SECRET}), "the server got it"
+    assert report.state is TaskState.SUCCESS, report
+    assert "zq4" not in log + (report.outputs or "") + report.reason
+
+
+async def test_a_sealed_value_counts_for_its_own_name_and_key_only(bench: Bench) -> None:
+    report, log = await bench.run("SHELL", {"x": bench.sealed()["password"]}, script="echo ${x}")
+    assert report.reason.startswith('parameter "x" holds the sealed value of "password"; a secret is known by its own')
+    renamed = bench.sealed()["password"].replace(":password:", ":x:")
+    report, log = await bench.run("SHELL", {"x": renamed}, script="echo ${x}")
+    assert report.reason == "what is stored as parameter x was encrypted as something else; set it anew"
+    other = new_key()
+    report, log = await bench.run("SHELL", {"x": seal("x", SECRET, Vault([other]))}, script="echo ${x}")
+    assert f"the parameter x is encrypted with key {key_id_of(other)}, which this process lacks" in report.reason
+    assert "zq4" not in log
