@@ -17,6 +17,7 @@ from functools import partial
 
 from tests.chaos.proxy import Way
 from tests.chaos.site import SESSION_S, WORKER_FENCE_S, Member, Role, Site
+from tests.chaos.strangers import Lock, edit, set_read_only
 
 Epochs = set[int]
 ROLLING = "rolling restart"
@@ -271,6 +272,25 @@ def _commits_lost(chance: random.Random, site: Site, _outage_s: float) -> Fault:
     return _fault("COMMIT answer lost", "network", what, 3.0, lambda: lose(count), lambda: lose(0))
 
 
+def _locked(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    lock = Lock(site, chance)
+    what = f"somebody locks {lock.name}"
+    return _fault("stranger's lock", "postgres", what, chance.uniform(1, 5), lock.take, lock.release)
+
+
+def _read_only(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    what = "PostgreSQL is read-only"
+    return _fault(
+        "PostgreSQL read-only", "postgres", what, chance.uniform(1, 4),
+        lambda: set_read_only(site, "on"), lambda: set_read_only(site, "off"),
+    )  # fmt: skip
+
+
+def _edited(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    count = chance.randrange(1, 6)
+    return _fault("rows edited", "people", f"{count} rows are edited by hand", 0.0, lambda: edit(site, chance, count))
+
+
 FACTORIES: dict[Factory, int] = {
     partial(_killed, "master"): 4,
     partial(_killed, "worker"): 3,
@@ -290,6 +310,9 @@ FACTORIES: dict[Factory, int] = {
     partial(_swallowed, Way.ANSWER): 2,
     _without_descriptors: 2,
     _commits_lost: 3,
+    _locked: 3,
+    _read_only: 2,
+    _edited: 4,
 }
 """What may happen, and how often beside the others."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from tests.chaos.workflows import BACKFILLED, SCHEDULED, Kind
+from tests.chaos.workflows import BACKFILLED, EDITED, SCHEDULED, Kind
 from tests.cluster.cluster import Cluster
 
 MOVES = (
@@ -44,6 +44,8 @@ class Promises:
     acknowledged: dict[int, str] = field(default_factory=dict)
     broken: set[int] = field(default_factory=set)
     backfills: dict[int, int] = field(default_factory=dict)
+    edited: set[int] = field(default_factory=set)
+    """Starts of the workflow whose rows people edit: nothing is expected of those runs."""
     doubtful: int = 0
     """Inserts whose connection was lost: nobody knows whether they are commands."""
 
@@ -127,7 +129,9 @@ class Load:
         kind = self._chance.choices(self._kinds, weights=[each.weight for each in self._kinds])[0]
         priority = self._chance.choice(PRIORITIES)
         params = {"n": str(self._chance.randrange(10))}
-        self._acknowledge("START_PROCESS", kind.code, priority=priority, params=params)
+        id_ = self._acknowledge("START_PROCESS", kind.code, priority=priority, params=params)
+        if kind.code == EDITED:
+            self.promises.edited.add(id_)
 
     def _part(self) -> None:
         code = self._chance.choice(self._movable)

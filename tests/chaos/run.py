@@ -14,6 +14,7 @@ from tests.chaos.load import Load, Promises
 from tests.chaos.recovery import Recovery
 from tests.chaos.report import Report
 from tests.chaos.site import Site
+from tests.chaos.strangers import bury
 from tests.eventually import eventually
 
 WARM_UP_S = 3.0
@@ -60,6 +61,7 @@ async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
         await _faults(site, plan, recovery, report, tell)
     finally:
         load.stop()
+    bury(site, load.promises)
     healed_s = time.monotonic()
     tell("the faults are over; waiting for the end of everything")
     report.violations += await _end(site)
