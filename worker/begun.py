@@ -1,4 +1,7 @@
-"""Whether anything of an attempt may have begun: only what surely has not may go back to the queue."""
+"""The launcher as one attempt sees it.
+
+It remembers whether anything may have begun, since only what surely has not may go back to the queue.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from pathlib import Path
 
 from model.states import TaskState
 from worker.launcher.errors import NoMeans
+from worker.launcher.last_word import LastWord
 from worker.launcher.wire import Identity
 from worker.order import Order
 from worker.tasks.plugin import TaskLog, TaskResult
@@ -18,6 +22,10 @@ class Begun:
 
     def __init__(self, launcher: Launching) -> None:
         self.may_have = False
+        self.is_one_process = False
+        """Whether the attempt is nothing but one process (`Task.runs_one_process`)."""
+        self.last_word: LastWord | None = None
+        """What is to be written of its end."""
         self._launcher = launcher
 
     async def run(
@@ -26,7 +34,15 @@ class Begun:
         """See `Launcher.run`."""
         before, self.may_have = self.may_have, True
         try:
-            return await self._launcher.run(argv, env=env, cwd=cwd, log=log, identity=identity)
+            return await self._launcher.run(
+                argv,
+                env=env,
+                cwd=cwd,
+                log=log,
+                identity=identity,
+                is_all=self.is_one_process,
+                last_word=self.last_word,
+            )
         except NoMeans:
             self.may_have = before
             raise
@@ -37,7 +53,9 @@ class Begun:
         """See `Launcher.carry_out`."""
         before, self.may_have = self.may_have, True
         try:
-            code, result = await self._launcher.carry_out(order, env=env, cwd=cwd, log=log, identity=identity)
+            code, result = await self._launcher.carry_out(
+                order, env=env, cwd=cwd, log=log, identity=identity, last_word=self.last_word
+            )
             if result is not None and result.state is TaskState.PAUSE:  # it says so itself (`worker/child.py`)
                 raise NoMeans(result.reason)
         except NoMeans:

@@ -71,9 +71,14 @@ async def _attempt(order: Order, deadline: Deadline) -> TaskResult:
             result = TaskResult.failure(str(error))
         else:
             result = TaskResult.failure(f"{type(error).__name__}: {error}")
+    outputs = {_masked(name, order): _masked(value, order) for name, value in result.outputs.items()}
+    return TaskResult(result.state, _masked(result.reason, order), result.exit_code, outputs)
+
+
+def _masked(text: str, order: Order) -> str:
+    """Here already: a keeper writes the answer to the disk."""
     masking = Masking(order.secrets)
-    reason = masking.feed(result.reason.encode(errors="replace")) + masking.finish()
-    return TaskResult(result.state, reason.decode(errors="replace"), result.exit_code, result.outputs)
+    return (masking.feed(text.encode(errors="replace")) + masking.finish()).decode(errors="replace")
 
 
 def _not_begun(error: BaseException) -> TaskResult:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import structlog
@@ -24,7 +24,8 @@ from model.ids import TaskInstanceId
 from model.states import TaskState
 from registry.life import Life
 from registry.rounds import run_rounds
-from worker.executor import Executor, report
+from worker.executor import Executor
+from worker.report import report
 from worker.settings import WorkerSettings
 
 log = structlog.get_logger()
@@ -46,6 +47,8 @@ class Exchange:
         """Whether this worker may believe in itself (`worker/pulse.py`); without it nothing new is taken."""
         self.overloaded = False
         """Whether the worker is BUSY (`model/load.py`); nothing new is taken then."""
+        self.told: Callable[[TaskInstanceId], None] = lambda _id: None
+        """Called with an attempt whose end needs no more telling."""
         self.wake = asyncio.Event()
         self._life = life
         self._executor = executor
@@ -209,6 +212,7 @@ class Exchange:
             self._running[id_].cancel()
 
     def _forget(self, id_: TaskInstanceId) -> None:
+        self.told(id_)
         self._claimed.pop(id_, None)
         self._ended.pop(id_, None)
         self._why_cancelled.pop(id_, None)

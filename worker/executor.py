@@ -28,11 +28,13 @@ from model.time_expressions import replace_time_expressions
 from model.zones import zone
 from worker.begun import Begun
 from worker.environment import task_environment
+from worker.last_words import LastWords, log_name
 from worker.launcher.errors import NoMeans
 from worker.named_secrets import NamedSecrets
 from worker.order import Order
+from worker.report import report
 from worker.settings import WorkerSettings
-from worker.task_log import LogFile, LogName
+from worker.task_log import LogFile
 from worker.tasks.bash_values import parameter_variable
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskResult
@@ -41,7 +43,6 @@ from worker.tenants import Account, Launching, TenantProcesses, account_of, hand
 
 log = structlog.get_logger()
 
-REASON_LENGTH_MAX = 2_000
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 TRIES_MAX = 100
 """How many attempts there may be of a task that no worker can begin; the last one fails with the reason."""
@@ -50,13 +51,22 @@ TRIES_MAX = 100
 class Executor:
     """What all attempts of one worker share: the task types, the launcher, the folders."""
 
-    def __init__(self, settings: WorkerSettings, processes: Launching, epoch: Epoch, secrets: NamedSecrets) -> None:
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        processes: Launching,
+        epoch: Epoch,
+        secrets: NamedSecrets,
+        last_words: LastWords | None = None,
+    ) -> None:
+        """With `last_words` keepers write how attempts ended."""
         self.lacked_means: Callable[[], None] = lambda: None
         """Called when an attempt met a full disk, or could not begin for want of something else."""
         self._catalog = TaskCatalog()
         self._processes = processes
         self._epoch = epoch
         self._secrets = secrets
+        self._last_words = last_words
         folder = settings.place.absolute()  # the launcher's processes have another working directory than we
         self._logs = folder / "logs"
         self._folders = folder / "work"
@@ -66,7 +76,7 @@ class Executor:
 
     async def run(self, task: ClaimedTask) -> Report:
         """Run it to its end. Never raises but for cancellation, which kills what it started."""
-        name = LogName(task.day, task.workflow_code, task.workflow_instance_id, task.id)
+        name = log_name(task)
         folder = _Folder(self._folders / str(task.id))
         file = LogFile(self._logs, name, bytes_max=self._log_bytes_max)
         begun = Begun(self._processes)
@@ -131,6 +141,9 @@ class Executor:
                 file.open()  # before anything begins: what cannot be logged is not to begin
             else:
                 begun.may_have = True  # it does its work in here
+            begun.is_one_process = made.runs_one_process
+            if self._last_words and _needs_no_worker_to_tell(made, task):
+                begun.last_word = self._last_words.of(task)
             account = None
             if task.tenant is not None and (made.starts_processes or made.below_keeper):
                 account = await asyncio.to_thread(account_of, task.tenant, self._tenants)
@@ -245,6 +258,14 @@ def _secrets_used(task: ClaimedTask, values: Mapping[str, str]) -> set[str]:
     return declared | named
 
 
+def _needs_no_worker_to_tell(made: Task, task: ClaimedTask) -> bool:
+    """Whether a later life knows the result from what a keeper writes. It knows no secret parameter to be masked, and
+    not what an environment did with exit codes."""
+    if has_sealed(task.parameter_values) or "SECRET" in (task.parameter_types or ""):
+        return False
+    return made.below_keeper or (made.ends_as_its_process and not task.environment)
+
+
 def _without_secrets(result: TaskResult, task: ClaimedTask, file: LogFile) -> TaskResult:
     """What a task gives is stored in clear: secrets in it are masked, one called like a secret is left out."""
     if not result.outputs or not (file.secrets or "SECRET" in (task.parameter_types or "")):
@@ -273,20 +294,6 @@ def _types(task: ClaimedTask) -> dict[str, ParameterType]:
         return {name: ParameterType(type_) for name, type_ in json.loads(task.parameter_types).items()}
     except (ValueError, AttributeError):
         raise Refused("the types of its parameters, as the database has them, are no JSON object of types") from None
-
-
-def report(
-    task: ClaimedTask, state: TaskState, reason: str, exit_code: int | None = None, outputs: object = None
-) -> Report:
-    """How an attempt ended, in a form that the database takes whatever the task printed."""
-    return Report(
-        task.id,
-        task.attempt,
-        state,
-        _storable(reason)[:REASON_LENGTH_MAX],
-        exit_code,
-        _storable(json.dumps(outputs, ensure_ascii=False)) if outputs else None,
-    )
 
 
 def _given_back(error: BaseException) -> TaskResult:
@@ -324,7 +331,3 @@ async def _remove(folder: Path) -> None:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     except RuntimeError:  # no thread can be made now: that must not change how the attempt ended
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _storable(text: str) -> str:
-    return text.replace("\x00", "\\0").encode("utf-8", "replace").decode("utf-8")

@@ -28,7 +28,14 @@ SPARE_LINES_MAX = 100
 class LateResults:
     """Keeps on disk what `untold` gives twice in a row."""
 
-    def __init__(self, untold: Callable[[], Mapping[TaskInstanceId, Report]], spool: Spool) -> None:
+    def __init__(
+        self,
+        untold: Callable[[], Mapping[TaskInstanceId, Report]],
+        spool: Spool,
+        kept: Callable[[TaskInstanceId], None] = lambda _id: None,
+    ) -> None:
+        """`kept` is called with each attempt whose result is on the disk."""
+        self._on_kept = kept
         self._untold = untold
         self._spool = spool
         self._seen: Mapping[TaskInstanceId, Report] = {}
@@ -77,3 +84,5 @@ class LateResults:
         else:
             await asyncio.to_thread(self._spool.keep, new)
             self._kept.update({report.id: report for report in new})
+        for report in new:
+            self._on_kept(report.id)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from dao.task_claims import Report
 from model.backoff import Backoff
 from model.errors import Fenced, Unavailable, Unknown
 from registry.contact import boottime_s
+from worker.last_words import LeftWords, left_words
 from worker.spool import Left, left_by_former_lives
 
 log = structlog.get_logger()
@@ -38,8 +40,19 @@ async def tell_what_is_left(folder: Path, database_url: str, timeout_s: float) -
     Raises `Unavailable` or `Unknown` when the database stays away for `timeout_s`; what is left stays for the next
     try.
     """
+    await _tell_all(folder, lambda: left_by_former_lives(folder), database_url, timeout_s)
+
+
+async def tell_last_words(folder: Path, logs: Path, database_url: str, timeout_s: float) -> None:
+    """The same with what their keepers wrote in `folder`; `logs` is where their tasks' logs are."""
+    await _tell_all(folder, lambda: left_words(folder, logs), database_url, timeout_s)
+
+
+async def _tell_all(
+    folder: Path, read: Callable[[], Sequence[Left | LeftWords]], database_url: str, timeout_s: float
+) -> None:
     try:
-        everything = await asyncio.to_thread(left_by_former_lives, folder)
+        everything = await asyncio.to_thread(read)
     except OSError as error:
         log.warning("left_results_unreadable", file=str(folder), error=str(error))
         return
@@ -51,7 +64,7 @@ async def tell_what_is_left(folder: Path, database_url: str, timeout_s: float) -
             left.remove()
 
 
-async def _tell(left: Left, database_url: str, timeout_s: float) -> None:
+async def _tell(left: Left | LeftWords, database_url: str, timeout_s: float) -> None:
     # In its name for the judges too: whoever fences that life ends this session first.
     name = nodes.application_name(left.me.kind, left.me.epoch)
     database = Database(database_url, application_name=name, connections_max=1)
@@ -75,14 +88,14 @@ async def _tell(left: Left, database_url: str, timeout_s: float) -> None:
                     parts = [[report] for report in failing]
     except Fenced:
         dropped = sum(map(len, parts))
-        log.warning("left_results_dropped", former=left.me.epoch, results=dropped, so="their tasks run again")
+        log.warning(f"{left.NAME}_dropped", former=left.me.epoch, results=dropped, so="their tasks run again")
     else:
-        log.info("left_results_told", former=left.me.epoch, results=len(left.reports), new=told)
+        log.info(f"{left.NAME}_told", former=left.me.epoch, results=len(left.reports), new=told)
     finally:
         await database.close()
 
 
-async def _write(database: Database, left: Left, reports: list[Report]) -> int:
+async def _write(database: Database, left: Left | LeftWords, reports: list[Report]) -> int:
     """How many of them the database did not know yet."""
     async with database.writing() as connection:
         await nodes.hold_alive(connection, left.me)

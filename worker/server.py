@@ -27,9 +27,10 @@ from registry.protocol import Registry
 from worker.exchange import Exchange
 from worker.executor import Executor
 from worker.folder import WorkerFolder
+from worker.last_words import LastWords
 from worker.late_results import LateResults
 from worker.launcher.client import Launcher
-from worker.left_results import tell_what_is_left
+from worker.left_results import tell_last_words, tell_what_is_left
 from worker.log_service import LogService
 from worker.named_secrets import NamedSecrets
 from worker.pulse import Pulse
@@ -103,9 +104,11 @@ class Worker:
     async def _live(self, stop: asyncio.Event, name: str, logs: LogService) -> None:
         bound, port = logs.address
         address = joined(advertised(self._host, bound), port)
-        results = self._settings.place.absolute() / "results"
+        place = self._settings.place.absolute()
+        results, ends = place / "results", place / "ends"
         # First: the new life fences the former one, which may then tell nothing more.
         await tell_what_is_left(results, self._database_url, self._connect_timeout_s)
+        await tell_last_words(ends, place / "logs", self._database_url, self._connect_timeout_s)
         async with new_life(
             NodeKind.WORKER,
             name,
@@ -118,14 +121,18 @@ class Worker:
             log_url=f"{logs.scheme}://{address}",
         ) as (life, registry):
             logs.tell_key(life)
-            await self._serve(stop, life, registry, Spool(results, life.me))
+            await self._serve(stop, life, registry, Spool(results, life.me), LastWords(ends, life.me))
 
-    async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry, spool: Spool) -> None:
+    async def _serve(
+        self, stop: asyncio.Event, life: Life, registry: Registry, spool: Spool, last_words: LastWords
+    ) -> None:
         grace_s = life.timing.kill_grace.total_seconds()
         launcher = Launcher(grace_s, life=mark_of(this_process(), life.me.epoch))
-        executor = Executor(self._settings, launcher, life.me.epoch, NamedSecrets(life.database, self._vault))
+        secrets = NamedSecrets(life.database, self._vault)
+        executor = Executor(self._settings, launcher, life.me.epoch, secrets, last_words)
         exchange = Exchange(life, executor, self._settings)
-        late = LateResults(lambda: exchange.untold, spool)
+        exchange.told = last_words.told
+        late = LateResults(lambda: exchange.untold, spool, last_words.told)
         pulse = Pulse(life, registry, launcher, self._settings, exchange)
         executor.lacked_means = pulse.lacked_means
         try:

@@ -117,6 +117,9 @@ class Spool:
 class Left:
     """What a life that is over left: who it was, and what it could not tell. Held until `close`."""
 
+    NAME = "left_results"
+    """What it is called in log lines."""
+
     def __init__(self, path: Path, fd: int, me: Me, reports: list[Report]) -> None:
         self.me = me
         self.reports = reports

@@ -114,9 +114,7 @@ class LogFile:
     def last_line(self) -> str:
         """The last line that is not blank; empty if there is none or it has more than 200 bytes."""
         self._append(self._masking.finish())
-        line = self._tail.rstrip().rpartition(b"\n")[2].strip()
-        text = line.decode(errors="replace")
-        return text if len(line) <= LAST_LINE_BYTES_MAX and text.isprintable() else ""
+        return last_line_of(self._tail)
 
     def close(self) -> None:
         """Write what was held back by the masking, the ending of a log that was full, and close the file."""
@@ -177,6 +175,13 @@ class LogFile:
             os.close(folder)
         self._size = os.fstat(fd).st_size
         return fd
+
+
+def last_line_of(tail: bytes) -> str:
+    """The last line of the end of a log that is not blank; empty if it is no sentence for people."""
+    line = tail.rstrip().rpartition(b"\n")[2].strip()
+    text = line.decode(errors="replace")
+    return text if len(line) <= LAST_LINE_BYTES_MAX and text.isprintable() else ""
 
 
 def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:

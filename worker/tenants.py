@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from model.errors import Refused
+from worker.launcher.last_word import LastWord
 from worker.launcher.wire import Identity
 from worker.order import Order
 from worker.tasks.plugin import TaskLog, TaskResult
@@ -38,8 +39,8 @@ class Account:
         return {name: value for name, value in own.items() if name != "TMPDIR"} | mine
 
 
-class Launching(Protocol):
-    """`worker/launcher`, which can make a process another user's."""
+class AsAnybody(Protocol):
+    """Runs the processes of one attempt, as any user."""
 
     async def run(
         self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
@@ -47,8 +48,33 @@ class Launching(Protocol):
         """See `Launcher.run`."""
         ...
 
+
+class Launching(Protocol):
+    """`worker/launcher`, which can make a process another user's."""
+
+    async def run(
+        self,
+        argv: list[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: TaskLog,
+        identity: Identity | None = None,
+        is_all: bool = False,
+        last_word: LastWord | None = None,
+    ) -> int:
+        """See `Launcher.run`."""
+        ...
+
     async def carry_out(
-        self, order: Order, *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
+        self,
+        order: Order,
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: TaskLog,
+        identity: Identity | None = None,
+        last_word: LastWord | None = None,
     ) -> tuple[int, TaskResult | None]:
         """See `Launcher.carry_out`."""
         ...
@@ -57,7 +83,7 @@ class Launching(Protocol):
 class TenantProcesses:
     """The `ProcessRunner` of one attempt that runs as another user. Its first run gives that user the work folder."""
 
-    def __init__(self, launcher: Launching, account: Account, folder: Path) -> None:
+    def __init__(self, launcher: AsAnybody, account: Account, folder: Path) -> None:
         """`folder` is the attempt's private work folder; it need not exist yet."""
         self._launcher = launcher
         self._account = account

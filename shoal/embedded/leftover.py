@@ -25,6 +25,8 @@ from shoal.embedded.route import SOCKET
 START_DIFFERS_S_MAX = 5.0
 """postmaster.pid has whole seconds, written a moment after the start; a stepped clock may add to that."""
 POLL_S = 0.02
+GOING_S_MAX = 2.0
+"""The kernel may take so long, on a busy machine, to give back the memory of a process that was killed."""
 
 
 async def end_leftover(place: Place, progress: Callable[[str], None]) -> int:
@@ -41,7 +43,7 @@ async def end_leftover(place: Place, progress: Callable[[str], None]) -> int:
     lock = locks.take(place.server_lock)
     if lock is None:
         lock = await _ended(place, progress)
-    postmaster = living_postmaster(place.data)
+    postmaster = await _after_a_moment(place.data)
     if postmaster is not None:
         os.close(lock)
         raise Refused(
@@ -62,6 +64,16 @@ def living_postmaster(data: Path) -> psutil.Process | None:
     except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
         return None
     return process if same and alive and process.name() == "postgres" else None
+
+
+async def _after_a_moment(data: Path) -> psutil.Process | None:
+    """The living postmaster. One that was killed gives up its lock shortly before it is seen to be gone."""
+    until_s = time.monotonic() + GOING_S_MAX
+    while True:
+        postmaster = living_postmaster(data)
+        if postmaster is None or time.monotonic() >= until_s:
+            return postmaster
+        await asyncio.sleep(POLL_S)
 
 
 async def _ended(place: Place, progress: Callable[[str], None]) -> int:

@@ -92,6 +92,7 @@ FENCES = {
     "schedules._SET_STATE": PEOPLE,
     "schedules._REMOVE": PEOPLE,
     "schema._RECORD": PEOPLE,
+    "schema._RECORD_ITS_WAY": PEOPLE,
     "serial_line._CALL_FORGOTTEN": STATE,
     "task_claims._CLAIM": TAKEN,
     "task_claims._MARK_RUNNING": ATTEMPT,

@@ -161,8 +161,15 @@ async def test_slots_and_workers_are_shown_with_what_each_believes(shoal: Comman
 
 
 async def test_slots_are_told_by_the_database_when_the_registry_is_away(url: str) -> None:
-    found = await CommandLine.at(url, SHOAL_REGISTRY_URL="zookeeper://127.0.0.1:1/shoal")("slots")
-    assert found.code == 0
+    place = "zookeeper://127.0.0.1:1/shoal"
+    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute("UPDATE cluster SET registry_place = %s", [place])
+        try:
+            found = await CommandLine.at(url, SHOAL_REGISTRY_URL=place)("slots")
+        finally:
+            connection.execute("UPDATE cluster SET registry_place = 'database'")
+    assert found.code == 0, found.err
     assert "The registry cannot be asked: " in found.out
     assert "0/2" in found.out
 

@@ -59,6 +59,8 @@ class SimulatedSpool:
 class SimulatedLeft:
     """What a life that is over left."""
 
+    NAME = "left_results"
+
     def __init__(self, files: Files, key: tuple[Path, int]) -> None:
         self.me = files[key].me
         self.reports = list({report.id: report for report in files[key].reports}.values())

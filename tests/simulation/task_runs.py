@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dao.task_claims import ClaimedTask, Report
 from model.states import TaskState
 from tests.simulation.loop import PROCESS, Process
-from worker.executor import report
+from worker.report import report
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

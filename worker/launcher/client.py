@@ -18,6 +18,7 @@ import structlog
 from model.means import is_passing
 from worker.launcher.deadline import Deadline
 from worker.launcher.errors import DeadlinePassed, LauncherKilled, NoMeans
+from worker.launcher.last_word import LastWord
 from worker.launcher.sweep import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
 from worker.launcher.wire import Identity, Request, answer_in
@@ -102,12 +103,24 @@ class Launcher:
         return self._zygotes[True].pid if True in self._zygotes else None
 
     async def run(
-        self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
+        self,
+        argv: list[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: TaskLog,
+        identity: Identity | None = None,
+        is_all: bool = False,
+        last_word: LastWord | None = None,
     ) -> int:
         """Run to its end with both outputs into `log`, and give the exit code (128 + n for signal n).
 
         With an `identity`, which only root can give, it runs as that user; keepers stay root and can end it. When it
         returns, raises or is cancelled, no process of the tree is left (`TreeLeft` says so if one is).
+
+        Args:
+            is_all: the attempt is nothing but this process: a cancellation that comes after its end changes nothing.
+            last_word: what its keeper writes of its end.
 
         Raises:
             CannotStart: no such command or folder.
@@ -116,22 +129,34 @@ class Launcher:
             NoMeans: no process can be made, or zygotes die before they can start it; nothing has run.
             OSError: the log could not be written; the tree has been killed.
         """
-        request = Request(argv, dict(env), str(cwd), self._no_new_privileges, identity)
-        code, _ = await self._run(request, log, None, self._grace_s)
+        request = Request(argv, dict(env), str(cwd), self._no_new_privileges, identity, last_word=last_word)
+        code, _ = await self._run(request, log, None, self._grace_s, is_all=is_all)
         return code
 
     async def carry_out(
-        self, order: Order, *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
+        self,
+        order: Order,
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: TaskLog,
+        identity: Identity | None = None,
+        last_word: LastWord | None = None,
     ) -> tuple[int, TaskResult | None]:
         """Run an attempt whose work is its type's own code in such a tree; its exit code and, if it gave one, result.
 
-        Raises the same as `run`.
+        It is always all of the attempt. Raises the same as `run`.
         """
-        request = Request([order.name], dict(env), str(cwd), self._no_new_privileges, identity, order.to_text())
-        code, answer = await self._run(request, log, order.name, max(self._grace_s, order.task.grace_s))
+        request = Request(
+            [order.name], dict(env), str(cwd), self._no_new_privileges, identity, order.to_text(), last_word
+        )
+        grace_s = max(self._grace_s, order.task.grace_s)
+        code, answer = await self._run(request, log, order.name, grace_s, is_all=True)
         return code, result_of(answer)
 
-    async def _run(self, request: Request, log: TaskLog, type_name: str | None, grace_s: float) -> tuple[int, bytes]:
+    async def _run(
+        self, request: Request, log: TaskLog, type_name: str | None, grace_s: float, *, is_all: bool
+    ) -> tuple[int, bytes]:
         """The exit code, and what then stands in the request's memory; `type_name` is that of an order."""
         for _ in range(TRIES_MAX):
             self._count += 1
@@ -144,7 +169,7 @@ class Launcher:
                     held.close()  # a command gives no answer in it
                 self._running.add(process)
                 try:
-                    code = await process.exit_code(grace_s)
+                    code = await process.exit_code(grace_s, is_all=is_all)
                     return code, answer_in(memory_fd) if type_name is not None else b""
                 except NeverStarted:
                     continue
@@ -177,7 +202,7 @@ class Launcher:
             ours.enter_context(channel)
             channel.setblocking(False)
             os.set_blocking(output_fd, False)
-            await self._hand_over([keeper_channel.fileno(), memory_fd, task_output_fd], type_name)
+            await self._hand_over([keeper_channel.fileno(), memory_fd, task_output_fd, output_fd], type_name)
             ours.pop_all()
             return TaskProcess(channel, output_fd, log, marker)
 

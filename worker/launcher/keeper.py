@@ -22,6 +22,8 @@ from typing import NoReturn, Protocol
 from model.means import is_passing
 from worker.launcher import prctl, tree, wire
 from worker.launcher.deadline import Deadline, boottime_s
+from worker.launcher.last_word import LastWord
+from worker.launcher.output import Output
 from worker.launcher.wire import Cause, End, Ended, Identity, Message, NotStarted, Request, Started
 
 TICK_S = 0.5
@@ -50,13 +52,13 @@ class Body(Protocol):
         ...
 
 
-def keep(channel: socket.socket, request_fd: int, output_fd: int, deadline: Deadline, body: Body) -> None:
+def keep(channel: socket.socket, request_fd: int, output: Output, deadline: Deadline, body: Body) -> None:
     """Run the task to its end.
 
     Args:
         channel: to the worker; its end means that the worker is dead.
-        request_fd: the memory file with what to run; closed here.
-        output_fd: the task's stdout and stderr; closed here, so that the reader sees the end of it.
+        request_fd: the memory file with what to run, and then the answer if that is an order.
+        output: the task's stdout and stderr; the end to write to is closed here, so that the reader sees the end of it.
         deadline: of all tasks of this worker.
         body: what becomes the task.
     """
@@ -78,13 +80,38 @@ def keep(channel: socket.socket, request_fd: int, output_fd: int, deadline: Dead
         _send(channel, Ended(Cause.EXIT, NOT_STARTED_CODE, 0))
         return
     if main_pid == 0:
-        _become_task(channel, request, request_fd, output_fd, keeper_pid, body)
-    os.close(output_fd)
-    os.close(request_fd)
+        _become_task(channel, request, request_fd, output.write_fd, keeper_pid, body)
+    os.close(output.write_fd)
+    if not request.order:
+        os.close(request_fd)
+    if request.last_word is None:
+        os.close(output.read_fd)
     family = _Family(main_pid)
     cause = _watch(channel, family, deadline)
     left = _kill_all(family)
-    _send(channel, Ended(cause, family.exit_code, left))
+    ended = Ended(cause, family.exit_code, left)
+    if request.last_word is None or cause is not Cause.EXIT or left:
+        _send(channel, ended)
+        return
+    # With another exit code there is no answer yet, but the order itself, which may hold a password.
+    answer = wire.answer_in(request_fd) if request.order and family.exit_code == 0 else None
+    _write_and_say(channel, ended, request.last_word, answer, output)
+
+
+def _write_and_say(
+    channel: socket.socket, ended: Ended, last_word: LastWord, answer: bytes | None, output: Output
+) -> None:
+    """Write the end before it is said. Of a worker that does not read, wait until it has read or is dead."""
+    is_read = output.is_read()
+    if is_read:
+        last_word.write(ended.exit_code, answer, b"")
+    _send(channel, ended)
+    if is_read:
+        return
+    while _receive(channel) is not None:
+        continue
+    if rest := output.rest():
+        last_word.write(ended.exit_code, answer, rest)
 
 
 class _Family:
@@ -123,7 +150,8 @@ def _watch(channel: socket.socket, family: _Family, deadline: Deadline) -> Cause
         if channel.fileno() in ready:
             asked = _receive(channel)
             if asked is None:
-                return Cause.WORKER_GONE
+                family.reap()
+                return Cause.EXIT if kill_at is None and family.main_ended else Cause.WORKER_GONE
             kill_at = min(kill_at or float("inf"), boottime_s() + asked.grace_s)
             # CONT: a stopped process would sleep through its TERM and its grace.
             tree.signal_descendants(os.getpid(), signal.SIGTERM, signal.SIGCONT)

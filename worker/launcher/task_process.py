@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import signal
 import socket
-import struct
-import termios
 from contextlib import suppress
 
 import structlog
@@ -16,6 +13,7 @@ import structlog
 from model.errors import ShoalError, Unavailable
 from worker.launcher import tree
 from worker.launcher.errors import CannotStart, DeadlinePassed, LauncherKilled, NoMeans, TreeLeft
+from worker.launcher.output import unread
 from worker.launcher.sweep import sweep
 from worker.launcher.wire import MESSAGE_BYTES_MAX, Cause, End, Ended, NotStarted, Started, decode, encode
 from worker.tasks.plugin import TaskLog
@@ -50,8 +48,10 @@ class TaskProcess:
         self._loop.add_reader(output_fd, self._on_output)
         self._conclusion = self._loop.create_task(self._conclude())
 
-    async def exit_code(self, grace_s: float) -> int:
+    async def exit_code(self, grace_s: float, *, is_all: bool = False) -> int:
         """Wait for the end of the tree; being cancelled ends it with this grace, a second time at once.
+
+        With `is_all` a cancellation that comes after its end changes nothing: who slept hears of both at once.
 
         Raises:
             NeverStarted: ask for it again.
@@ -61,8 +61,19 @@ class TaskProcess:
             await asyncio.wait([self._conclusion])
         except asyncio.CancelledError:
             await self.end(grace_s)
-            raise
+            if not (is_all and self._ended_by_itself):
+                raise
         return self._conclusion.result()
+
+    @property
+    def _ended_by_itself(self) -> bool:
+        ended = self._last_word.result() if self._last_word.done() else None
+        return (
+            ended is not None
+            and ended.cause is Cause.EXIT
+            and not self._conclusion.cancelled()
+            and self._conclusion.exception() is None
+        )
 
     async def end(self, grace_s: float) -> None:
         """TERM, the grace, KILL; return when nothing of the tree is left, even if cancelled meanwhile."""
@@ -139,17 +150,13 @@ class TaskProcess:
             else:
                 left = ended.left if ended is not None else 0
             # The tree is gone, so what is in the pipe is all; its end may never come if a stranger holds it open.
-            self._copy_output(self._bytes_in_pipe() or 1)
+            self._copy_output(unread(self._output_fd) or 1)
         finally:
             self._loop.remove_reader(self._channel)
             self._loop.remove_reader(self._output_fd)
             self._channel.close()
             os.close(self._output_fd)
         return self._verdict(ended, left)
-
-    def _bytes_in_pipe(self) -> int:
-        (count,) = struct.unpack("i", fcntl.ioctl(self._output_fd, termios.FIONREAD, b"\0" * 4))
-        return int(count)
 
     def _verdict(self, ended: Ended | None, left: int) -> int:
         if left:

@@ -11,6 +11,8 @@ import os
 from enum import StrEnum
 from typing import NamedTuple
 
+from worker.launcher.last_word import LastWord
+
 MESSAGE_BYTES_MAX = 65_536
 
 
@@ -47,6 +49,8 @@ class Request(NamedTuple):
     identity: Identity | None
     order: str = ""
     """For a warm zygote in place of `argv`: what its task types understand (`worker/order.py`)."""
+    last_word: LastWord | None = None
+    """What the keeper writes once the task has ended by itself."""
 
     def to_memory(self) -> int:
         """The descriptor of a memory file that holds this; the caller closes it."""
@@ -60,8 +64,16 @@ class Request(NamedTuple):
     def from_memory(cls, fd: int) -> Request:
         """Read it back; the descriptor stays open."""
         with open(fd, "rb", closefd=False) as file:
-            argv, env, cwd, no_new_privileges, identity, order = json.loads(file.read())
-        return cls(argv, env, cwd, no_new_privileges, Identity(*identity) if identity is not None else None, order)
+            argv, env, cwd, no_new_privileges, identity, order, last_word = json.loads(file.read())
+        return cls(
+            argv,
+            env,
+            cwd,
+            no_new_privileges,
+            Identity(*identity) if identity is not None else None,
+            order,
+            LastWord(*last_word) if last_word is not None else None,
+        )
 
 
 class End(NamedTuple):

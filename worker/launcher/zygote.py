@@ -24,10 +24,11 @@ from model.means import is_passing
 from worker.launcher import prctl, tree
 from worker.launcher.deadline import Deadline
 from worker.launcher.keeper import keep
+from worker.launcher.output import Output
 from worker.launcher.wire import NotStarted, Request, encode
 
-DESCRIPTORS = 3
-"""A request carries the keeper's end of the channel, the request's memory file, and the task's output."""
+DESCRIPTORS = 4
+"""A request carries the keeper's end of the channel, the request's memory file, and both ends of the task's output."""
 
 UNTOUCHED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """A task's stray signal, or ^C in the worker's terminal, must not end a keeper; tasks get the defaults back."""
@@ -103,7 +104,7 @@ class Zygote:
         data, fds, _, _ = socket.recv_fds(self._requests, NAME_BYTES_MAX, DESCRIPTORS)
         if not data:
             return False
-        channel_fd, request_fd, output_fd = fds
+        channel_fd, request_fd, output_fd, read_fd = fds
         try:
             self._work.prepare(data.decode())
             pid = os.fork()
@@ -113,20 +114,21 @@ class Zygote:
             _say(channel_fd, f"no process can be made for it: {error!r}", is_passing(error))
         else:
             if pid == 0:
-                self._become_keeper(channel_fd, request_fd, output_fd)
+                self._become_keeper(channel_fd, request_fd, output_fd, read_fd)
             self._keepers.add(pid)
         for fd in fds:
             os.close(fd)
         return True
 
-    def _become_keeper(self, channel_fd: int, request_fd: int, output_fd: int) -> None:
+    def _become_keeper(self, channel_fd: int, request_fd: int, output_fd: int, read_fd: int) -> None:
         """Never returns into the zygote's loop."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._requests.close()
-            keep(socket.socket(fileno=channel_fd), request_fd, output_fd, self._deadline, self._work.run)
+            channel = socket.socket(fileno=channel_fd)
+            keep(channel, request_fd, Output(output_fd, read_fd), self._deadline, self._work.run)
             code = 0
         except BaseException:  # noqa: BLE001  a bug of ours; its tree is killed as that of a killed keeper
             traceback.print_exc()

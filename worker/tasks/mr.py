@@ -34,6 +34,8 @@ class MapReduceTask(Task):
         args: list[str] = Field(default_factory=list)
         conf: dict[str, Setting] = Field(default_factory=dict)
 
+    runs_one_process = True
+
     params: Params
 
     @classmethod

@@ -138,6 +138,14 @@ class Task(ABC):
     worker's horizon, and which is the tenant's. True for each type whose `run` has effects outside of its log: in the
     worker's process nobody could keep a frozen one from having them later. There `context.processes` runs nothing."""
 
+    runs_one_process: ClassVar[bool] = False
+    """Whether each attempt is one `context.processes.run`, after which nothing is waited for. Once that process has
+    ended by itself, a cancellation that comes later changes nothing: a worker that was frozen hears of both at once."""
+
+    ends_as_its_process: ClassVar[bool] = False
+    """Whether, in addition, that process's exit code and the values that it prints by `setValue` are the whole result,
+    so that the end of an attempt can be told when its worker is dead."""
+
     grace_s: ClassVar[float] = 0
     """For a type below a keeper: it needs so long to clear up when it is killed, if that is more than `kill_grace`."""
 

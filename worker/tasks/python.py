@@ -19,6 +19,9 @@ class PythonTask(Task):
         script: str
         interpreter: str = "python3"
 
+    runs_one_process = True
+    ends_as_its_process = True
+
     params: Params
 
     @classmethod

@@ -16,6 +16,9 @@ class ShellTask(Task):
 
         script: str
 
+    runs_one_process = True
+    ends_as_its_process = True
+
     params: Params
 
     @classmethod

@@ -98,6 +98,8 @@ class SparkTask(Task):
         def _is_given(self, field: str) -> bool:
             return field in self.model_fields_set or field in ("master", "deploy_mode")
 
+    runs_one_process = True
+
     params: Params
 
     @classmethod

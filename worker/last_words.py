@@ -1,0 +1,162 @@
+"""The ends that keepers wrote: `<folder>/ends/<epoch>/<task instance>`, each until its life has told it.
+
+Whoever comes after that life reads them and tells them in its name while it is not fenced (`worker/left_results.py`).
+The result of an order is its answer. That of a process is its exit code, and what it printed by `setValue`: in its log,
+and in the rest that its keeper found unread. Where that is not certain nothing is told, and the task runs again: a log
+with a line of the worker's own in it, be it that it was full.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import structlog
+from pydantic import TypeAdapter
+
+from dao.nodes import Me
+from dao.task_claims import ClaimedTask, Report
+from model.errors import NotFound, Refused
+from model.ids import TaskInstanceId
+from model.states import TaskState
+from worker.launcher.last_word import Facts, LastWord, facts_in
+from worker.order import result_of
+from worker.report import report_of
+from worker.task_log import LAST_LINE_BYTES_MAX, LogName, last_line_of, read_log
+from worker.tasks.plugin import TaskResult
+from worker.tasks.printed_values import PrintedValues
+from worker.tasks.process import exit_reason
+
+log = structlog.get_logger()
+
+OWN_LINE = b"[shoal] "
+PIECE_BYTES = 1_000_000
+
+_ABOUT = TypeAdapter(tuple[Me, TaskInstanceId, int, LogName])
+
+
+def log_name(task: ClaimedTask) -> LogName:
+    """Of the log of this attempt."""
+    return LogName(task.day, task.workflow_code, task.workflow_instance_id, task.id)
+
+
+class LastWords:
+    """Those of one life."""
+
+    def __init__(self, folder: Path, me: Me) -> None:
+        """`folder` holds a folder for each life."""
+        self._folder = folder / str(me.epoch)
+        self._me = me
+        self._given: set[TaskInstanceId] = set()
+
+    def of(self, task: ClaimedTask) -> LastWord | None:
+        """For the keeper of this attempt; None when there is no place for it, which costs only this protection."""
+        if not self._given:
+            try:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                log.warning("ends_not_kept", error=str(error), so="what ends as its worker is killed runs again")
+                return None
+        self._given.add(task.id)
+        about = _ABOUT.dump_json((self._me, task.id, task.attempt, log_name(task))).decode()
+        return LastWord(str(self._folder / f"{task.id:d}"), about)
+
+    def told(self, id_: TaskInstanceId) -> None:
+        """The database knows it, or wants to hear nothing of it, or the worker itself has it on its disk."""
+        if id_ in self._given:
+            self._given.discard(id_)
+            with suppress(OSError):  # one that stays is told again, which changes nothing
+                (self._folder / f"{id_:d}").unlink(missing_ok=True)
+
+
+class LeftWords:
+    """What the keepers of a life that is over wrote."""
+
+    NAME = "left_ends"
+    """What it is called in log lines."""
+
+    def __init__(self, folder: Path, me: Me, reports: list[Report]) -> None:
+        self.me = me
+        self.reports = reports
+        self._folder = folder
+
+    def remove(self) -> None:
+        """It is told, or of no use any more."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def left_words(folder: Path, logs: Path) -> list[LeftWords]:
+    """What lies there, by epoch. To be asked before a life begins: then all are over. Waits for the disk.
+
+    Raises `OSError`. What cannot be read is logged and left out.
+    """
+    found = []
+    for life in folder.iterdir() if folder.is_dir() else ():
+        ends = [end for path in life.iterdir() if not path.suffix and (end := _end_in(path, logs)) is not None]
+        if ends:
+            found.append(LeftWords(life, ends[0][0], [report for _, report in ends if report is not None]))
+        else:
+            shutil.rmtree(life, ignore_errors=True)
+    return sorted(found, key=lambda left: left.me.epoch)
+
+
+def _end_in(path: Path, logs: Path) -> tuple[Me, Report | None] | None:
+    try:
+        facts = facts_in(path.read_bytes())
+        me, id_, attempt, name = _ABOUT.validate_json(facts.about)
+        result = _result(facts, logs, name)
+    except (OSError, ValueError, TypeError, Refused) as error:
+        log.warning("end_unreadable", file=str(path), error=str(error), so="its task may run again")
+        return None
+    if result is None:
+        return me, None
+    return me, report_of(id_, attempt, result.state, result.reason, result.exit_code, result.outputs)
+
+
+def _result(facts: Facts, logs: Path, name: LogName) -> TaskResult | None:
+    """None when nobody can know it."""
+    if facts.answer is not None:
+        result = result_of(facts.answer)
+        return result if result is not None and result.state in (TaskState.SUCCESS, TaskState.FAILURE) else None
+    tail = _Tail()
+    printed = PrintedValues(tail)
+    is_certain = _read(logs, name, printed)
+    printed.write(facts.rest)
+    if facts.exit_code != 0:
+        return TaskResult.failure(exit_reason(facts.exit_code, tail.last_line()), facts.exit_code)
+    try:
+        return TaskResult.success(printed.outputs(), exit_code=0) if is_certain and not tail.has_own_line else None
+    except Refused as error:
+        return TaskResult.failure(str(error))
+
+
+def _read(logs: Path, name: LogName, into: PrintedValues) -> bool:
+    """Give it the log; False when there is none."""
+    offset = 0
+    try:
+        while data := read_log(logs, name, offset, PIECE_BYTES).data:
+            into.write(data)
+            offset += len(data)
+    except NotFound:
+        return False
+    return True
+
+
+class _Tail:
+    """A `TaskLog` that keeps its end, and whether a line of the worker's own is in it."""
+
+    def __init__(self) -> None:
+        self.has_own_line = False
+        self._tail = b""
+
+    def write(self, text: str | bytes) -> None:
+        data = self._tail + (text.encode() if isinstance(text, str) else text)
+        self.has_own_line |= OWN_LINE in data
+        self._tail = data[-2 * LAST_LINE_BYTES_MAX :]
+
+    def last_line(self) -> str:
+        return last_line_of(self._tail)

@@ -1,0 +1,46 @@
+"""How an attempt ended, in a form that the database takes whatever the task printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from dao.task_claims import ClaimedTask, Report
+from model.ids import TaskInstanceId
+from model.states import TaskState
+
+REASON_LENGTH_MAX = 2_000
+
+
+def report(
+    task: ClaimedTask,
+    state: TaskState,
+    reason: str,
+    exit_code: int | None = None,
+    outputs: Mapping[str, str] | None = None,
+) -> Report:
+    """The report of a claimed attempt; secrets in `reason` are masked already."""
+    return report_of(task.id, task.attempt, state, reason, exit_code, outputs)
+
+
+def report_of(
+    id_: TaskInstanceId,
+    attempt: int,
+    state: TaskState,
+    reason: str,
+    exit_code: int | None = None,
+    outputs: Mapping[str, str] | None = None,
+) -> Report:
+    """The report of any attempt."""
+    return Report(
+        id_,
+        attempt,
+        state,
+        _storable(reason)[:REASON_LENGTH_MAX],
+        exit_code,
+        _storable(json.dumps(outputs, ensure_ascii=False)) if outputs else None,
+    )
+
+
+def _storable(text: str) -> str:
+    return text.replace("\x00", "\\0").encode("utf-8", "replace").decode("utf-8")
