@@ -26,17 +26,19 @@ _ROWS = {
     "the rows of some schedules": "schedule WHERE true",
     "the rows of some workflows": "workflow_definition WHERE true",
 }
-_TABLES = (
+TABLES = (
     "command", "command_history", "error_command", "workflow_definition", "workflow_version", "workflow_instance",
-    "task_instance", "task_event", "task_cache", "schedule", "node", "node_beat", "cluster",
+    "task_instance", "task_event", "task_cache", "schedule", "node", "node_beat", "cluster", "log_key", "project",
+    "environment", "data_source", "registry_lease", "schema_version",
 )  # fmt: skip
+"""All that there are."""
 _LOCKS = {
     **{
         name: f"SELECT FROM {rows} AND random() < 0.5 ORDER BY random() LIMIT 3 FOR UPDATE"
         for name, rows in _ROWS.items()
     },
-    **{f"the table {table} against writes": f"LOCK TABLE {table} IN EXCLUSIVE MODE" for table in _TABLES},
-    **{f"the table {table} against all": f"LOCK TABLE {table}" for table in _TABLES},
+    **{f"the table {table} against writes": f"LOCK TABLE {table} IN EXCLUSIVE MODE" for table in TABLES},
+    **{f"the table {table} against all": f"LOCK TABLE {table}" for table in TABLES},
 }
 LOCKS = tuple(_LOCKS)
 """What somebody may lock."""
@@ -103,7 +105,7 @@ def bury(site: Site, promises: Promises, within_s: float = 20) -> None:
     while True:
         try:
             with site.postgres.connect(DATABASE) as connection, connection.transaction():
-                _bury(connection, promises)
+                take_out(connection, promises)
         except psycopg.OperationalError:  # a deadlock with who still drives one of them, say
             if time.monotonic() > gives_up_s:
                 raise
@@ -113,7 +115,8 @@ def bury(site: Site, promises: Promises, within_s: float = 20) -> None:
         promises.acknowledged.pop(id_, None)
 
 
-def _bury(connection: psycopg.Connection[tuple[object, ...]], promises: Promises) -> None:
+def take_out(connection: psycopg.Connection[tuple[object, ...]], promises: Promises) -> None:
+    """Delete all that speaks of those runs, in one transaction."""
     commands = f"""SELECT command_id FROM workflow_instance WHERE workflow_code = {EDITED}
                    UNION SELECT command_id FROM command_history WHERE workflow_instance_id IN {_RUNS}
                    UNION SELECT command_id FROM error_command WHERE workflow_instance_id IN {_RUNS}
