@@ -1,5 +1,7 @@
-"""What stands below a worker: its launchers, and a keeper for each task that it runs. They are found and signalled by
-name, by nobody who could be asked: Shoal's own lists of processes are not used."""
+"""What stands below a worker: its launchers, and a keeper for each task that it runs.
+
+They are found by their names: Shoal's own lists of processes are not used.
+"""
 
 from __future__ import annotations
 
