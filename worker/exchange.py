@@ -233,9 +233,10 @@ class Exchange:
 
         Between two exchanges the rows know all that is held, so this is a bug, or somebody changed rows. What does not
         run may have run: it is told as lost, and its master decides. Seen twice, so that it is not the affair of an
-        exchange that failed.
+        exchange that failed. A fenced life has no rows, and nothing to compare.
         """
-        async with self._life.database.reading() as connection:
+        async with self._life.database.writing() as connection:
+            await nodes.hold_alive(connection, self._life.me)
             held = {task.id: task for task in await task_claims.held(connection, self._life.me.epoch)}
         for id_ in self._running.keys() - held.keys() - self._why_cancelled.keys():
             log.warning("task_runs_without_its_row", task_instance=id_, so="it is killed: others may run it again")

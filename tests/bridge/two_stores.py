@@ -22,7 +22,7 @@ from tests.simulation.invariants import Invariants
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.protections import Protections
 from tests.simulation.server import Server
-from tests.simulation.tables import Row, Table, Transaction
+from tests.simulation.tables import FINAL, Row, Table, Transaction
 from tests.simulation.trace import Trace
 from tests.simulation.wiring import models
 
@@ -233,7 +233,7 @@ class TwoStores:
             else:
                 row.values = values.but(changes)
             table.rows[id_] = row
-            if table.name in ("workflow_instance", "task_instance"):
+            if table.name in FINAL:
                 table.unfinished[id_] = row
 
     def _shown(self, name: str, answer: Any, moments: Moments) -> Any:

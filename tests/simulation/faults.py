@@ -20,7 +20,7 @@ from tests.simulation.definitions import PLAIN
 from tests.simulation.loop import Process
 from tests.simulation.server import Session, Way
 from tests.simulation.workload import ask
-from tests.simulation.world import FAULTS_S, URL, World
+from tests.simulation.world import FAULTS_S, LASTING, URL, World
 
 _RARE = 0.1
 """How often a kind is drawn that takes a run of its own to be seen."""
@@ -136,19 +136,36 @@ def partitions(world: World, random: Random) -> None:
 
 def isolations(world: World, random: Random) -> None:
     """A worker that runs something sleeps, or reaches nobody, for longer than the others wait for it."""
-    moment_s, for_s, sleeps = random.uniform(2.0, 5.0), random.uniform(5.5, 9.0), random.random() < 0.5
+    moment_s, for_s, sleeps = random.uniform(2.0, 5.0), random.uniform(5.5, 11.0), random.random() < 0.5
 
-    def isolate() -> None:
-        busy = [run.process for each in world.launchers.values() for one in each for run in one.runs if run.is_alive]
-        if not busy:
-            return
-        process = random.choice(busy)
+    def isolate(process: Process) -> None:
         if sleeps:
             world.pause(process, for_s)
         else:
             world.cut(process.name, world.server, world.ensemble, seconds=for_s)
 
-    world.loop.in_world(moment_s, isolate)
+    world.loop.in_world(moment_s, _with_a_busy_worker, world, random, for_s, isolate)
+
+
+def emptied_registries(world: World, random: Random) -> None:
+    """A worker that runs something is cut from the database; the registry knows it, until it comes back with empty
+    folders, to masters that had lost sight of it and so are not refused."""
+    for_s = random.uniform(8.0, 9.5)
+    wiped_after_s = random.uniform(4.0, 5.8)
+    world.lasts_s = LASTING
+
+    def wipe() -> None:
+        if not world.is_healed:
+            world.ensemble.wipe()
+
+    def empty(process: Process) -> None:
+        world.cut(process.name, world.server, seconds=for_s)
+        for name in world.names:
+            if name.startswith("master"):
+                world.cut(name, world.ensemble, seconds=wiped_after_s + 0.1)
+        world.loop.in_world(wiped_after_s, wipe)
+
+    world.loop.in_world(random.uniform(1.0, 4.0), _with_a_busy_worker, world, random, for_s, empty)
 
 
 def registry_outages(world: World, random: Random) -> None:
@@ -234,7 +251,8 @@ def poison(world: World, random: Random) -> None:
 
 
 def strangers(world: World, random: Random) -> None:
-    """Open transactions of nobody's hold the rows of some runs for longer than anybody waits for a lock."""
+    """Open transactions of nobody's hold the rows of some runs for longer than anybody waits for a lock; at times a
+    command about one of them comes meanwhile."""
 
     def hold(own: Random) -> None:
         runs = [row for row in world.server.instances.unfinished.values() if row.values is not None]
@@ -244,6 +262,9 @@ def strangers(world: World, random: Random) -> None:
         held = [row.id for row in own.sample(runs, min(len(runs), own.randint(1, 3))) if session.try_lock(row)]
         world.trace.add("somebody", f"holds the rows of runs {held}")
         world.loop.in_world(own.uniform(2.0, 8.0), session.roll_back_by_client)
+        if held and own.random() < 0.5:
+            type_ = own.choice((CommandType.PAUSE, CommandType.STOP))
+            ask(world, type_, workflow_instance_id=str(own.choice(held)))
 
     _each(world, random, 4, "stranger", hold)
 
@@ -301,6 +322,7 @@ def frozen_trees(world: World, random: Random) -> None:
     """A worker that runs something is frozen with all below it, and killed: its launcher ends nothing. On one machine
     only: nobody can end what is frozen on another."""
     moments, for_s = [random.uniform(1.0, FAULTS_S) for _ in range(3)], random.uniform(6.0, 15.0)
+    world.lasts_s = LASTING
 
     def freeze() -> None:
         busy = [run.process for each in world.launchers.values() for one in each for run in one.runs if run.is_alive]
@@ -311,7 +333,17 @@ def frozen_trees(world: World, random: Random) -> None:
         world.loop.in_world(moment_s, _unless_healed, world, freeze)
 
 
-_OWN_RUNS = (long_registry_outage, poison, phantoms, strangers, unstarted, swallowing_links, shortages, frozen_trees)
+_OWN_RUNS = (
+    long_registry_outage,
+    poison,
+    phantoms,
+    strangers,
+    unstarted,
+    swallowing_links,
+    shortages,
+    frozen_trees,
+    emptied_registries,
+)
 KINDS: tuple[Callable[[World, Random], None], ...] = (
     kills,
     pauses,
@@ -331,6 +363,17 @@ KINDS: tuple[Callable[[World, Random], None], ...] = (
     wrong_fences,
     *_OWN_RUNS,
 )
+
+
+def _with_a_busy_worker(world: World, random: Random, for_s: float, happen: Callable[[Process], None]) -> None:
+    """Let it happen to a worker with a task that runs for longer than so long, as soon as there is one."""
+    runs = [run for each in world.launchers.values() for one in each for run in one.runs if run.is_alive]
+    if lasting := [run.process for run in runs if run.ends_s > world.loop.now + for_s]:
+        happen(random.choice(lasting))
+    elif world.loop.now < FAULTS_S - for_s:
+        world.loop.in_world(0.25, _with_a_busy_worker, world, random, for_s, happen)
+    elif runs:
+        happen(random.choice(runs).process)
 
 
 def _each(world: World, random: Random, most: int, name: str, happen: Callable[[Random], None]) -> None:

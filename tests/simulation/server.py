@@ -344,7 +344,12 @@ class Session(Transaction):
             server.trace.add(self.process.name, f"{statement.__name__}: lock timeout at {row.table.name} {row.id}")
             self._reply(LockTaken("somebody else holds a lock (55P03): canceling statement due to lock timeout"))
             return
-        timer = server.loop.in_world(deadline_s - server.loop.now, self._execute, *again)
+
+        def time_is_over() -> None:
+            timer.cancel()  # who gives the lock back while the server is frozen must not have it executed twice
+            self._execute(*again)
+
+        timer = server.loop.in_world(deadline_s - server.loop.now, time_is_over)
 
         def wake() -> None:
             if not timer.is_cancelled:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from dao.errors import BadData
+from model.nodes import NodeState
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ class Table:
 
 
 _TRANSITIONS: dict[str, Any] = {"task_instance": TASK_TRANSITIONS, "workflow_instance": WORKFLOW_TRANSITIONS}
-_FINAL: dict[str, set[Any]] = {
+FINAL: dict[str, set[Any]] = {
+    "node": set(NodeState) - {NodeState.ALIVE, NodeState.LEAVING},
     "task_instance": {state for state in TaskState if state.is_final},
     "workflow_instance": {state for state in WorkflowState if state.is_final},
 }
@@ -160,7 +162,7 @@ class Transaction:
         row.owner = self
         self.locked.append(row)
         table.rows[id_] = row
-        if table.name in _FINAL:
+        if table.name in FINAL:
             table.unfinished[id_] = row
         if table.key is not None:
             table.by_key.setdefault(table.key(values), []).append(row)
@@ -184,7 +186,7 @@ class Transaction:
         if state is not None and legal and before.state != state and state not in legal[before.state]:
             raise BadData(f"{row.table.name} {row.id} cannot go from {before.state} to {state} (23001)")
         after = before.but(changes)
-        if row.table.name in _FINAL:
+        if row.table.name in FINAL:
             row.table.unfinished[row.id] = row  # it may leave a final state, and this transaction sees it at once
         self.writes[row] = after
         return after
@@ -218,8 +220,8 @@ class Transaction:
             changes.append((row, before, after))
             if after is None:
                 row.table.forget(row)
-            elif row.table.name in _FINAL:
-                if after.state in _FINAL[row.table.name]:
+            elif row.table.name in FINAL:
+                if after.state in FINAL[row.table.name]:
                     row.table.unfinished.pop(row.id, None)
                 else:
                     row.table.unfinished[row.id] = row
@@ -234,7 +236,7 @@ class Transaction:
 
     @staticmethod
     def _take_back(row: Row) -> None:
-        if row.values is not None and row.table.name in _FINAL and row.values.state in _FINAL[row.table.name]:
+        if row.values is not None and row.table.name in FINAL and row.values.state in FINAL[row.table.name]:
             row.table.unfinished.pop(row.id, None)
         if row.values is None:
             row.table.forget(row)

@@ -40,6 +40,8 @@ class TaskRun:
         lasts_s = random.choice(world.lasts_s) * random.random()
         if task.workflow_code == world.poison:
             lasts_s += POISON_LASTS_S  # so that it kills several masters before anything of it has ended
+        self.ends_s = world.loop.now + lasts_s
+        """When it ends if nobody ends it before."""
         world.loop.in_world(lasts_s, self.end_by_itself, state)
 
     @property

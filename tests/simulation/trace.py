@@ -30,13 +30,13 @@ class Trace:
         self._loop = loop
 
     def violation(self, what: str) -> None:
-        """Something that must never be; the run ends at the next step."""
+        """Something that must never be: the run ends when time goes on, and nothing else is told any more."""
         if not self.is_closed:
             self.violations.append(what)
-            self.add("VIOLATION", what)
+            self.lines.append((self._loop.now, "VIOLATION", what))
 
     def add(self, who: str, what: str) -> None:
-        if not self.is_closed:
+        if not self.is_closed and not self.violations:
             self.lines.append((self._loop.now, who, what))
 
     def text(self) -> str:

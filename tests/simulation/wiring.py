@@ -22,6 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
+import master.plans
 import master.schedules
 import master.server
 import registry.contact
@@ -250,6 +251,19 @@ async def _measure_nothing(_: Overload) -> None:
     """Every machine has room."""
 
 
+def _no_meter(*_: Any) -> None:
+    """Nothing is measured, so no control group is looked for."""
+
+
+@cache
+def _remembered_plan(*of: Any) -> Any:
+    """The workflows are the same in all seeds, and a plan never changes."""
+    return _PLAN(*of)
+
+
+_PLAN = vars(master.plans)["_plan"]
+
+
 async def _judge_by_timestamps(membership: Any, now_s: float) -> None:
     """By how long ago the database's clock says that each has beaten."""
     ages_s = {node.epoch: node.beat_age_s for node in membership._life.living}
@@ -392,7 +406,9 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     made += [(module, "log", log) for module in _logs()]
     made += [
         (sys.modules["registry.meter"], "os", _NO_LOAD),
+        (sys.modules["registry.overload"], "Meter", _no_meter),
         (sys.modules["master.plans"], "to_thread", _at_once),
+        (sys.modules["master.plans"], "_plan", _remembered_plan),
         (sys.modules["master.handling"], "to_thread", _at_once),
         (sys.modules["worker.pulse"], "GUARD_EVERY_S", 0.5),
         (sys.modules["worker.server"], "COMPARE_EVERY_S", 4.0),

@@ -71,6 +71,8 @@ def _wait_for_others(world: World) -> None:
         own = world.draw("dependent", number)
         if world.has(f"dependent {number}"):
             code = own.choice(WAITING)
+            if waits_without_limit(code) and world.server.deadly_code in awaited(code):
+                continue  # no run of what kills whoever begins one ever comes
             world.loop.in_world(own.uniform(0, FAULTS_S), partial(ask, world, C.START_PROCESS, workflow_code=str(code)))
             for each in sorted(awaited(code)):
                 if own.random() < 0.8 or waits_without_limit(code):

@@ -41,6 +41,8 @@ CALM_S = 12.0
 """After all faults have ended, the slots must be right by then, and no command may have waited for so long."""
 ROOM_FOR_ALL = 20_000
 """More runs than any seed has."""
+LASTING = (0.2, 4.0, 18.0)
+"""Of tasks some of which outlast any silence for which a node is fenced."""
 URL = "simulated"
 TIMING = Timing(
     heartbeat_every=timedelta(seconds=1),
@@ -107,9 +109,9 @@ class World:
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
         drawn = self.draw("cluster")
         self.failing = drawn.choice((0.0, 0.15, 0.4))
-        self.lasts_s = drawn.choice(((0.01, 0.2), (0.01, 0.2, 1.0, 4.0), (0.2, 4.0, 18.0)))
+        self.lasts_s = drawn.choice(((0.01, 0.2), (0.01, 0.2, 1.0, 4.0), LASTING))
         """Between nothing and one of these a task takes."""
-        self._hosts = drawn.choice((1, 1, 9))
+        self._hosts = drawn.choice((1, 9, 9))
         limits = self.draw("limits")
         runs, self._capacity = limits.choice((ROOM_FOR_ALL, ROOM_FOR_ALL, 1, 2, 4)), limits.choice((2, 2, 1, 4))
         self._settings = MASTER.model_copy(update={"max_running_workflows": runs})

@@ -82,7 +82,7 @@ def _newer(tx: Transaction) -> schema.Newer | None:
 
 def living(tx: Transaction) -> list[NodeRow]:
     found = []
-    for row, node in tx.scan(tx.server.nodes.rows):
+    for row, node in tx.scan(tx.server.nodes.unfinished):
         if node.state in LIVING:
             seen = tx.get(tx.server.beats, row.id)
             assert seen is not None
