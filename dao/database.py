@@ -7,6 +7,7 @@ locked rows relies on. `application_name` names the node, `shoal-master-17`, so 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
@@ -16,11 +17,15 @@ import psycopg
 from sqlalchemy import URL, make_url, text
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool
+from sqlalchemy.pool import AsyncAdaptedQueuePool, Pool
 
 from dao.connection import CONNECT_S_MAX, Connection
 from dao.errors import translated, translating
 from model.errors import Refused, ShoalError, Unavailable, Unknown
+
+# A connection that is dead when it is given back is replaced: whoever used it has had the error, and the pool's
+# traceback beside it helps nobody.
+logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
 
 STATEMENT_S_MAX = 6.0
 ANSWER_WITHIN_S = STATEMENT_S_MAX + 1.0
@@ -146,14 +151,16 @@ class Database:
         await self._engine.dispose()
 
     async def doubt(self) -> None:
-        """Close those that nobody uses now: they idle, or one turned out to be dead, so that these may be as well."""
+        """Close those that nobody uses now: they idle, or one turned out to be dead, so that these may be as well.
+        Those in use are closed when they are given back."""
         await self._engine.dispose()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A connection in autocommit, for single statements. Raises `Unavailable` or `BadData`."""
         with translating(), self._counted():
-            async with self._engine.connect() as connection:
+            pool = self._engine.pool
+            async with self._engine.connect() as connection, _given_back(connection, pool, self._engine):
                 yield await connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @asynccontextmanager
@@ -214,12 +221,24 @@ class Database:
 
 @asynccontextmanager
 async def _pooled(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    pool = engine.pool
     with translating():
         connection = await engine.connect()
     try:
-        yield connection
+        async with _given_back(connection, pool, engine):
+            yield connection
     finally:
         await connection.close()
+
+
+@asynccontextmanager
+async def _given_back(connection: AsyncConnection, pool: Pool, engine: AsyncEngine) -> AsyncIterator[None]:
+    """Close it at the end if its pool was closed meanwhile, which would keep it open until it is garbage."""
+    try:
+        yield
+    finally:
+        if engine.pool is not pool:
+            await connection.invalidate()
 
 
 async def _abandon(connection: AsyncConnection) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.code_lists import read_codes
 from dao.notify import EVENT, notify
 from dao.workflow_instances import INSTANCE_COLUMNS, read_instance
 from model.choices import ExecutionType
@@ -97,7 +98,7 @@ async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId])
             row.workflow_version,
             WorkflowState(row.state),
             ExecutionType(row.execution_type),
-            None if row.scope is None else frozenset(map(TaskCode, json.loads(row.scope))),
+            read_codes(row.scope, f"the scope of workflow instance {row.id}"),
             None if row.parent_instance_id is None else WorkflowInstanceId(row.parent_instance_id),
         )
         for row in rows

@@ -7,7 +7,6 @@ not at all.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +16,8 @@ from sqlalchemy import ColumnElement, Double, Select, cast, extract, func, selec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao import nodes
+from dao.code_lists import read_codes
+from dao.errors import BadData
 from dao.nodes import NodeRow
 from dao.tables import node, task_instance, workflow_definition, workflow_instance
 from model.choices import ExecutionType, Flag, Priority
@@ -321,4 +322,7 @@ def _task(row: Sequence[Any]) -> TaskRun:
 
 
 def _codes(text_: str | None) -> frozenset[TaskCode] | None:
-    return None if text_ is None else frozenset(map(TaskCode, json.loads(text_)))
+    try:
+        return read_codes(text_, "it")
+    except BadData:  # a list shows the others too
+        return None

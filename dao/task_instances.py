@@ -6,7 +6,6 @@ What comes back to the queue is put there by `dao/requeue.py`.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.code_lists import read_codes
 from dao.notify import EVENT, notify
 from dao.owners import GONE_WORKERS
 from dao.requeue import put_back
@@ -391,7 +391,7 @@ def _attempt(row: Row[Any]) -> TaskAttempt:
         row.retries,
         row.flag == "YES",
         row.outputs,
-        None if row.branch is None else frozenset(map(TaskCode, json.loads(row.branch))),
+        read_codes(row.branch, f"the branch of task {row.task_code} of workflow instance {row.workflow_instance_id}"),
         row.parameter_values,
         row.due_in_minutes,
     )

@@ -6,7 +6,6 @@ somebody changed a row: `OwnershipLost` names the runs that were missed, and onl
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,6 +14,7 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.code_lists import read_codes
 from dao.errors import BadData
 from dao.owners import DRIVEN_OR_HANDED_ON, GONE_MASTERS
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
@@ -408,7 +408,7 @@ def read_instance(row: Row[Any]) -> WorkflowInstance:
         row.time_zone,
         row.dry_run,
         row.environment,
-        None if row.scope is None else frozenset(map(TaskCode, json.loads(row.scope))),
+        read_codes(row.scope, f"the scope of workflow instance {row.id}"),
         row.depth,
         parent,
         row.ran_s,

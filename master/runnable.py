@@ -46,6 +46,7 @@ from model.instances import TaskAttempt, WorkflowInstance
 from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
+from model.parameters import parse_parameters
 from model.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 
 T, W = TaskState, WorkflowState
@@ -201,7 +202,8 @@ class WorkflowRunnable:
 
     def _adopt_children(self, attempt: TaskAttempt, children: Iterable[Child]) -> None:
         if isinstance(self.plan.tasks[attempt.code].logic, SubProcessParams | DynamicParams):
-            own = Children.of(self.plan, attempt.code, attempt.attempt, json.loads(attempt.values))
+            values = parse_parameters(attempt.values, "the values of its parameters")
+            own = Children.of(self.plan, attempt.code, attempt.attempt, values)
             for child in children:
                 if child.code == attempt.code and child.attempt == attempt.attempt:
                     own.adopt(child)

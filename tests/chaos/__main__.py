@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.chaos.limits import limits_of
 from tests.chaos.run import Plan, run
 from tests.chaos.site import Site
 
@@ -26,9 +27,13 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--rate", type=float, default=5, help="commands a second (default 5)")
     parser.add_argument("--outage", type=float, default=30, help="seconds of an ensemble stop (default 30)")
+    parser.add_argument(
+        "--only", action="append", default=[], help="a kind of fault, as the report names it; may repeat"
+    )
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the report (default build/chaos)")
     arguments = parser.parse_args()
-    plan = Plan(arguments.seed, arguments.minutes, arguments.rate, arguments.outage)
+    plan = Plan(arguments.seed, arguments.minutes, arguments.rate, arguments.outage, tuple(arguments.only))
+    limits = limits_of(arguments.seed)
     began_s = time.monotonic()
     signal.signal(signal.SIGTERM, _stop)
 
@@ -37,7 +42,7 @@ def main() -> int:
 
     with (
         tempfile.TemporaryDirectory(prefix="shoal-chaos-") as folder,
-        Site(Path(folder), masters=arguments.masters, workers=arguments.workers) as site,
+        Site(Path(folder), masters=arguments.masters, workers=arguments.workers, limits=limits) as site,
     ):
         report = asyncio.run(run(site, plan, tell))
         text = report.write(arguments.out)

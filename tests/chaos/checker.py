@@ -148,11 +148,14 @@ class Checker:
             yield f"event {id_} ({state} of task {task} of {run}) was never read"
 
     def each_run_ended_as_it_should(self) -> Iterator[str]:
-        """A run that nobody moved ended as its kind says."""
+        """A run that nobody moved ended as its kind says, or failed with a task whose keeper was killed."""
         query = f"""{_MOVED} SELECT id, workflow_code, state, reason FROM workflow_instance
                     WHERE ended_at IS NOT NULL AND id NOT IN (SELECT id FROM moved WHERE id IS NOT NULL)"""
+        unkept = self._with_those_above({int(key.partition(".")[0]) for key, _ in self._promises.unkept})
         for id_, code, state, reason in self._cluster.rows(query, ["PAUSE", "STOP", *REVIVING]):
             kind = self._kinds[code]
+            if state == "FAILURE" and id_ in unkept:
+                continue
             if state not in kind.ends and GIVEN_UP not in (reason or ""):
                 yield f"run {id_} of {kind.name} ended as {state}: {reason}"
             if kind.once and state == "FAILURE" and "lost with its worker" not in (reason or ""):
@@ -227,7 +230,7 @@ class Checker:
             yield from not_alone(self._lines, self._runs_of([kind.code]))
 
     def each_time_fired_once(self) -> Iterator[str]:
-        """Every fire time between a schedule's first and last has one command, and each one run."""
+        """Every fire time from a schedule's making to its last has one command, and each one run."""
         fires = defaultdict(list)
         for schedule, time in self._cluster.rows("SELECT schedule_id, schedule_time FROM chaos.fire ORDER BY 1, 2"):
             fires[schedule].append(time)
@@ -236,6 +239,13 @@ class Checker:
             if times != every:
                 odd = next(time for time, due in zip(times, every, strict=True) if time != due)
                 yield f"schedule {schedule} fired {len(times)} times, and is out of step at {odd}"
+        query = """SELECT id, to_timestamp(%s * (1 + floor(extract(epoch FROM created_at) / %s))),
+                          updated_at - created_at > interval '10 s' FROM schedule ORDER BY id"""
+        for schedule, first, stood_long in self._cluster.rows(query, SCHEDULE_EVERY_S, SCHEDULE_EVERY_S):
+            if schedule in fires and fires[schedule][0] != first:
+                yield f"schedule {schedule} fired first at {fires[schedule][0]}, and should have at {first}"
+            elif stood_long and schedule not in fires:
+                yield f"schedule {schedule} never fired"
         query = """SELECT f.schedule_id, f.schedule_time, count(i.id) FROM chaos.fire f
                    LEFT JOIN workflow_instance i USING (schedule_id, schedule_time)
                    GROUP BY 1, 2 HAVING count(i.id) <> 1"""
@@ -288,6 +298,14 @@ class Checker:
         for (key, attempt), (state, _) in said.items():
             if state == "SUCCESS" and (key, attempt) not in ended:
                 yield f"{key} attempt {attempt} is told to be a SUCCESS, and never came to its end"
+
+    def _with_those_above(self, runs: set[int]) -> set[int]:
+        query = """WITH RECURSIVE above(id) AS (
+                       SELECT unnest(%s::bigint[])
+                       UNION SELECT i.parent_instance_id FROM workflow_instance i JOIN above USING (id)
+                       WHERE i.parent_instance_id IS NOT NULL)
+                   SELECT id FROM above"""
+        return {id_ for (id_,) in self._cluster.rows(query, list(runs))}
 
     def _runs_of(self, codes: list[int]) -> set[int]:
         rows = self._cluster.rows("SELECT id FROM workflow_instance WHERE workflow_code = ANY(%s)", codes)

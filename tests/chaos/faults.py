@@ -11,12 +11,18 @@ import contextlib
 import random
 import resource
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+import psutil
+import psycopg
+
+from tests.chaos import below
+from tests.chaos.load import add_schedule
 from tests.chaos.proxy import Way
 from tests.chaos.site import SESSION_S, WORKER_FENCE_S, Member, Role, Site
+from tests.chaos.strangers import LOCKS, Lock, edit, set_read_only
 
 Epochs = set[int]
 ROLLING = "rolling restart"
@@ -79,14 +85,18 @@ def _killed(role: Role, chance: random.Random, site: Site, _outage_s: float) -> 
 
 
 def _all_masters_killed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    def kill() -> Epochs:
+        epochs = _kill(site.masters)
+        with contextlib.suppress(psycopg.OperationalError):  # the server may be away too
+            add_schedule(site.cluster)
+        return epochs
+
     def start() -> None:
         for member in site.masters:
             member.start()
 
-    return _fault(
-        "kill -9 all masters", "process", "kill -9 all masters", chance.uniform(0.5, 3), lambda: _kill(site.masters),
-        start,
-    )  # fmt: skip
+    what = "kill -9 all masters, and a schedule is made"
+    return _fault("kill -9 all masters", "process", what, chance.uniform(0.5, 3), kill, start)
 
 
 def _paused(role: Role, chance: random.Random, site: Site, _outage_s: float) -> Fault:
@@ -271,6 +281,74 @@ def _commits_lost(chance: random.Random, site: Site, _outage_s: float) -> Fault:
     return _fault("COMMIT answer lost", "network", what, 3.0, lambda: lose(count), lambda: lose(0))
 
 
+def _locked(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    names = chance.sample(LOCKS, k=chance.randrange(1, 4))
+    locks = [Lock(site, name) for name in names]
+
+    def take() -> None:
+        for lock in locks:
+            lock.take()
+
+    def release() -> None:
+        for lock in locks:
+            lock.release()
+
+    what = f"somebody locks {', '.join(names)}"
+    return _fault("locks of strangers", "postgres", what, chance.uniform(1, 5), take, release)
+
+
+def _read_only(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    what = "PostgreSQL is read-only"
+    return _fault(
+        "PostgreSQL read-only", "postgres", what, chance.uniform(1, 4),
+        lambda: set_read_only(site, "on"), lambda: set_read_only(site, "off"),
+    )  # fmt: skip
+
+
+def _edited(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    count = chance.randrange(3, 12)
+    return _fault("rows edited", "people", f"{count} rows are edited by hand", 0.0, lambda: edit(site, chance, count))
+
+
+def _launchers_killed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    worker = site.pick(chance, "worker")
+
+    def kill() -> None:
+        below.send(signal.SIGKILL, below.launchers(worker))
+
+    return _fault("kill -9 launchers", "below", f"kill -9 the launchers of {worker.name}", 0.0, kill)
+
+
+def _keepers_killed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    worker, most = site.pick(chance, "worker"), chance.randrange(1, 4)
+
+    def kill() -> None:
+        for kept in below.keepers(worker)[:most]:
+            site.unkept.add((kept.key, kept.attempt))
+            below.send(signal.SIGKILL, [kept.process])
+
+    return _fault("kill -9 keepers", "below", f"kill -9 up to {most} keepers of {worker.name}", 0.0, kill)
+
+
+def _frozen_below(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    worker = site.pick(chance, "worker")
+    whom = chance.choice(("launchers", "keepers", "launchers and keepers"))
+    frozen: list[psutil.Process] = []
+
+    def freeze() -> None:
+        if "launchers" in whom:
+            frozen.extend(below.launchers(worker))
+        if "keepers" in whom:
+            frozen.extend(kept.process for kept in below.keepers(worker))
+        below.send(signal.SIGSTOP, frozen)
+
+    what = f"SIGSTOP the {whom} of {worker.name}"
+    return _fault(
+        "SIGSTOP below a worker", "below", what, chance.uniform(1, WORKER_FENCE_S + 2), freeze,
+        lambda: below.send(signal.SIGCONT, frozen),
+    )  # fmt: skip
+
+
 FACTORIES: dict[Factory, int] = {
     partial(_killed, "master"): 4,
     partial(_killed, "worker"): 3,
@@ -290,6 +368,12 @@ FACTORIES: dict[Factory, int] = {
     partial(_swallowed, Way.ANSWER): 2,
     _without_descriptors: 2,
     _commits_lost: 3,
+    _locked: 3,
+    _read_only: 2,
+    _edited: 4,
+    _launchers_killed: 2,
+    _keepers_killed: 2,
+    _frozen_below: 3,
 }
 """What may happen, and how often beside the others."""
 
@@ -297,19 +381,27 @@ AT_ONCE = 0.25
 """How many of the faults come with a second one before they are healed."""
 
 
-def stream(seed: int, site: Site, outage_s: float) -> Iterator[Fault]:
+def stream(seed: int, site: Site, outage_s: float, only: Collection[str] = ()) -> Iterator[Fault]:
     """Faults for ever. The same seed gives the same kinds, times and places, as long as the same members live.
 
-    Each kind comes once before chance alone rules, so that a short run meets as many as it can.
+    Each kind comes once before chance alone rules, so that a short run meets as many as it can. With `only`, those
+    kinds and no others; `ValueError` when there is none of them.
     """
     chance = random.Random(f"faults {seed}")
-    first = list(FACTORIES)
+    weights = {
+        factory: weight
+        for factory, weight in FACTORIES.items()
+        if not only or factory(random.Random(0), site, outage_s).kind in only
+    }
+    if not weights:
+        raise ValueError(f"there is no kind of fault among {', '.join(only)}")
+    first = list(weights)
     chance.shuffle(first)
     while True:
-        factory = first.pop() if first else chance.choices(list(FACTORIES), weights=list(FACTORIES.values()))[0]
+        factory = first.pop() if first else chance.choices(list(weights), weights=list(weights.values()))[0]
         fault = factory(chance, site, outage_s)
         if chance.random() < AT_ONCE:
-            second = chance.choices(list(FACTORIES), weights=list(FACTORIES.values()))[0](chance, site, outage_s)
+            second = chance.choices(list(weights), weights=list(weights.values()))[0](chance, site, outage_s)
             # Who restarts one after the other waits for each to join, which a server that is away would hold up.
             if second.family != fault.family and second.kind != ROLLING:
                 yield _together(fault, second)

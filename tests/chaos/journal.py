@@ -72,15 +72,23 @@ def twice_at_once(lines: list[Line]) -> list[str]:
 
 
 def not_alone(lines: list[Line], alone: set[int]) -> list[str]:
-    """Runs of one workflow, `alone`, whose tasks ran while a later of its runs had begun."""
-    newest = 0
+    """Attempts of runs of one workflow, `alone`, that lived on after another of its runs showed a sign of life.
+
+    Which run is the older says nothing: any ended run may be asked to go on.
+    """
+    seen: set[tuple[str, int]] = set()
+    last: Line | None = None
     found = []
     for line in lines:
         if line.instance not in alone:
             continue
-        if line.instance < newest:
-            found.append(f"run {line.instance} ({line.what}) lived on while run {newest} of the same workflow ran")
-        newest = max(newest, line.instance)
+        attempt = line.key, line.attempt
+        if last is not None and last.instance != line.instance and attempt in seen:
+            found.append(
+                f"run {line.instance} ({line.what}) lived on while run {last.instance} of the same workflow ran"
+            )
+        last = line
+        seen.add(attempt)
     return found
 
 

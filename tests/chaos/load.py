@@ -15,13 +15,16 @@ from typing import Any
 
 import psycopg
 
-from tests.chaos.workflows import BACKFILLED, SCHEDULED, Kind
+from tests.chaos.workflows import BACKFILLED, EDITED, SCHEDULED, Kind
 from tests.cluster.cluster import Cluster
 
 MOVES = (
     "PAUSE", "PAUSE", "STOP", "STOP", "RECOVER_SUSPENDED_PROCESS", "RECOVER_SUSPENDED_PROCESS",
     "START_FAILURE_TASK_PROCESS", "START_FAILURE_TASK_PROCESS", "REPEAT_RUNNING", "EXECUTE_TASK",
 )  # fmt: skip
+REVIVALS = ("EXECUTE_TASK", "EXECUTE_TASK", "START_FAILURE_TASK_PROCESS", "REPEAT_RUNNING", "RECOVER_SUSPENDED_PROCESS")
+REVIVED_AT_ONCE = 8
+"""Runs of a serial workflow that are asked to go on in one transaction: two for each slot of four."""
 PRIORITIES = ("HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST", None)
 DAYS = 3
 SCHEDULE_EVERY_S = 2
@@ -37,6 +40,14 @@ def ask(cluster: Cluster, type_: str, workflow: int | None = None, run: int | No
     return int(cluster.one(query, *texts))
 
 
+def add_schedule(cluster: Cluster) -> None:
+    """Make one that fires every `SCHEDULE_EVERY_S` seconds from now on."""
+    cluster.rows(
+        "INSERT INTO schedule (workflow_code, crontab, misfire) VALUES (%s, %s, 'FIRE_ALL')",
+        SCHEDULED, f"*/{SCHEDULE_EVERY_S} * * * * ?",
+    )  # fmt: skip
+
+
 @dataclass
 class Promises:
     """What was acknowledged: ids of commands; which of them are broken on purpose; how many dates a backfill has."""
@@ -44,6 +55,11 @@ class Promises:
     acknowledged: dict[int, str] = field(default_factory=dict)
     broken: set[int] = field(default_factory=set)
     backfills: dict[int, int] = field(default_factory=dict)
+    edited: set[int] = field(default_factory=set)
+    """Starts of the workflow whose rows people edit: nothing is expected of those runs."""
+    unkept: set[tuple[str, int]] = field(default_factory=set)
+    """Attempts whose keeper was killed by a fault, as (`instance.task code`, attempt): nobody knows how those ended, so
+    they fail."""
     doubtful: int = 0
     """Inserts whose connection was lost: nobody knows whether they are commands."""
 
@@ -68,6 +84,7 @@ class Load:
         self._cluster = cluster
         self._kinds = [kind for kind in kinds if kind.weight]
         self._movable = [kind.code for kind in kinds if kind.movable]
+        self._alone = [kind.code for kind in kinds if kind.alone]
         self._tasks = {kind.code: [task["name"] for task in kind.spec["tasks"]] for kind in kinds}
         self._chance = random.Random(f"load {seed}")
         self._rate = rate
@@ -77,10 +94,7 @@ class Load:
     def start(self) -> None:
         """Make the schedules and begin."""
         for _ in range(SCHEDULES):
-            self._cluster.rows(
-                "INSERT INTO schedule (workflow_code, crontab, misfire) VALUES (%s, %s, 'FIRE_ALL')",
-                SCHEDULED, f"*/{SCHEDULE_EVERY_S} * * * * ?",
-            )  # fmt: skip
+            add_schedule(self._cluster)
         self._thread.start()
 
     def stop(self) -> None:
@@ -110,7 +124,9 @@ class Load:
                 self._backfill()
             elif dice < 0.09:
                 self._part()
-            elif dice < 0.30:
+            elif dice < 0.12:
+                self._revive_a_line()
+            elif dice < 0.33:
                 self._move()
             else:
                 self._start()
@@ -127,7 +143,9 @@ class Load:
         kind = self._chance.choices(self._kinds, weights=[each.weight for each in self._kinds])[0]
         priority = self._chance.choice(PRIORITIES)
         params = {"n": str(self._chance.randrange(10))}
-        self._acknowledge("START_PROCESS", kind.code, priority=priority, params=params)
+        id_ = self._acknowledge("START_PROCESS", kind.code, priority=priority, params=params)
+        if kind.code == EDITED:
+            self.promises.edited.add(id_)
 
     def _part(self) -> None:
         code = self._chance.choice(self._movable)
@@ -146,6 +164,17 @@ class Load:
         run, code = runs[place % len(runs)]
         columns = {"start_tasks": json.dumps([self._tasks[code][0]])} if type_ == "EXECUTE_TASK" else {}
         self._acknowledge(type_, None, run, **columns)
+
+    def _revive_a_line(self) -> None:
+        """Many ended runs of one serial workflow are to go on at once: one of them may, and the others are refused."""
+        code, type_ = self._chance.choice(self._alone), self._chance.choice(REVIVALS)
+        tasks = json.dumps([self._tasks[code][0]]) if type_ == "EXECUTE_TASK" else None
+        query = """INSERT INTO command (type, workflow_instance_id, start_tasks)
+                   SELECT %s, id, %s FROM (SELECT id FROM workflow_instance WHERE workflow_code = %s
+                                           AND ended_at IS NOT NULL ORDER BY id DESC LIMIT %s) AS ended
+                   RETURNING id"""
+        ids = self._cluster.rows(query, type_, tasks, code, REVIVED_AT_ONCE)
+        self.promises.acknowledged |= {id_: type_ for (id_,) in ids}
 
     def _backfill(self) -> None:
         mode = self._chance.choice(({"mode": "SERIAL"}, {"mode": "PARALLEL", "parallelism": 2}))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.chaos.limits import Limits
 from tests.chaos.load import ask
 from tests.chaos.site import SESSION_S, Site
 from tests.eventually import eventually
@@ -29,7 +30,7 @@ LONG = 2001
 @pytest_asyncio.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     """Two masters and three workers, who have room for everything."""
-    with Site(tmp_path, masters=2, workers=3, capacity=500) as made:
+    with Site(tmp_path, masters=2, workers=3, limits=Limits(tasks=500)) as made:
         for member in made.workers:
             member.start()
         yield made

@@ -16,7 +16,7 @@ import psycopg
 from tests.chaos.faults import Fault
 from tests.chaos.load import ask
 from tests.chaos.site import Site
-from tests.chaos.workflows import CANARY
+from tests.chaos.workflows import CANARY, EDITED
 
 LOOK_EVERY_S = 0.05
 GIVE_UP_S = 90.0
@@ -24,8 +24,9 @@ GIVE_UP_S = 90.0
 _STATE = """
 SELECT (SELECT count(*) FROM node WHERE id = ANY(%s) AND state IN ('ALIVE', 'LEAVING')),
        (SELECT count(*) FROM workflow_instance i JOIN node n ON n.id = i.master_id
-        WHERE i.ended_at IS NULL AND n.state IN ('FENCED', 'LEFT')),
+        WHERE i.ended_at IS NULL AND i.workflow_code <> %s AND n.state IN ('FENCED', 'LEFT')),
        (SELECT count(*) FROM task_instance t JOIN node n ON n.id = t.worker_id
+        JOIN workflow_instance i ON i.id = t.workflow_instance_id AND i.workflow_code <> %s
         WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND n.state IN ('FENCED', 'LEFT')),
        (SELECT count(*) FROM unnest(%s::bigint[]) AS c(id) WHERE NOT EXISTS (
             SELECT FROM workflow_instance i WHERE i.command_id = c.id AND i.ended_at IS NOT NULL))
@@ -99,7 +100,7 @@ class Recovery:
             while len(canaries) < 2 * len(self._site.masters):
                 canaries.append(ask(cluster, "START_PROCESS", CANARY))
                 self.canaries.append(canaries[-1])
-            counts = cluster.rows(_STATE, list(doomed), canaries)[0]
+            counts = cluster.rows(_STATE, list(doomed), EDITED, EDITED, canaries)[0]
         except psycopg.OperationalError as error:
             return f"the database: {error}"
         names = ("living dead", "runs of dead masters", "tasks of dead workers", "canaries")

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from tests.chaos.checker import Violation
+from tests.chaos.limits import Limits
 from tests.chaos.recovery import Struck
 
 
@@ -22,6 +23,7 @@ class Report:
     minutes: float
     masters: int
     workers: int
+    limits: Limits
     faults: list[Struck] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     commands: dict[str, int] = field(default_factory=dict)
@@ -43,6 +45,7 @@ class Report:
             "minutes": self.minutes,
             "masters": self.masters,
             "workers": self.workers,
+            "limits": dataclasses.asdict(self.limits),
             "violations": [dataclasses.asdict(each) for each in self.violations],
             "recovery_s": self.recoveries(),
             "everything_ended_after_s": self.end_s,
@@ -55,6 +58,7 @@ class Report:
     def as_text(self) -> str:
         """For people."""
         head = f"chaos: seed {self.seed}, {self.minutes:g} minutes, {self.masters} masters, {self.workers} workers"
+        head += f" ({self.limits.runs} runs and {self.limits.tasks} tasks each)"
         lines = [head, "", f"{'fault':<24}{'count':>6}{'recovered, s from its begin':>31}{'s after its end':>24}"]
         lines.append(f"{'':<30}{'p50':>20}{'max':>11}{'p50':>13}{'max':>11}")
         for kind, figures in self.recoveries().items():

@@ -14,6 +14,8 @@ from tests.chaos.load import Load, Promises
 from tests.chaos.recovery import Recovery
 from tests.chaos.report import Report
 from tests.chaos.site import Site
+from tests.chaos.strangers import bury
+from tests.chaos.workflows import EDITED
 from tests.eventually import eventually
 
 WARM_UP_S = 3.0
@@ -36,24 +38,35 @@ SELECT 'lives', count(*) FROM node UNION ALL
 SELECT 'fenced', count(*) FROM node WHERE state = 'FENCED'
 """  # noqa: E501 - a table
 
+_LEFT = """
+WITH edited AS (SELECT id FROM workflow_instance WHERE workflow_code = %s)
+SELECT (SELECT count(*) FROM command WHERE workflow_code IS DISTINCT FROM %s
+        AND (workflow_instance_id IS NULL OR workflow_instance_id NOT IN (SELECT id FROM edited)))
+     + (SELECT count(*) FROM task_event WHERE workflow_instance_id NOT IN (SELECT id FROM edited))
+     + (SELECT count(*) FROM workflow_instance WHERE ended_at IS NULL AND workflow_code <> %s)
+"""
+
 
 @dataclass(frozen=True)
 class Plan:
-    """`rate`: commands a second. `outage_s`: how long the whole ensemble is stopped."""
+    """`rate`: commands a second, at most. `outage_s`: how long the whole ensemble is stopped. `only`: kinds of faults;
+    none = all."""
 
     seed: int
     minutes: float
     rate: float = 5.0
     outage_s: float = 30.0
+    only: tuple[str, ...] = ()
 
 
 async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
     """Do it. `tell` hears a line for each thing that happens."""
-    tell(f"seed {plan.seed}: starting {len(site.masters)} masters and {len(site.workers)} workers")
+    masters, workers = len(site.masters), len(site.workers)
+    tell(f"seed {plan.seed}: starting {masters} masters and {workers} workers, {site.limits}")
     await site.start()
-    load = Load(site.load_connection, site.kinds, plan.seed, plan.rate)
+    load = Load(site.load_connection, site.kinds, plan.seed, site.limits.rate(plan.rate, masters, workers))
     load.start()
-    report = Report(plan.seed, plan.minutes, len(site.masters), len(site.workers))
+    report = Report(plan.seed, plan.minutes, masters, workers, site.limits)
     recovery = Recovery(site)
     await asyncio.sleep(WARM_UP_S)
     try:
@@ -62,10 +75,10 @@ async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
         load.stop()
     healed_s = time.monotonic()
     tell("the faults are over; waiting for the end of everything")
-    report.violations += await _end(site)
+    report.violations += await _end(site, load.promises)
     report.end_s = round(time.monotonic() - healed_s, 1) if not report.violations else None
     lines = site.journal.lines()
-    report.violations += Checker(site.cluster, site.kinds, _all(load.promises, recovery), lines).violations()
+    report.violations += Checker(site.cluster, site.kinds, _all(load.promises, recovery, site), lines).violations()
     report.violations += leftovers(site)
     report.commands = dict(sorted(load.promises.by_kind().items()))
     report.counts = {name: int(count) for name, count in site.cluster.rows(_COUNTS.replace("%", "%%"))}
@@ -76,7 +89,7 @@ async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
 
 
 async def _faults(site: Site, plan: Plan, recovery: Recovery, report: Report, tell: Callable[[str], None]) -> None:
-    faults = stream(plan.seed, site, plan.outage_s)
+    faults = stream(plan.seed, site, plan.outage_s, plan.only)
     ends_s = time.monotonic() + 60 * plan.minutes
     while time.monotonic() < ends_s:
         struck = await recovery.strike(next(faults))
@@ -92,23 +105,28 @@ async def _faults(site: Site, plan: Plan, recovery: Recovery, report: Report, te
         await asyncio.sleep(PAUSE_S)
 
 
-async def _end(site: Site) -> list[Violation]:
-    """Wait until all is healed and all has ended; what is missing stands in the checker's findings too."""
+async def _end(site: Site, promises: Promises) -> list[Violation]:
+    """Wait until all is healed and all has ended, but for what people edited, and take that out; what is missing
+    stands in the checker's findings too."""
     try:
         site.heal()
         await site.whole()
     except AssertionError as error:
         return [Violation("all members come back and agree on the slots", str(error))]
-    left = """SELECT (SELECT count(*) FROM command) + (SELECT count(*) FROM task_event)
-                   + (SELECT count(*) FROM workflow_instance WHERE ended_at IS NULL)"""
     try:
-        await eventually(lambda: site.cluster.one(left) == 0, within_s=END_WITHIN_S)
-        await eventually(lambda: not leftovers(site), within_s=10)
+        await eventually(lambda: site.cluster.one(_LEFT, *[EDITED] * 3) == 0, within_s=END_WITHIN_S)
     except AssertionError as error:
         return [Violation("everything ends", str(error))]
+    finally:
+        bury(site, promises)
+    try:
+        await eventually(lambda: not leftovers(site), within_s=30)
+    except AssertionError as error:
+        return [Violation("nothing is left", str(error))]
     return []
 
 
-def _all(promises: Promises, recovery: Recovery) -> Promises:
+def _all(promises: Promises, recovery: Recovery, site: Site) -> Promises:
     promises.acknowledged |= dict.fromkeys(recovery.canaries, "START_PROCESS")
+    promises.unkept |= site.unkept
     return promises

@@ -14,6 +14,7 @@ from sqlalchemy import make_url
 from tests.chaos import audit
 from tests.chaos.ensemble import Ensemble
 from tests.chaos.journal import Journal
+from tests.chaos.limits import Limits
 from tests.chaos.proxy import Gate, Proxies
 from tests.chaos.workflows import Kind, kinds
 from tests.cluster.cluster import Cluster, Node
@@ -27,6 +28,7 @@ SESSION_S = 2.0
 """The session time-out of these clusters, see `tests/cluster/cluster.py`."""
 WORKER_FENCE_S = 5.0
 Role = Literal["master", "worker"]
+_MANY = Limits()
 
 
 class Member:
@@ -50,11 +52,13 @@ class Member:
         if role == "worker":
             self._settings |= {
                 "SHOAL_WORKER__FOLDER": str(site.folder / f"worker-{number}"),
-                "SHOAL_WORKER__CAPACITY": str(site.capacity),
+                "SHOAL_WORKER__CAPACITY": str(site.limits.tasks),
                 "SHOAL_WORKER__DRAIN": "1",
             }
-        elif number % 2:  # half of the masters come back under the address of their former life
-            self._settings["SHOAL_PORT"] = str(free_port())
+        else:
+            self._settings["SHOAL_MASTER__MAX_RUNNING_WORKFLOWS"] = str(site.limits.runs)
+            if number % 2:  # half of the masters come back under the address of their former life
+                self._settings["SHOAL_PORT"] = str(free_port())
 
     @property
     def gates(self) -> list[Gate]:
@@ -94,14 +98,16 @@ class Site:
     Args:
         folder: for logs, the journal and the workers.
         masters, workers: how many places there are; `start` fills them.
-        capacity: tasks that a worker runs at once.
+        limits: what each master and worker takes at once.
     """
 
-    def __init__(self, folder: Path, *, masters: int = 4, workers: int = 3, capacity: int = 32) -> None:
+    def __init__(self, folder: Path, *, masters: int = 4, workers: int = 3, limits: Limits = _MANY) -> None:
         self.folder = folder
-        self.capacity = capacity
+        self.limits = limits
         self.ended_on_purpose: set[int] = set()
         self.owners: dict[int, str] = {}
+        self.unkept: set[tuple[str, int]] = set()
+        """Attempts whose keepers faults killed, see `Promises.unkept`."""
         with ExitStack() as stack:
             self.postgres = stack.enter_context(PostgresServer())
             url = self.postgres.create_database(DATABASE)

@@ -172,6 +172,34 @@ def test_a_schedule_that_fired_twice_or_not_at_all_is_found(scene: Scene) -> Non
     assert scene.broken_rules() == {"each time fired once"}
 
 
+def test_a_schedule_that_left_out_the_times_before_a_master_saw_it_is_found(scene: Scene) -> None:
+    rows = scene.cluster.rows
+    rows("INSERT INTO schedule (workflow_code, crontab, created_at) VALUES (1002, '', '2026-01-01 00:00:01+00')")
+    assert scene.broken_rules() == {"each time fired once"}, "not even one"
+    for second in (2, 4):
+        rows("INSERT INTO chaos.fire SELECT id, %s FROM schedule", f"2026-01-01 00:00:0{second}+00")
+        command = 1000 + second
+        run = scene.run(command, 1002)
+        scene.handled(command, run, "SCHEDULER")
+        fire = "SELECT schedule_id, schedule_time FROM chaos.fire ORDER BY 2 DESC LIMIT 1"
+        rows(f"UPDATE workflow_instance SET (schedule_id, schedule_time) = ({fire}) WHERE id = %s", run)
+    assert scene.broken_rules() == set()
+    rows("UPDATE schedule SET created_at = created_at - interval '2 s'")
+    assert scene.broken_rules() == {"each time fired once"}
+
+
+def test_a_run_may_fail_with_a_task_whose_keeper_was_killed_and_so_may_those_above_it(scene: Scene) -> None:
+    for command in (90, 91):
+        scene.handled(command, scene.run(command, state="FAILURE"))
+    scene.cluster.rows("UPDATE workflow_instance SET parent_instance_id = 2 WHERE id = 3")
+    scene.promises.unkept.add(("2.1", 1))
+    assert scene.broken_rules() == {"each run ended as it should"}, "the one below it may not"
+    scene.promises.unkept.add(("3.1", 1))
+    assert scene.broken_rules() == set()
+    scene.promises.unkept = {("3.1", 1)}
+    assert scene.broken_rules() == set()
+
+
 def test_a_date_that_was_not_filled_is_found(scene: Scene) -> None:
     scene.promises.backfills[82] = 3
     assert scene.broken_rules() == {"each date was filled once"}

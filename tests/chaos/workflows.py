@@ -30,7 +30,7 @@ class Kind:
     once: bool = False
 
 
-CANARY, SCHEDULED, BACKFILLED, BELOW = 1001, 1002, 1003, 1004
+CANARY, SCHEDULED, BACKFILLED, BELOW, EDITED = 1001, 1002, 1003, 1004, 1005
 
 
 def kinds(journal: Journal) -> list[Kind]:
@@ -48,6 +48,8 @@ def kinds(journal: Journal) -> list[Kind]:
         Kind("scheduled", SCHEDULED, {"tasks": [fake("tick")]}, weight=0),
         Kind("backfilled", BACKFILLED, {"tasks": [shell("fill")]}, weight=0),
         Kind("below", BELOW, {"tasks": [shell("a"), fake("b", "a")]}, weight=0),
+        Kind("edited", EDITED, {"tasks": [
+            fake("a", sleep_s=1), fake("b", "a", sleep_s=2), {**fake("c", "b"), "delay_time": 0.03}]}, weight=2),
         Kind("single", 1010, {"tasks": [shell("a", 2)]}, weight=4),
         Kind("chain", 1011, {"tasks": [shell("a"), fake("b", "a"), shell("c", after=["b"])]}, weight=3, movable=True),
         Kind("fan", 1012, {"tasks": [
@@ -74,11 +76,12 @@ def kinds(journal: Journal) -> list[Kind]:
         Kind("dynamic", 1018, {"tasks": [
             {"name": "each", "type": "DYNAMIC",
              "params": {"workflow": BELOW, "lists": [{"name": "n", "value": "1,2,3"}], "parallelism": 2}}]}),
-        Kind("waiting", 1019, {"execution_type": "SERIAL_WAIT", "tasks": [shell("a", 3)]}, weight=2, alone=True),
+        Kind("waiting", 1019, {"execution_type": "SERIAL_WAIT", "tasks": [shell("a", 3)]}, weight=2, movable=True,
+             alone=True),
         Kind("discarding", 1020, {"execution_type": "SERIAL_DISCARD", "tasks": [shell("a", 3)]},
-             ends=("SUCCESS", "STOP"), alone=True),
+             ends=("SUCCESS", "STOP"), movable=True, alone=True),
         Kind("winning", 1021, {"execution_type": "SERIAL_PRIORITY", "tasks": [shell("a", 4)]},
-             ends=("SUCCESS", "STOP"), alone=True),
+             ends=("SUCCESS", "STOP"), movable=True, alone=True),
         Kind("once", 1022, {"tasks": [shell("pay", 5, on_worker_loss="fail")]},
              weight=2, ends=("SUCCESS", "FAILURE"), once=True),
         Kind("failing", 1023, {"tasks": [fake("a"), fake("b", "a", fail_attempts=1), shell("c", after=["b"])]},

@@ -145,7 +145,9 @@ class Cluster:
     def rows(self, query: str, *values: object) -> list[Any]:
         """What a query gives, on a connection of the test's own that comes back after a restart of the server."""
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(self.psql_url, autocommit=True)
+            # A test writes though it has made the database read-only for all others.
+            itself = "-c default_transaction_read_only=off"
+            self._connection = psycopg.connect(self.psql_url, autocommit=True, options=itself)
         try:
             cursor = self._connection.execute(query, values)
             return cursor.fetchall() if cursor.description else []

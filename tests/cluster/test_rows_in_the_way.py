@@ -267,6 +267,33 @@ async def test_a_run_whose_row_cannot_be_read_waits_and_the_others_go_on(cluster
     assert cluster.rows("SELECT DISTINCT state, attempt FROM task_instance") == [("SUCCESS", 1)]
 
 
+async def test_a_run_with_a_list_that_cannot_be_read_is_named_and_the_others_go_on(cluster: Cluster) -> None:
+    """Its master dies, and the next one reads the rows. Nobody is asked to report what somebody wrote there."""
+    cluster.define(3, "above", tasks=[{"name": "a", "type": "SUB_PROCESS", "params": {"workflow": LONG}}])
+    first = await started(cluster)
+    scope, branch, _ = await long_runs(cluster, 3)
+    cluster.start(3)
+    above = "SELECT workflow_instance_id FROM task_instance WHERE task_type = 'SUB_PROCESS'"
+    await eventually(lambda: cluster.rows(above), within_s=10)
+    ended_badly = cluster.rows(above)
+    first.kill()
+    cluster.rows("UPDATE workflow_instance SET scope = '\"' WHERE id = %s", scope)
+    cluster.rows("UPDATE task_instance SET branch = '3' WHERE workflow_instance_id = %s", branch)
+    cluster.rows("UPDATE task_instance SET parameter_values = '[' WHERE task_type = 'SUB_PROCESS'")
+    second = await cluster.master()
+    (cluster.folder / "go").touch()
+    await eventually(lambda: cluster.unfinished() == 4, within_s=20)
+    assert {each["error"] for each in second.events("command_waits")} == {
+        f"the scope of workflow instance {scope}, as the database has it, is no JSON list of task codes",
+        f"the branch of task 1 of workflow instance {branch}, as the database has it, is no JSON list of task codes",
+    }
+    cluster.rows("UPDATE workflow_instance SET scope = NULL WHERE id = %s", scope)
+    cluster.rows("UPDATE task_instance SET branch = NULL WHERE workflow_instance_id = %s", branch)
+    await cluster.all_ends(within_s=40)
+    assert cluster.rows("SELECT id FROM workflow_instance WHERE state = 'FAILURE'") == ended_badly
+    assert not second.events("unforeseen")
+
+
 async def test_runs_that_a_stranger_locks_all_together_go_on_when_they_are_free(cluster: Cluster) -> None:
     await started(cluster)
     runs = await long_runs(cluster, 30)

@@ -110,6 +110,17 @@ async def test_a_connection_that_is_accepted_and_never_answered_is_given_up(gate
     assert time.monotonic() - began_s < MUCH_S
 
 
+async def test_a_connection_that_is_dead_when_it_is_given_back_is_replaced_without_a_traceback(
+    gated: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with gated.writing() as connection:
+        raw = await connection.get_raw_connection()
+        await connection.commit()
+        raw.driver_connection.pgconn.finish()  # type: ignore[union-attr]
+    assert await one(gated) == 1
+    assert caplog.text == ""
+
+
 async def test_connections_in_doubt_are_not_used_again(gated: Database, gate: Gate) -> None:
     gate.swallow(Way.ANSWER)
     gate.open()

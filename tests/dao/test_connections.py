@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from contextlib import AsyncExitStack
 
 import pytest
@@ -39,6 +40,26 @@ async def test_connections_that_nobody_needs_are_closed_and_come_back_when_they_
         await eventually(idle, until=1)
     await pool.close()
     await eventually(lambda: scene.sql(OURS), until=[0])
+
+
+@pytest.mark.parametrize("writes", [False, True])
+async def test_what_is_in_use_when_the_others_are_closed_is_closed_when_it_is_given_back(
+    scene: Scene, writes: bool
+) -> None:
+    pool = Database(scene.database.url, application_name="shoal-idle")
+    gc.disable()  # it would close them too, some time
+    try:
+        async with pool.writing() if writes else pool.reading() as connection:
+            await connection.execute(text("SELECT 1"))
+            await pool.doubt()
+            await connection.execute(text("SELECT 1"))
+        await eventually(lambda: scene.sql(OURS), until=[0])
+        async with pool.writing() if writes else pool.reading() as connection:
+            await connection.execute(text("SELECT 1"))
+            await pool.close()
+        await eventually(lambda: scene.sql(OURS), until=[0])
+    finally:
+        gc.enable()
 
 
 async def test_what_is_in_use_at_once_again_and_again_stays_open(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

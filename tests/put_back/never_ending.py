@@ -36,6 +36,18 @@ NEVER_ENDING = (
         "tests/dao/test_odd_values.py::test_a_node_of_another_kind_than_it_was_writes_no_more",
     ),
     Bug(
+        "2",
+        "a list of task codes that cannot be read was called a bug of Shoal, with a traceback, and broke `shoal runs`",
+        Patch(
+            "dao/code_lists.py",
+            "    except (ValueError, TypeError, RecursionError):\n",
+            "    except RecursionError:\n",
+            "what cannot be read passed on as it comes",
+        ),
+        "tests/cluster/test_rows_in_the_way.py::"
+        "test_a_run_with_a_list_that_cannot_be_read_is_named_and_the_others_go_on",
+    ),
+    Bug(
         "3",
         "each batch read the whole line of a serial workflow",
         Patch(
@@ -117,6 +129,17 @@ NEVER_ENDING = (
         ),
         "tests/dao/test_plans_of_what_waits.py::"
         "test_however_many_events_others_have_not_read_a_look_reads_none_of_them",
+    ),
+    Bug(
+        "7",
+        "a connection in use when idle ones were closed stayed open until Python found it to be garbage",
+        Patch(
+            "dao/database.py",
+            "        if engine.pool is not pool:\n",
+            "        if engine.pool is None:\n",
+            "a connection given back to a pool that is closed",
+        ),
+        "tests/dao/test_connections.py::test_what_is_in_use_when_the_others_are_closed_is_closed_when_it_is_given_back",
     ),
     Bug(
         "8",

@@ -22,7 +22,7 @@ TWO_AT_ONCE = (
     Bug(
         "20",
         "timings that differ: two attempts side by side, no warning",
-        Switch("stated", "1 of 300 seeds"),
+        Switch("stated", "1 of 600 seeds"),
     ),
     Bug(
         "21",
@@ -87,7 +87,7 @@ TWO_AT_ONCE = (
     Bug(
         "26",
         "what a killed worker left frozen went on after its fence",
-        Switch("swept", "1 of 120 seeds"),
+        Switch("swept", "1 of 73 seeds"),
     ),
     Bug(
         "26",
