@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers demo examples test simulate chaos edits chaos-promises check bench format lock clean
+.PHONY: help setup setup-dev servers demo examples test simulate chaos edits put-back chaos-promises check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -52,6 +52,9 @@ chaos: setup-dev servers ## Break a cluster of real processes for MINUTES=10 fro
 
 edits: setup-dev servers ## Write whatever the catalog allows into single columns under load: EDITS=2000, SEED=1.
 	SHOAL_EDITS=$(or $(EDITS),2000) SHOAL_EDITS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest tests/edits $(ARGS)
+
+put-back: setup-dev servers ## Put bugs of the past back, each in a copy of the tree: its test must fail; ARGS="9 14" takes some.
+	$(BIN)/python -m tests.put_back $(ARGS)
 
 chaos-promises: setup-dev servers ## A killed master with 1,000 runs, a sleeping one, a minute without database.
 	$(BIN)/python -m pytest tests/chaos/promises.py $(ARGS)

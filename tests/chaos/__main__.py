@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.chaos.disk import mount_apart
 from tests.chaos.limits import limits_of
 from tests.chaos.run import Plan, run
 from tests.chaos.site import Site
@@ -36,6 +37,7 @@ def main() -> int:
     limits = limits_of(arguments.seed)
     began_s = time.monotonic()
     signal.signal(signal.SIGTERM, _stop)
+    mount_apart()
 
     def tell(what: str) -> None:
         sys.stderr.write(f"[{time.monotonic() - began_s:6.1f}] {what}\n")

@@ -148,13 +148,18 @@ class Checker:
             yield f"event {id_} ({state} of task {task} of {run}) was never read"
 
     def each_run_ended_as_it_should(self) -> Iterator[str]:
-        """A run that nobody moved ended as its kind says, or failed with a task whose keeper was killed."""
+        """A run that nobody moved ended as its kind says, or failed with a task whose keeper was killed or whose
+        worker's disk was full."""
         query = f"""{_MOVED} SELECT id, workflow_code, state, reason FROM workflow_instance
                     WHERE ended_at IS NOT NULL AND id NOT IN (SELECT id FROM moved WHERE id IS NOT NULL)"""
-        unkept = self._with_those_above({int(key.partition(".")[0]) for key, _ in self._promises.unkept})
+        cramped = """SELECT workflow_instance_id FROM task_instance
+                     WHERE state = 'FAILURE' AND worker_id = ANY(%s) AND reason LIKE '%%disk of its worker is full%%'"""
+        failed = {id_ for (id_,) in self._cluster.rows(cramped, list(self._promises.cramped))}
+        failed |= {int(key.partition(".")[0]) for key, _ in self._promises.unkept}
+        excused = self._with_those_above(failed)
         for id_, code, state, reason in self._cluster.rows(query, ["PAUSE", "STOP", *REVIVING]):
             kind = self._kinds[code]
-            if state == "FAILURE" and id_ in unkept:
+            if state == "FAILURE" and id_ in excused:
                 continue
             if state not in kind.ends and GIVEN_UP not in (reason or ""):
                 yield f"run {id_} of {kind.name} ended as {state}: {reason}"

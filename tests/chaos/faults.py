@@ -19,6 +19,7 @@ import psutil
 import psycopg
 
 from tests.chaos import below
+from tests.chaos.disk import FREE_MIN
 from tests.chaos.load import add_schedule
 from tests.chaos.proxy import Way
 from tests.chaos.site import SESSION_S, WORKER_FENCE_S, Member, Role, Site
@@ -349,6 +350,23 @@ def _frozen_below(chance: random.Random, site: Site, _outage_s: float) -> Fault:
     )  # fmt: skip
 
 
+def _disk_filled(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    worker, left = site.pick(chance, "worker"), chance.choice((0, 100_000, FREE_MIN // 2))
+
+    def fill() -> None:
+        assert worker.disk is not None
+        site.cramped.update(_epochs(worker))
+        worker.disk.fill(left)
+
+    def empty() -> None:
+        assert worker.disk is not None
+        site.cramped.update(_epochs(worker))  # who was started meanwhile
+        worker.disk.empty()
+
+    what = f"the disk of {worker.name} is full but for {left} bytes"
+    return _fault("disk full", "disk", what, chance.uniform(1, 5), fill, empty)
+
+
 FACTORIES: dict[Factory, int] = {
     partial(_killed, "master"): 4,
     partial(_killed, "worker"): 3,
@@ -374,6 +392,7 @@ FACTORIES: dict[Factory, int] = {
     _launchers_killed: 2,
     _keepers_killed: 2,
     _frozen_below: 3,
+    _disk_filled: 3,
 }
 """What may happen, and how often beside the others."""
 
@@ -391,7 +410,8 @@ def stream(seed: int, site: Site, outage_s: float, only: Collection[str] = ()) -
     weights = {
         factory: weight
         for factory, weight in FACTORIES.items()
-        if not only or factory(random.Random(0), site, outage_s).kind in only
+        if (not only or factory(random.Random(0), site, outage_s).kind in only)
+        and (factory is not _disk_filled or all(worker.disk is not None for worker in site.workers))
     }
     if not weights:
         raise ValueError(f"there is no kind of fault among {', '.join(only)}")

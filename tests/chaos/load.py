@@ -60,6 +60,8 @@ class Promises:
     unkept: set[tuple[str, int]] = field(default_factory=set)
     """Attempts whose keeper was killed by a fault, as (`instance.task code`, attempt): nobody knows how those ended, so
     they fail."""
+    cramped: set[int] = field(default_factory=set)
+    """The epochs of workers whose disks were full: a task fails with that reason when its log cannot be written."""
     doubtful: int = 0
     """Inserts whose connection was lost: nobody knows whether they are commands."""
 

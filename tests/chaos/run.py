@@ -63,6 +63,8 @@ async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
     """Do it. `tell` hears a line for each thing that happens."""
     masters, workers = len(site.masters), len(site.workers)
     tell(f"seed {plan.seed}: starting {masters} masters and {workers} workers, {site.limits}")
+    if any(worker.disk is None for worker in site.workers):
+        tell("no disk is filled: only root can mount a small one, and not in every container")
     await site.start()
     load = Load(site.load_connection, site.kinds, plan.seed, site.limits.rate(plan.rate, masters, workers))
     load.start()
@@ -129,4 +131,5 @@ async def _end(site: Site, promises: Promises) -> list[Violation]:
 def _all(promises: Promises, recovery: Recovery, site: Site) -> Promises:
     promises.acknowledged |= dict.fromkeys(recovery.canaries, "START_PROCESS")
     promises.unkept |= site.unkept
+    promises.cramped |= site.cramped
     return promises

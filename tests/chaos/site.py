@@ -12,6 +12,7 @@ from typing import Literal
 from sqlalchemy import make_url
 
 from tests.chaos import audit
+from tests.chaos.disk import FREE_MIN, SmallDisk
 from tests.chaos.ensemble import Ensemble
 from tests.chaos.journal import Journal
 from tests.chaos.limits import Limits
@@ -41,6 +42,8 @@ class Member:
         self.registry = [site.proxies.gate(server.port) for server in site.ensemble.members]
         self.node: Node | None = None
         self.paused = False
+        self.disk: SmallDisk | None = None
+        """A worker's own, where one can be had."""
         self._site = site
         database = make_url(site.cluster.environment["SHOAL_DATABASE_URL"]).set(port=self.database.port)
         hosts = ",".join(f"127.0.0.1:{gate.port}" for gate in self.registry)
@@ -50,8 +53,11 @@ class Member:
             "SHOAL_REGISTRY_URL": f"zookeeper://{hosts}/shoal",
         }
         if role == "worker":
+            disk = site.disk(f"worker-{number}")
+            self.disk = disk if disk.is_there else None
             self._settings |= {
-                "SHOAL_WORKER__FOLDER": str(site.folder / f"worker-{number}"),
+                "SHOAL_WORKER__FOLDER": str(disk.folder),
+                "SHOAL_WORKER__LOAD__DISK_FREE_MIN": str(FREE_MIN),
                 "SHOAL_WORKER__CAPACITY": str(site.limits.tasks),
                 "SHOAL_WORKER__DRAIN": "1",
             }
@@ -108,7 +114,10 @@ class Site:
         self.owners: dict[int, str] = {}
         self.unkept: set[tuple[str, int]] = set()
         """Attempts whose keepers faults killed, see `Promises.unkept`."""
+        self.cramped: set[int] = set()
+        """The epochs of workers whose disks faults filled, see `Promises.cramped`."""
         with ExitStack() as stack:
+            self._disks = stack.enter_context(ExitStack())  # given back when no process is left
             self.postgres = stack.enter_context(PostgresServer())
             url = self.postgres.create_database(DATABASE)
             with self.postgres.connect(DATABASE) as connection:
@@ -156,9 +165,17 @@ class Site:
         alive = {epoch for (epoch,) in self.cluster.rows("SELECT id FROM node WHERE state = 'ALIVE'")}
         return {member.epoch for member in self.members} == alive
 
+    def disk(self, name: str) -> SmallDisk:
+        """A new one in this site's folder, which goes with it."""
+        disk = SmallDisk(self.folder / name)
+        self._disks.callback(disk.close)
+        return disk
+
     def heal(self) -> None:
-        """Open every gate, wake whoever sleeps, start every server that does not run."""
+        """Open every gate, wake whoever sleeps, free every disk, start every server that does not run."""
         for member in self.members:
+            if member.disk is not None:
+                member.disk.empty()
             for gate in member.gates:
                 gate.lose_commits(0)
                 gate.open()

@@ -1,0 +1,316 @@
+"""Bugs by which runs never ended and work starved."""
+
+from __future__ import annotations
+
+from tests.put_back.bug import Bug, Patch, Switch
+
+NEVER_ENDING = (
+    Bug(
+        "1",
+        "full masters waited for each other: runs that wait for children held the room that those needed",
+        Switch("room", "19 of 60 seeds"),
+    ),
+    Bug(
+        "2",
+        "one run that somebody set to FAILOVER stopped all runs of its master: a write that missed a row had "
+        "everything read again",
+        Patch(
+            "master/driver.py",
+            "        if isinstance(error, OwnershipLost):\n            failing = error.ids\n",
+            "        if isinstance(error, OwnershipLost):\n            from model.errors import Unknown\n\n"
+            "            raise Unknown(str(error)) from error\n",
+            "a missed row taken for an unknown commit",
+        ),
+        "tests/cluster/test_rows_in_the_way.py::"
+        "test_a_run_that_somebody_set_to_failover_goes_on_and_no_other_waits_for_it",
+    ),
+    Bug(
+        "2",
+        "a node of another kind than it was went on",
+        Patch(
+            "dao/nodes.py",
+            "AND kind = :kind AND state IN ('ALIVE', 'LEAVING') FOR SHARE",
+            "AND state IN ('ALIVE', 'LEAVING') FOR SHARE",
+            "the licence without its kind",
+        ),
+        "tests/dao/test_odd_values.py::test_a_node_of_another_kind_than_it_was_writes_no_more",
+    ),
+    Bug(
+        "2",
+        "a list of task codes that cannot be read was called a bug of Shoal, with a traceback, and broke `shoal runs`",
+        Patch(
+            "dao/code_lists.py",
+            "    except (ValueError, TypeError, RecursionError):\n",
+            "    except RecursionError:\n",
+            "what cannot be read passed on as it comes",
+        ),
+        "tests/cluster/test_rows_in_the_way.py::"
+        "test_a_run_with_a_list_that_cannot_be_read_is_named_and_the_others_go_on",
+    ),
+    Bug(
+        "3",
+        "each batch read the whole line of a serial workflow",
+        Patch(
+            "dao/serial_line.py",
+            "              -- index: workflow_instance_waiting\n         ORDER BY id LIMIT 1)\n    ) AS head",
+            "              -- index: workflow_instance_waiting\n         ORDER BY id)\n    ) AS head",
+            "a read of all that wait",
+        ),
+        "tests/dao/test_plans.py::test_a_hot_statement_walks_its_index_and_reads_no_more_than_it_must",
+    ),
+    Bug(
+        "4",
+        "commands set apart after a crash waited for the end of a stream of ordinary ones",
+        Patch(
+            "master/command_loop.py",
+            "goes_on |= await self._try_deadly()",
+            "goes_on = goes_on or await self._try_deadly()",
+            "a loop that empties the ordinary queue first",
+        ),
+        "tests/cluster/test_deadly_commands.py::"
+        "test_what_is_set_apart_is_tried_in_turn_with_a_stream_that_does_not_end",
+    ),
+    Bug(
+        "4",
+        "a full master kept commands that an idle neighbour could have taken",
+        Patch(
+            "master/command_loop.py",
+            "            await self._give_back()\n            return False\n        if not self._trying:\n"
+            "            async with self._life.database.writing() as connection:\n"
+            "                await nodes.hold_alive(connection, self._life.me)\n"
+            "                group = await deadly_commands.try_next("
+            "connection, self._life.me.epoch, room, self._aside.ids)",
+            "            return False\n        if not self._trying:\n"
+            "            async with self._life.database.writing() as connection:\n"
+            "                await nodes.hold_alive(connection, self._life.me)\n"
+            "                group = await deadly_commands.try_next("
+            "connection, self._life.me.epoch, 100, self._aside.ids)",
+            "a group without regard to room, kept by a full master",
+        ),
+        "tests/cluster/test_deadly_commands.py::test_a_full_master_leaves_what_is_set_apart_to_a_neighbour_with_room",
+    ),
+    Bug(
+        "5",
+        "each end judged every DEPENDENT task that waits, in the whole cluster",
+        Patch(
+            "master/awaited.py",
+            '        """The tasks that await any of what ended."""\n',
+            '        """The tasks that await any of what ended."""\n        return set(self._keys)\n',
+            "all that wait judged at each end",
+        ),
+        "tests/master/test_dependents.py::test_an_end_costs_only_those_that_await_it",
+    ),
+    Bug(
+        "6",
+        "what follows from a run of 10,000 tasks held up the event loop, and the transaction",
+        Patch("master/handling.py", "MANY = 200", "MANY = 200_000_000", "all of it handled on the loop"),
+        "tests/master/test_plans.py::test_a_run_of_many_tasks_is_handled_in_a_thread",
+    ),
+    Bug(
+        "7",
+        "a stranger's lock on a due row made each master look 50 times a second",
+        Patch(
+            "master/lookout.py",
+            "        return min(pause_s, due_in_s)\n",
+            "        return min(0.0, pause_s, due_in_s)\n",
+            "no pause after a look that got nothing",
+        ),
+        "tests/master/test_lookout.py::"
+        "test_an_attempt_whose_row_somebody_holds_makes_no_master_spin_and_the_others_are_queued_in_time",
+    ),
+    Bug(
+        "7",
+        "each look of a master read the unread events of all others",
+        Patch(
+            "dao/task_events.py",
+            "WHERE e.owner = :master\n",
+            "WHERE e.owner + 0 = :master\n",
+            "a condition that no index serves",
+        ),
+        "tests/dao/test_plans_of_what_waits.py::"
+        "test_however_many_events_others_have_not_read_a_look_reads_none_of_them",
+    ),
+    Bug(
+        "7",
+        "a connection in use when idle ones were closed stayed open until Python found it to be garbage",
+        Patch(
+            "dao/database.py",
+            "        if engine.pool is not pool:\n",
+            "        if engine.pool is None:\n",
+            "a connection given back to a pool that is closed",
+        ),
+        "tests/dao/test_connections.py::test_what_is_in_use_when_the_others_are_closed_is_closed_when_it_is_given_back",
+    ),
+    Bug(
+        "8",
+        "three fenced masters in the long life of a run of one task made it FAILURE",
+        Patch(
+            "dao/workflow_instances.py",
+            "+ {_SOON} THEN 1\n",
+            "+ {_SOON} THEN i.takeovers + 1\n",
+            "every fenced owner counted",
+        ),
+        "tests/dao/test_workflow_instances.py::test_a_run_that_lives_for_long_may_lose_any_number_of_masters",
+    ),
+    Bug(
+        "9",
+        "what came back to the queue of a lost worker began in a run that had been paused, or kept it from ending",
+        Switch("obeyed", "9 of 300 seeds"),
+    ),
+    Bug(
+        "10",
+        "one run that could not be handed on stopped the hand-over of all runs and tasks, for ever",
+        Patch(
+            "master/leftovers.py",
+            "                count, goes_on = await self._one_by_one(kind)\n",
+            "                raise\n",
+            "a set alone, without the way of one by one",
+        ),
+        "tests/cluster/test_odd_owners.py::test_a_run_that_cannot_be_handed_on_holds_up_no_other_and_no_task",
+    ),
+    Bug(
+        "10",
+        "a run whose owner has no row in `node` was found by nobody",
+        Patch(
+            "dao/owners.py",
+            "WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL",
+            "WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('FENCED', 'LEFT')) IS NOT NULL",
+            "owners that are gone by their rows in `node`",
+        ),
+        "tests/cluster/test_odd_owners.py::test_runs_in_every_state_of_every_owner_that_is_not_there_end",
+    ),
+    Bug(
+        "11",
+        "states that no code writes: two masters called one WAIT_TO_RUN run, and one of the calls became an error "
+        "command",
+        Patch(
+            "sql/schema.sql",
+            "CHECK (state IN ('SERIAL_WAIT', 'RUNNING_EXECUTION',",
+            "CHECK (state IN ('WAIT_TO_RUN', 'SERIAL_WAIT', 'RUNNING_EXECUTION',",
+            "the state in the CHECK of the table",
+        ),
+        "tests/dao/test_schema.py::test_a_column_takes_the_words_of_the_model_and_no_others",
+    ),
+    Bug(
+        "12",
+        "an attempt that another had replaced still counted, so that `flag = 'YES'` gave two rows of a task",
+        Switch("superseded", "9 of 20 seeds"),
+    ),
+    Bug(
+        "13",
+        "nothing limited the wait for a worker",
+        Patch(
+            "master/lookout.py",
+            "failed = await task_instances.fail_undispatched(connection, DUE_BATCH)",
+            "failed = 0",
+            "a look that fails none",
+        ),
+        "tests/scenarios/test_limits.py::test_the_limit_on_waiting_survives_the_master",
+    ),
+    Bug(
+        "13",
+        "a run's timeout counted from the last takeover",
+        Patch(
+            "master/lengths.py", "ran_s = runnable.instance.ran_s", "ran_s = 0.0", "a timer that begins with the drive"
+        ),
+        "tests/scenarios/test_limits.py::test_its_length_counts_from_its_start_whoever_drives_it",
+    ),
+    Bug(
+        "14",
+        "a link that swallows what is asked or answered held up a node for ever: no client had a deadline",
+        Switch("answer_deadline", "3 of 60 seeds"),
+    ),
+    Bug(
+        "14",
+        "the same, on real links",
+        Patch(
+            "dao/connection.py",
+            "self.pgconn.socket, interval, self.answer_within_s)",
+            "self.pgconn.socket, interval, None)",
+            "a client without deadlines",
+        ),
+        "tests/cluster/test_half_open_links.py::"
+        "test_links_to_the_database_that_swallow_for_a_moment_are_left_within_ten_seconds",
+    ),
+    Bug(
+        "15",
+        'want of descriptors was taken for a verdict on data: "there is no time zone UTC"',
+        Patch(
+            "model/zones.py",
+            "        if is_passing(error):\n            raise Unavailable",
+            '        if is_passing(error) and name == "":\n            raise Unavailable',
+            "`OSError` taken for a missing zone",
+        ),
+        "tests/model/test_zones.py::test_a_zone_that_cannot_be_read_for_want_of_descriptors_is_not_refused",
+    ),
+    Bug(
+        "15",
+        "tasks that had not begun for want of descriptors failed",
+        Patch(
+            "worker/executor.py",
+            "lacks = is_passing(error) or isinstance(error, NoMeans)",
+            'lacks = is_passing(error) and task.type == ""',
+            "want of means taken for a failure",
+        ),
+        "tests/worker/test_want_of_means.py::test_a_task_that_finds_no_descriptor_is_given_back_and_the_next_one_runs",
+    ),
+    Bug(
+        "16",
+        "the times of a new schedule before a master first saw it were lost",
+        Patch(
+            "model/schedules.py",
+            "begin = min(now, counts_from) if counts_from else now",
+            "begin = now",
+            "times that count from the first look",
+        ),
+        "tests/master/test_schedules.py::"
+        "test_times_that_pass_before_any_master_sees_a_new_schedule_go_by_its_misfire_rule",
+    ),
+    Bug(
+        "17",
+        "what had ended when its worker was killed ran again, or failed",
+        Patch(
+            "worker/launcher/last_word.py",
+            "        if exit_code > EXIT_CODE_MAX:\n",
+            "        if exit_code >= 0:\n",
+            "a keeper that writes nothing",
+        ),
+        "tests/cluster/test_kept_ends.py::test_what_ended_before_its_worker_was_killed_counts_and_does_not_run_again",
+    ),
+    Bug(
+        "17",
+        "what ended while its worker slept past its horizon was told as lost",
+        Patch(
+            "worker/launcher/task_process.py",
+            "            if not (is_all and self._ended_by_itself):\n                raise\n",
+            "            raise\n",
+            "a cancellation that always counts",
+        ),
+        "tests/cluster/test_kept_ends.py::"
+        "test_a_worker_that_slept_past_its_horizon_and_was_not_fenced_tells_what_ended_meanwhile",
+    ),
+    Bug(
+        "18",
+        '"please report it" of runs whose transaction hung in a dead connection: memory was compared with rows that it '
+        "was ahead of",
+        Patch(
+            "master/settled.py",
+            "        return self._found_out == self.unknown and all(number > begun for number in self._under_way)\n",
+            "        return begun >= 0\n",
+            "a comparison at any moment",
+        ),
+        "tests/cluster/test_half_open_links.py::"
+        "test_what_hangs_in_a_dead_connection_is_called_neither_stuck_nor_unknown",
+    ),
+    Bug(
+        "18",
+        "a worker that started on a full disk ended with 2",
+        Patch(
+            "worker/folder.py",
+            "            if is_passing(error):\n                raise Unavailable(\n",
+            "            if is_passing(error) and self._lock is not None:\n                raise Unavailable(\n",
+            "a full disk refused",
+        ),
+        "tests/worker/test_folder_without_room.py::test_a_worker_that_starts_without_room_waits_until_there_is_some",
+    ),
+)

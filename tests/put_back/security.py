@@ -1,0 +1,74 @@
+"""Bugs by which somebody read, ran or wrote what was not theirs."""
+
+from __future__ import annotations
+
+from tests.put_back.bug import Bug, Patch
+
+SECURITY = (
+    Bug(
+        "27",
+        "a value of a parameter was run as code: by bash in arithmetic and subscripts",
+        Patch(
+            "worker/tasks/bash_values.py",
+            "                _check(script, place, name, value, types)\n",
+            "",
+            "values in every place of a script",
+        ),
+        "tests/worker/test_values_as_code.py::test_no_value_is_run_by_bash_wherever_it_stands",
+    ),
+    Bug(
+        "28",
+        "statements on SQLite and DuckDB ran in the worker and reached its files",
+        Patch(
+            "worker/executor.py",
+            "            self._local_files,\n        )\n",
+            "            self._secrets is not None,\n        )\n",
+            "files of anybody",
+        ),
+        "tests/worker/test_local_files.py::test_a_statement_reaches_no_file_but_that_of_its_data_source",
+    ),
+    Bug(
+        "29",
+        "anybody on the machine read all logs",
+        Patch(
+            "worker/log_service.py",
+            "            check(self._key, request.url.path, request.query_params, boottime_s())\n",
+            "            str(self._key)\n",
+            "requests without a signature",
+        ),
+        "tests/worker/test_log_service.py::test_only_what_is_signed_is_given_and_only_in_its_time",
+    ),
+    Bug(
+        "29",
+        "100 idle connections kept all readers out",
+        Patch(
+            "worker/log_service.py",
+            "                http=partial(Impatient, line={}),  # type: ignore[arg-type]\n",
+            "                limit_concurrency=64,\n",
+            "uvicorn's own protocol and limit",
+        ),
+        "tests/worker/test_log_service.py::test_a_hundred_connections_that_say_nothing_keep_nobody_out",
+    ),
+    Bug(
+        "30",
+        "tasks read the environment of the master of their user",
+        Patch(
+            "shoal/secrecy.py",
+            "    hide_from_own_user()\n",
+            "    assert hide_from_own_user\n",
+            "a role that hides nothing",
+        ),
+        "tests/cluster/test_secrecy.py::test_no_task_of_its_user_reads_the_environment_or_memory_of_a_master_or_worker",
+    ),
+    Bug(
+        "31",
+        "who wrote `parent` by SQL made children of other runs",
+        Patch(
+            "master/starts.py",
+            'if command.parent and row.from_above != "true":',
+            'if command.parent and row.from_above == "anybody":',
+            "a parent taken from anybody",
+        ),
+        "tests/scenarios/test_sub_process.py::test_a_forged_parent_makes_no_child_and_no_other_run_hears_of_it",
+    ),
+)
