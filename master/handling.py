@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from asyncio import to_thread
-
 from master.collector import collector_paused
 from master.events import Adopted, Event, HaltAsked, Started, TaskFinished
 from master.runnable import WorkflowRunnable
 from master.writes import Writes
+from registry.threads import in_thread
 
 MANY = 200
 """So many tasks take a few milliseconds."""
@@ -17,7 +16,7 @@ async def handle(runnable: WorkflowRunnable, event: Event, writes: Writes) -> No
     """Let a runnable handle an event, and collect what it wants to be written. Raises what that raises."""
     if _concerns(runnable, event) > MANY:
         with collector_paused():
-            await to_thread(_handle, runnable, event, writes)
+            await in_thread(_handle, runnable, event, writes)
     else:
         _handle(runnable, event, writes)
 

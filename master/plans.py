@@ -7,7 +7,6 @@ event loop.
 
 from __future__ import annotations
 
-from asyncio import to_thread
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TypeVar
@@ -20,6 +19,7 @@ from master.plan import Plan
 from model.errors import NotFound, Refused, ShoalError
 from model.ids import WorkflowCode
 from model.instances import WorkflowInstance
+from registry.threads import in_thread
 
 PlanKey = tuple[WorkflowCode, int]
 Fetched = Mapping[PlanKey, Plan | Refused]
@@ -82,7 +82,7 @@ class Plans:
             if content is None:
                 found[key] = NotFound(f"workflow {key[0]} has no version {key[1]}")
                 continue
-            made = found[key] = await to_thread(_made, key, content, where.get(key[0]))
+            made = found[key] = await in_thread(_made, key, content, where.get(key[0]))
             if isinstance(made, Plan):
                 self._keep(made)
         return found

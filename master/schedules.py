@@ -28,6 +28,7 @@ from model.ids import ScheduleId
 from model.means import is_passing
 from model.schedules import ScheduleRow, Timetable, reckon, stored_time
 from registry.life import Life
+from registry.threads import in_thread
 from registry.waiting import set_within
 
 log = structlog.get_logger()
@@ -90,7 +91,7 @@ class Schedules:
                     return due_in_s
                 due = await schedules.due(connection, slot, DUE_BATCH)
             # In a thread: one far-off cron rule may take longer than what else this master drives can wait.
-            planned = await asyncio.to_thread(_reckon_all, due) if due else []
+            planned = await in_thread(_reckon_all, due) if due else []
             if not await self._fire(planned):
                 # Others are at it, or hold the rows: those are for the next look, the others fire in their time.
                 async with self._life.database.reading() as connection:

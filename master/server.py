@@ -29,6 +29,7 @@ from model.zones import load_zones
 from registry.life import Life, boottime_s
 from registry.lives import end_all, ending_well, live_again_and_again, new_life
 from registry.protocol import Registry
+from registry.threads import in_thread
 
 log = structlog.get_logger()
 
@@ -78,7 +79,7 @@ class Master:
         `Outdated` when the schema became too new for it; it has left by then.
         """
         reserve.fill()
-        await asyncio.to_thread(load_zones)
+        await in_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         await live_again_and_again(self._live, stop, self._connect_timeout_s)
 

@@ -15,7 +15,9 @@ from contextlib import suppress
 import structlog
 
 from dao.task_claims import Report
+from model.errors import Unavailable
 from model.ids import TaskInstanceId
+from registry.threads import in_thread
 from worker.spool import Spool
 
 log = structlog.get_logger()
@@ -55,8 +57,8 @@ class LateResults:
         """At the end of a life: keep all that is untold, for the next life in this folder, and let go."""
         untold = list(self._untold().values())
         await self._keep(untold, is_all_told=False)
-        with suppress(OSError):  # a file that stays tells what is known, which changes nothing
-            await asyncio.to_thread(self._spool.close, is_all_told=not untold)
+        with suppress(OSError, Unavailable):  # a file that stays tells what is known, which changes nothing
+            await in_thread(self._spool.close, is_all_told=not untold)
 
     async def _keep(self, late: Sequence[Report], *, is_all_told: bool) -> None:
         new = [report for report in late if self._kept.get(report.id) is not report]
@@ -64,9 +66,9 @@ class LateResults:
             if new:
                 await self._write(new, late)
             elif is_all_told and self._kept:
-                await asyncio.to_thread(self._spool.remove)
+                await in_thread(self._spool.remove)
                 self._kept = {}
-        except OSError as error:
+        except (OSError, Unavailable) as error:
             if not self._is_failing:
                 log.error(
                     "results_not_kept", error=str(error), so="they wait in memory only; killed now, the tasks run again"
@@ -79,10 +81,10 @@ class LateResults:
         if not self._kept:
             log.warning("results_wait_on_disk", so="they are told when the database is back")
         if self._spool.lines > 2 * len(late) + SPARE_LINES_MAX:
-            await asyncio.to_thread(self._spool.keep_only, late)
+            await in_thread(self._spool.keep_only, late)
             self._kept = {report.id: report for report in late}
         else:
-            await asyncio.to_thread(self._spool.keep, new)
+            await in_thread(self._spool.keep, new)
             self._kept.update({report.id: report for report in new})
         for report in new:
             self._on_kept(report.id)

@@ -28,6 +28,7 @@ from dao.task_claims import Report
 from model.backoff import Backoff
 from model.errors import Fenced, Unavailable, Unknown
 from registry.contact import boottime_s
+from registry.threads import in_thread
 from worker.last_words import LeftWords, left_words
 from worker.spool import Left, left_by_former_lives
 
@@ -52,7 +53,7 @@ async def _tell_all(
     folder: Path, read: Callable[[], Sequence[Left | LeftWords]], database_url: str, timeout_s: float
 ) -> None:
     try:
-        everything = await asyncio.to_thread(read)
+        everything = await in_thread(read)
     except OSError as error:
         log.warning("left_results_unreadable", file=str(folder), error=str(error))
         return

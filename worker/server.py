@@ -24,6 +24,7 @@ from registry.life import Life, boottime_s
 from registry.lives import end_all, ending_well, live_again_and_again, new_life
 from registry.process import this_process
 from registry.protocol import Registry
+from registry.threads import in_thread
 from worker.exchange import Exchange
 from worker.executor import Executor
 from worker.folder import WorkerFolder
@@ -87,7 +88,7 @@ class Worker:
         by then.
         """
         reserve.fill()
-        await asyncio.to_thread(load_zones)
+        await in_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         folder = WorkerFolder(self._settings.place)
         await folder.wait_until_made(stop)

@@ -270,15 +270,15 @@ def strangers(world: World, random: Random) -> None:
 
 
 def shortages(world: World, random: Random) -> None:
-    """A worker can begin nothing for a while: its machine has no descriptor, process or room left for a task."""
+    """A node lacks for a while what its machine has no more of: it can begin no thread, and a worker no task."""
 
     def run_short(own: Random) -> None:
-        name, for_s = own.choice([name for name in world.names if name.startswith("worker")]), own.uniform(0.5, 3.0)
+        name, for_s = own.choice(world.names), own.uniform(0.5, 3.0)
         world.trace.add(name, f"can begin nothing for {for_s:.1f} s")
         world.short.add(name)
         world.loop.in_world(for_s, world.short.discard, name)
 
-    _each(world, random, 3, "shortage", run_short)
+    _each(world, random, 5, "shortage", run_short)
 
 
 def swallowing_links(world: World, random: Random) -> None:

@@ -92,6 +92,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._numbers = count()
         self._tasks: list[OrderedTask] = []
         self._world = Context()
+        self.refuse_threads: Callable[[Process], None] = lambda _: None
+        """Raises what Python raises in a process that can begin no thread."""
         OrderedTask._numbers = count()
 
     # ------------------------------------------------------------------------------------ what asyncio asks for
@@ -133,7 +135,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return handle
 
     def run_in_executor(self, _executor: Any, func: Any, *args: Any) -> Any:  # type: ignore[override]
-        """At once: what a thread reckons takes no virtual time."""
+        """At once: what a thread computes takes no virtual time."""
+        if (process := PROCESS.get()) is not None:
+            self.refuse_threads(process)
         future = self.create_future()
         future.set_result(func(*args))
         return future

@@ -22,7 +22,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "takeover": (12, "I3"),
     "takeovers": (39, "I16"),
     "deaths": (25, "I10"),
-    "barrier": (37, "I3"),
+    "barrier": (47, "I3"),
     "horizon": (55, "I5"),
     "deadline": (150, "I5"),
     "terminate": (5, "I10"),

@@ -242,11 +242,6 @@ async def _idle(*_: Any) -> None:
     await asyncio.Event().wait()
 
 
-async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
-    """There are no threads here."""
-    return function(*args)
-
-
 async def _measure_nothing(_: Overload) -> None:
     """Every machine has room."""
 
@@ -407,9 +402,7 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     made += [
         (sys.modules["registry.meter"], "os", _NO_LOAD),
         (sys.modules["registry.overload"], "Meter", _no_meter),
-        (sys.modules["master.plans"], "to_thread", _at_once),
         (sys.modules["master.plans"], "_plan", _remembered_plan),
-        (sys.modules["master.handling"], "to_thread", _at_once),
         (sys.modules["worker.pulse"], "GUARD_EVERY_S", 0.5),
         (sys.modules["worker.server"], "COMPARE_EVERY_S", 4.0),
     ]

@@ -18,6 +18,7 @@ from typing import Any
 from master.server import Master
 from master.settings import MasterSettings
 from model.errors import Refused, Unavailable
+from model.means import NO_THREAD
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
 from registry.lives import live_again_and_again
@@ -89,7 +90,8 @@ class World:
         self.arranged: list[str] = []
         """Everything that this seed arranged, by name."""
         self.short: set[str] = set()
-        """Workers whose machines are short of descriptors, processes or room just now."""
+        """Nodes whose machines are short of descriptors, processes or room just now."""
+        self.loop.refuse_threads = self._refuse_threads
         self.poison = 0
         """A workflow that kills its masters; 0 = none does."""
         self.invariants.is_innocent = self._is_innocent
@@ -274,6 +276,10 @@ class World:
     def process_of(self, epoch: int) -> Process:
         """The process that has or had this life."""
         return self.processes[self.server.nodes.rows[epoch].values.process.pid]  # type: ignore[union-attr]
+
+    def _refuse_threads(self, process: Process) -> None:
+        if process.name in self.short:
+            raise RuntimeError(NO_THREAD)
 
     def _is_innocent(self, epoch: int) -> bool:
         """Whether it lives, and nothing was done to it for so long that everybody must have seen it beat."""
