@@ -69,6 +69,10 @@ class ToStart:
         }
 
 
+class _NotAwaited(Refused):
+    """Nobody waits for that child (any more)."""
+
+
 class Starter:
     """Makes new instances, owned by this master."""
 
@@ -118,6 +122,9 @@ class Starter:
                 new = _new_instance(command, head, plan, above, now)
                 accepted.append(_Accepted(row, new, plan))
             except Refused as error:
+                if isinstance(error, _NotAwaited) and row.from_above == "true":
+                    work.done(row)  # a task asked for it, and was stopped since or has another attempt
+                    continue
                 plan_of = _plan_of(command, heads, plans)
                 work.refuse(scrubbed(row, plan_of.secrets) if plan_of else row, str(error))
                 if command.parent and command.parent.instance in above and row.from_above == "true":
@@ -211,7 +218,7 @@ def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> Workfl
     if instance.state is W.READY_STOP or parent.code in instance.killed:
         return W.STOP
     if instance.attempts.get(parent.code) != parent.attempt:
-        raise Refused(f"workflow instance {parent.instance} does not wait for this child (any more)")
+        raise _NotAwaited(f"workflow instance {parent.instance} does not wait for this child (any more)")
     if instance.depth >= DEPTH_MAX:
         raise Refused(f"workflows stand {DEPTH_MAX} deep under each other; one of them seems to contain itself")
     return None

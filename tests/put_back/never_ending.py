@@ -192,6 +192,18 @@ NEVER_ENDING = (
         "tests/dao/test_schema.py::test_a_column_takes_the_words_of_the_model_and_no_others",
     ),
     Bug(
+        "11",
+        "the start of a child whose task was stopped meanwhile, by a master that took over, became an error command",
+        Patch(
+            "master/starts.py",
+            'isinstance(error, _NotAwaited) and row.from_above == "true"',
+            'isinstance(error, _NotAwaited) and row.from_above == ""',
+            "a child that nobody waits for refused, whoever asked for it",
+        ),
+        "tests/scenarios/test_sub_process.py::"
+        "test_a_child_for_which_its_task_waits_no_more_is_not_made_and_nothing_went_wrong",
+    ),
+    Bug(
         "12",
         "an attempt that another had replaced still counted, so that `flag = 'YES'` gave two rows of a task",
         Switch("superseded", "9 of 20 seeds"),

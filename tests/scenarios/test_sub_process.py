@@ -245,6 +245,17 @@ async def test_a_child_that_is_asked_for_twice_is_the_one_that_was_made(engine: 
     assert engine.children(run) == [child]
 
 
+async def test_a_child_for_which_its_task_waits_no_more_is_not_made_and_nothing_went_wrong(engine: Engine) -> None:
+    below = engine.define({"name": "a", **BY_HAND})
+    run = await engine.begin(engine.define(sub(below)))
+    child = await only_child(engine, run)
+    await engine.change("STOP", run)
+    assert await engine.end(run) == "STOP"
+    left_behind = engine.ask("START_PROCESS", below, parent=f"{run}/1/2/0", from_above=True)
+    assert await engine.done(left_behind) is None
+    assert engine.children(run) == [child]
+
+
 async def test_a_forged_parent_makes_no_child_and_no_other_run_hears_of_it(engine: Engine) -> None:
     below = engine.define({"name": "a", **BY_HAND})
     lists = [{"name": "x", "value": "1,2"}]
