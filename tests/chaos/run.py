@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tests.chaos.checker import Checker, Violation
 from tests.chaos.faults import stream
+from tests.chaos.journal import Line
 from tests.chaos.leftovers import leftovers
 from tests.chaos.load import Load, Promises
 from tests.chaos.recovery import Recovery
@@ -86,8 +87,20 @@ async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
     report.counts = {name: int(count) for name, count in site.cluster.rows(_COUNTS.replace("%", "%%"))}
     spared = "SELECT count(*) FROM node WHERE state = 'FENCED' AND id <> ALL(%s)"
     report.counts["fenced though not ended"] = int(site.cluster.one(spared, list(recovery.doomed)))
+    report.counts |= _lost_ends(site, lines)
     report.counts |= {"journal lines": len(lines), "inserts of unknown outcome": load.promises.doubtful}
     return report
+
+
+def _lost_ends(site: Site, lines: list[Line]) -> dict[str, int]:
+    """Of the attempts whose script came to its end on a worker that was fenced later, or then: how many run again."""
+    rows = site.cluster.rows
+    fenced = {epoch for (epoch,) in rows("SELECT id FROM node WHERE kind = 'WORKER' AND state = 'FENCED'")}
+    ended = {(line.key, line.attempt) for line in lines if line.what == "end" and line.worker in fenced}
+    lost = rows(
+        "SELECT workflow_instance_id || '.' || task_code, attempt FROM task_instance WHERE state = 'NEED_FAULT_TOLERANCE'"
+    )
+    return {"scripts ended on fenced workers": len(ended), "of those lost": len(ended & set(lost))}
 
 
 async def _faults(site: Site, plan: Plan, recovery: Recovery, report: Report, tell: Callable[[str], None]) -> None:
