@@ -98,7 +98,8 @@ def _lost_ends(site: Site, lines: list[Line]) -> dict[str, int]:
     fenced = {epoch for (epoch,) in rows("SELECT id FROM node WHERE kind = 'WORKER' AND state = 'FENCED'")}
     ended = {(line.key, line.attempt) for line in lines if line.what == "end" and line.worker in fenced}
     lost = rows(
-        "SELECT workflow_instance_id || '.' || task_code, attempt FROM task_instance WHERE state = 'NEED_FAULT_TOLERANCE'"
+        "SELECT workflow_instance_id || '.' || task_code, attempt FROM task_instance "
+        "WHERE state = 'NEED_FAULT_TOLERANCE'"
     )
     return {"scripts ended on fenced workers": len(ended), "of those lost": len(ended & set(lost))}
 
