@@ -13,12 +13,16 @@ async def present(registry: Registry, longest_session_s: float) -> set[Epoch] | 
     """Epochs in a fresh read of a connected registry; None when it cannot be trusted now.
 
     Not before we have been connected for as long as sessions last, the longest that anybody may have: it may have come
-    back empty, and a worker that has lost the database goes on for as long as it believes in its session.
+    back empty, and a worker that has lost the database goes on for as long as it believes in its session. Asked again
+    after the read, which may have waited for a new session.
     """
-    if boottime_s() - registry.unbroken_since < longest_session_s:
+    trusted_since_s = boottime_s() - longest_session_s
+    if registry.unbroken_since > trusted_since_s:
         return None
     try:
         members = [*await registry.members(NodeKind.MASTER), *await registry.members(NodeKind.WORKER)]
     except Unavailable:
         return None
-    return {member.epoch for member in members} if registry.state is ConnectionState.CONNECTED else None
+    if registry.state is not ConnectionState.CONNECTED or registry.unbroken_since > trusted_since_s:
+        return None
+    return {member.epoch for member in members}
