@@ -156,8 +156,8 @@ async def test_what_hangs_in_a_dead_connection_is_called_neither_stuck_nor_unkno
 async def test_an_outage_shorter_than_a_worker_s_silence_ends_no_task_where_the_database_is_the_registry(
     laptop: Cluster, proxies: Proxies
 ) -> None:
-    """Everybody is cut off, as from a database that is frozen, for less than the 5 s here: a second and a beat less, and
-    another second for a busy machine."""
+    """Everybody is cut off, as from a database that is frozen, for less than the 5 s here: a second and a beat less,
+    and another second for a busy machine."""
     begin = Behind(laptop, proxies)
     define_long(laptop, "sleep 5")
     await begin.worker()
