@@ -1,8 +1,8 @@
 """How long a master's event loop is held at once by one large workflow: while that starts, and while it is taken over.
 
 The master runs in this process, beside a ticker that wants to run each millisecond. What counts is the most processor
-time that the process used between two of its turns, in whatever thread: Python lets one thread run at a time. The time
-by the clock is told beside it; on a busy machine most of that is others'.
+time that the process used between two of its turns, in whatever thread: Python lets one thread run at a time. Wall
+time is told beside it; on a busy machine most of that is others'.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def holds(server: BenchServer, sizes: Sizes) -> list[Figure]:
     how = f"{2 * half:,} tasks, {half * min(_EDGES, half):,} edges"
     target = Target(HELD_MS_MAX, "lower")
     return [
-        Figure(key, PART, what, busy_ms, "ms", target, f"{how}; by the clock {held_ms:.0f} ms at most")
+        Figure(key, PART, what, busy_ms, "ms", target, f"{how}; wall time {held_ms:.0f} ms at most")
         for key, what, (held_ms, busy_ms) in (
             ("hold_start_ms", "longest hold while it starts", started),
             ("hold_takeover_ms", "longest hold while it is taken over", taken),

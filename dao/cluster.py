@@ -21,7 +21,7 @@ _HOLD_TIMING = text("SELECT timing FROM cluster FOR UPDATE")
 _READ_REGISTRY = text("SELECT registry_mark, registry_place FROM cluster")
 _RECORD_REGISTRY = text("""
     UPDATE cluster SET registry_mark = :mark, registry_place = :place
-    WHERE :anew OR registry_mark IS NULL OR registry_place IS NULL
+    WHERE :replaces OR registry_mark IS NULL OR registry_place IS NULL
 """)
 _WRITE_TIMING = text("UPDATE cluster SET timing = cast(:timing AS jsonb)")
 
@@ -43,11 +43,11 @@ async def registry(connection: AsyncConnection) -> RecordedRegistry | None:
 
 
 async def record_registry(
-    connection: AsyncConnection, wanted: RecordedRegistry, *, anew: bool = False
+    connection: AsyncConnection, wanted: RecordedRegistry, *, replaces: bool = False
 ) -> RecordedRegistry:
-    """Record the cluster's registry, unless one is recorded already and `anew` is not set; the one that is now."""
+    """Record the cluster's registry, unless one is recorded already and `replaces` is not set; the one that is now."""
     await connection.execute(_MAKE)
-    await connection.execute(_RECORD_REGISTRY, {"mark": wanted.mark, "place": wanted.place, "anew": anew})
+    await connection.execute(_RECORD_REGISTRY, {"mark": wanted.mark, "place": wanted.place, "replaces": replaces})
     found = await registry(connection)
     assert found is not None
     return found

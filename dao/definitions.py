@@ -181,4 +181,6 @@ def read_spec(content: str) -> WorkflowSpec:
     except (ValueError, RecursionError) as error:
         if isinstance(error, Refused):
             raise
-        raise Refused("its definition is nested too deeply or holds a number too large to read; save it anew") from None
+        raise Refused(
+            "its definition is nested too deeply or holds a number too large to read; save it again"
+        ) from None

@@ -3,7 +3,7 @@
 A backfill makes one run for each date. A chain is worked off one date after the other: the next begins when the one
 before has succeeded, and a failed one stops its chain. SERIAL is one chain; PARALLEL is as many as its `parallelism`
 says, of neighbouring dates and equally long to within one; without that number each date is a chain of its own, as in
-DolphinScheduler, whose names and words are taken too. Source: semantics.md, COMPLEMENT_DATA.
+DolphinScheduler, whose names and words are taken too. Source: docs/schedules.md.
 """
 
 from __future__ import annotations

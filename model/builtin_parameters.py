@@ -1,7 +1,7 @@
 """Parameters that every task has without anybody giving them: what run it belongs to, and what time that run is for.
 
 The master puts those of the run among its parameters; those of one attempt (`system.task.*`) are the worker's, since
-an attempt has no id before it is queued. Source: semantics.md, "Parameters".
+an attempt has no id before it is queued. Source: docs/parameters.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Everything is reckoned from the row and the database's time, never from what a m
 goes on where the last one stopped. A time that is later than the grace is missed, and the misfire rule says what
 becomes of it; a late one within the grace fires like any other. A schedule begins with the moment at which it was made,
 or changed in when it fires, whenever a master sees it first: what lies before was never promised, what lies after is.
-Source: semantics.md, "Schedules".
+Source: docs/schedules.md.
 """
 
 from __future__ import annotations

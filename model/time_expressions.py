@@ -2,7 +2,7 @@
 
 Whole days, weeks and months are steps on the calendar: on a day of 23 or 25 hours `-1` is still yesterday. Parts of a
 day (`-1/24`, an hour) are real time that passed. What is no time expression stays as it is, bash's `$[1+2]` above all;
-`$$[yyyy]` is a literal `$[yyyy]`. Source: semantics.md, "Parameters", after DolphinScheduler. Two things differ from
+`$$[yyyy]` is a literal `$[yyyy]`. Source: docs/parameters.md, after DolphinScheduler. Two things differ from
 it: `year_week` says the year that the week belongs to (1 January 2022 is in 2021-52; there it is 2022-52, as in
 December), and parts of a day are exact where it cuts off at each division.
 """

@@ -48,7 +48,7 @@ async def move_to(database: Database, url: str, settings: Settings) -> RecordedR
                 f"the registry stays as it is while nodes live: {', '.join(map(str, living[:5]))}; stop them first "
                 f"(one that was killed counts as gone when it was silent for as long as it said that it may be)"
             )
-        return await cluster.record_registry(connection, taken, anew=True)
+        return await cluster.record_registry(connection, taken, replaces=True)
 
 
 @asynccontextmanager

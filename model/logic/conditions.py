@@ -78,7 +78,7 @@ def choose(params: ConditionsParams, succeeded: Mapping[str, bool]) -> tuple[str
         params: as checked when they were saved.
         succeeded: name -> whether it ended in SUCCESS or FORCED_SUCCESS; one without an entry was skipped or killed,
             which counts as FAILURE.
-    Source: semantics.md, "Task types".
+    Source: docs/tasks/conditions.md.
     """
     groups = (
         _join(

@@ -77,7 +77,7 @@ def intervals(cycle: DateCycle, at: datetime, zone: ZoneInfo) -> list[Interval]:
         zone: the workflow's.
     Raises:
         Refused: the calendar ends before them, in the years 1 and 9999.
-    Source: semantics.md, "Task types"; DolphinScheduler's DependentUtils.
+    Source: docs/tasks/dependent.md; DolphinScheduler's DependentUtils.
     """
     try:
         if cycle is DateCycle.CURRENT_HOUR or cycle in _HOURS:

@@ -118,7 +118,7 @@ def judge(params: DependentParams, facts: Facts, waited_minutes: float) -> Verdi
         waited_minutes: since the task's start, by the database's clock.
     Raises:
         KeyError: an item without an entry; a bug of the caller.
-    Source: semantics.md, "Task types".
+    Source: docs/tasks/dependent.md.
     """
     over = 0 < params.wait_minutes <= waited_minutes
     standing = {item: _standing(params, item, facts[item], over) for item in params.items()}

@@ -58,7 +58,7 @@ def choose(params: SwitchParams, values: Mapping[str, str]) -> tuple[str, ...]:
         values: name -> value of every parameter that the task sees.
     Raises:
         Refused: a condition cannot be read or judged; the sentence names the case and no value.
-    Source: semantics.md, "Task types".
+    Source: docs/tasks/switch.md.
     """
     _check_size(params)
     for place, case in enumerate(params.cases, 1):

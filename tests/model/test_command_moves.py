@@ -24,7 +24,7 @@ STATES = (
     *(W.FAILOVER, W.SUCCESS, W.FAILURE, W.PAUSE, W.STOP),
 )
 RUNS = W.RUNNING_EXECUTION
-# Written out, and not reckoned from the table: it is semantics.md's, state by state in the order of STATES.
+# Written out, and not computed from the table: state by state in the order of STATES.
 WANTED: dict[CommandType, tuple[WorkflowState | str, ...]] = {
     C.PAUSE: (
         *(W.PAUSE, W.READY_PAUSE, PAUSING, STOPPING),

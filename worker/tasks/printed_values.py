@@ -4,7 +4,7 @@ The scanner stands between the process and its log and lets everything through. 
 become a value, so a stream of any kind (binary, without newlines, cut anywhere) takes no memory. A value may hold
 anything but a newline. One that does not fit the limits fails the task: what comes after it would run with a value that
 is missing or cut. A line that only looks like one (a name that no `${name}` can name) is told of in the log and left.
-Source: semantics.md, "Parameters".
+Source: docs/parameters.md.
 """
 
 from __future__ import annotations
