@@ -12,7 +12,7 @@ from tests.chaos import audit
 from tests.chaos.checker import Checker
 from tests.chaos.journal import Journal, Line
 from tests.chaos.load import Promises, ask
-from tests.chaos.workflows import kinds
+from tests.chaos.workflows import BACKFILLED, kinds
 from tests.cluster.cluster import Cluster
 from tests.servers.postgres import PostgresServer
 
@@ -203,6 +203,21 @@ def test_a_run_may_fail_with_a_task_whose_keeper_was_killed_and_so_may_those_abo
 def test_a_date_that_was_not_filled_is_found(scene: Scene) -> None:
     scene.promises.backfills[82] = 3
     assert scene.broken_rules() == {"each date was filled once"}
+
+
+def test_a_backfill_ends_with_the_run_that_fails_and_with_no_other(scene: Scene) -> None:
+    rows, failed, good = scene.cluster.rows, *(ask(scene.cluster, "COMPLEMENT_DATA", BACKFILLED) for _ in range(2))
+    rows("DELETE FROM command")
+    rest = json.dumps({"backfill": {"dates": ["2026-01-02T00:00:00Z"], "mode": "SERIAL"}})
+    for command, state, day in ((failed, "FAILURE", 1), (good, "SUCCESS", 1), (9_999, "SUCCESS", 2)):
+        run = scene.run(command, BACKFILLED, state)
+        if command in (failed, good):
+            scene.handled(command, run, "COMPLEMENT_DATA")
+        rows("UPDATE workflow_instance SET schedule_time = %s WHERE id = %s", f"2026-01-0{day} 00:00:00+00", run)
+    rows("UPDATE workflow_instance SET backfill = %s WHERE command_id = %s", rest, failed)
+    assert "each date was filled once" not in scene.broken_rules()
+    rows("UPDATE workflow_instance SET backfill = NULL")
+    assert "each date was filled once" in scene.broken_rules()
 
 
 def test_a_child_that_is_missing_is_found(scene: Scene) -> None:
