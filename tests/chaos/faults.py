@@ -16,14 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 
 import psutil
-import psycopg
 
 from tests.chaos import below
 from tests.chaos.disk import FREE_MIN
-from tests.chaos.load import add_schedule
 from tests.chaos.proxy import Way
 from tests.chaos.site import SESSION_S, WORKER_FENCE_S, Member, Role, Site
-from tests.chaos.strangers import LOCKS, Lock, edit, set_read_only
+from tests.chaos.strangers import LOCKS, Lock, add_schedule, edit, set_read_only
 
 Epochs = set[int]
 ROLLING = "rolling restart"
@@ -88,8 +86,7 @@ def _killed(role: Role, chance: random.Random, site: Site, _outage_s: float) -> 
 def _all_masters_killed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
     def kill() -> Epochs:
         epochs = _kill(site.masters)
-        with contextlib.suppress(psycopg.OperationalError):  # the server may be away too
-            add_schedule(site.cluster)
+        add_schedule(site)
         return epochs
 
     def start() -> None:

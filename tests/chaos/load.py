@@ -40,12 +40,11 @@ def ask(cluster: Cluster, type_: str, workflow: int | None = None, run: int | No
     return int(cluster.one(query, *texts))
 
 
-def add_schedule(cluster: Cluster) -> None:
-    """Make one that fires every `SCHEDULE_EVERY_S` seconds from now on."""
-    cluster.rows(
-        "INSERT INTO schedule (workflow_code, crontab, misfire) VALUES (%s, %s, 'FIRE_ALL')",
-        SCHEDULED, f"*/{SCHEDULE_EVERY_S} * * * * ?",
-    )  # fmt: skip
+ADD_SCHEDULE = f"""
+    INSERT INTO schedule (workflow_code, crontab, misfire)
+    VALUES ({SCHEDULED}, '*/{SCHEDULE_EVERY_S} * * * * ?', 'FIRE_ALL')
+"""  # noqa: S608 - constants of ours
+"""Make one that fires every `SCHEDULE_EVERY_S` seconds from now on."""
 
 
 @dataclass
@@ -96,7 +95,7 @@ class Load:
     def start(self) -> None:
         """Make the schedules and begin."""
         for _ in range(SCHEDULES):
-            add_schedule(self._cluster)
+            self._cluster.rows(ADD_SCHEDULE)
         self._thread.start()
 
     def stop(self) -> None:

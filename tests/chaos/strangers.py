@@ -12,7 +12,7 @@ import time
 
 import psycopg
 
-from tests.chaos.load import Promises
+from tests.chaos.load import ADD_SCHEDULE, Promises
 from tests.chaos.site import DATABASE, Site
 from tests.chaos.workflows import EDITED
 from tests.edits.catalog import columns, draw
@@ -82,6 +82,14 @@ def set_read_only(site: Site, value: str) -> None:
         connection.execute("SET default_transaction_read_only = off")
         connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {value}".encode())
         connection.execute("SELECT pg_reload_conf()")
+
+
+def add_schedule(site: Site) -> None:
+    """Make a schedule, unless the server is away. On a connection of its own: what a frozen server or a lock of a
+    stranger holds up must not keep us from ending that."""
+    with contextlib.suppress(psycopg.OperationalError), site.postgres.connect(DATABASE) as connection:
+        connection.execute("SET default_transaction_read_only = off; SET lock_timeout = '1s'")
+        connection.execute(ADD_SCHEDULE.encode())
 
 
 def edit(site: Site, chance: random.Random, count: int) -> None:
