@@ -43,7 +43,7 @@ def ask(cluster: Cluster, type_: str, workflow: int | None = None, run: int | No
 ADD_SCHEDULE = f"""
     INSERT INTO schedule (workflow_code, crontab, misfire)
     VALUES ({SCHEDULED}, '*/{SCHEDULE_EVERY_S} * * * * ?', 'FIRE_ALL')
-"""  # noqa: S608 - constants of ours
+"""
 """Make one that fires every `SCHEDULE_EVERY_S` seconds from now on."""
 
 

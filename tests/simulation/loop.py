@@ -33,6 +33,8 @@ class Process:
         self.statements = 0
         self.disturbed_s = 0.0
         """Until when something was done to it that others may take for its death."""
+        self.has_joined = False
+        """Whether its life has joined the cluster, by its own word."""
         self._clock_offset_s = clock_offset_s
         self._clock_rate = clock_rate
 

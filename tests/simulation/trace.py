@@ -16,6 +16,9 @@ _MUST_NOT_BE = {"workflow_instance_stuck", "task_runs_without_its_row", "task_do
 _WHILE_COMMITS_ARE_UNKNOWN = {UNKNOWN, NOT_OURS}
 """What a master may find for as long as it cannot learn what became of a COMMIT."""
 
+_JOINING = {"joined": True, "cannot_join_yet": False}
+"""Whether the process that says it is a member now."""
+
 
 class Trace:
     """Of one seed."""
@@ -55,6 +58,8 @@ class TracedLog:
 
     def info(self, event: str, **values: Any) -> None:
         process = PROCESS.get()
+        if process is not None and event in _JOINING:
+            process.has_joined = _JOINING[event]
         told = "".join(f" {name}={value}" for name, value in values.items() if name not in ("so", "took_ms"))
         self._trace.add(process.name if process else "world", event + told)
 

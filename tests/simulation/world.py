@@ -369,7 +369,7 @@ class World:
             for epoch, row in self.server.nodes.rows.items()
             if row.values and row.values.kind is NodeKind.MASTER and row.values.state is NodeState.ALIVE
         ]
-        if any(not process.is_dead and process.disturbed_s < FAULTS_S - 2 for process in living):
+        if any(each.has_joined and not each.is_dead and each.disturbed_s < FAULTS_S - 2 for each in living):
             self.invariants.no_command_waits(self.server.now_s - CALM_S + 2, may_be_full=self.may_be_full)
 
     def is_over(self) -> bool:
