@@ -170,7 +170,8 @@ _TELL_AT_REST = text("""
                CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
                CASE WHEN c.state = 'SUCCESS' THEN c.outputs ELSE coalesce(r.reason, c.reason) END
         FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[])) AS r (child_id, reason)
-        JOIN workflow_instance c ON c.id = r.child_id AND c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL
+        JOIN workflow_instance c ON c.id = r.child_id
+                                AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
@@ -253,7 +254,11 @@ async def resume(connection: AsyncConnection, links: Sequence[tuple[Parent, int]
     values = {**_places([parent for parent, _ in links]), "befores": [parent.attempt for parent, _ in links]}
     values["attempts"] = [attempt for _, attempt in links]
     rows = (await connection.execute(_RELINK, values)).all()
-    asked = [(_RESUMES[state], id_) for id_, text_ in rows if (state := WorkflowState(text_)) in _RESUMES]
+    states = {WorkflowInstanceId(id_): WorkflowState(state) for id_, state in rows}
+    asked = [(_RESUMES[state], id_) for id_, state in states.items() if state in _RESUMES]
+    # One that somebody else let go on may have succeeded since its row was read, and told the attempt before.
+    if done := [id_ for id_, state in states.items() if state is WorkflowState.SUCCESS]:
+        await tell_at_rest(connection, dict.fromkeys(done))
     if asked:
         values = {"types": [type_ for type_, _ in asked], "ids": [id_ for _, id_ in asked], "asker": SUB_WORKFLOW}
         await connection.execute(_ASK, values)

@@ -193,6 +193,21 @@ async def test_a_child_goes_on_under_the_new_attempt_in_the_way_of_its_state(
     assert await scene.sql("SELECT type, workflow_instance_id FROM command") == [(type_, id_) for type_ in asked]
 
 
+async def test_a_child_that_succeeds_as_its_task_is_resumed_is_told_to_the_new_attempt_and_nobody_else_is(
+    scene: Scene,
+) -> None:
+    """Somebody had let it go on alone: it told the attempt before of its end, which nobody hears any more."""
+    master = await scene.master()
+    above = await scene.instance(master)
+    for index, state in enumerate((W.SUCCESS, W.RUNNING_EXECUTION, W.FAILURE)):
+        await child(scene, master, place(above, index), state)
+    await scene.sql("DELETE FROM task_event")
+    async with scene.writing() as connection:
+        await children.resume(connection, [(place(above, index), 2) for index in range(3)])
+    told = "SELECT workflow_instance_id, task_code, attempt, child_index, state, owner FROM task_event"
+    assert await scene.sql(told) == [(above, TASK, 2, 0, "SUCCESS", master.epoch)]
+
+
 # ----------------------------------------------------------------------------------------------------- halted
 
 

@@ -94,13 +94,16 @@ _RESUMES = {
 
 
 def resume(tx: Transaction, links: Sequence[tuple[Parent, int]]) -> None:
+    states: dict[WorkflowInstanceId, WorkflowState] = {}
     for parent, attempt in links:
         for row, each in _children(tx, {parent.instance}):
             if each.parent == parent:
-                after = move_child(tx, row, attempt)
-                if after.state in _RESUMES:
-                    asked = {"workflow_instance_id": str(row.id), "created_by": SUB_WORKFLOW, "from_above": "true"}
-                    commands.ask(tx, _RESUMES[after.state], **asked)
+                states[WorkflowInstanceId(row.id)] = move_child(tx, row, attempt).state
+    tell_at_rest(tx, {id_: None for id_, state in states.items() if state is W.SUCCESS})
+    for id_, state in states.items():
+        if state in _RESUMES:
+            asked = {"workflow_instance_id": str(id_), "created_by": SUB_WORKFLOW, "from_above": "true"}
+            commands.ask(tx, _RESUMES[state], **asked)
 
 
 def halt(tx: Transaction, halts: Mapping[WorkflowInstanceId, TaskState]) -> None:
