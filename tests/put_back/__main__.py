@@ -5,6 +5,7 @@ What the simulation finds is not here: `make test` switches each of its protecti
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import psutil
 
 from tests.put_back.bug import Bug, Patch
 from tests.put_back.bugs import BUGS
@@ -45,10 +48,19 @@ def _problem(bug: Bug, patch: Patch) -> str | None:
         done = subprocess.run(
             command, cwd=copy, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
         )
+        _end_what_is_left(str(copy))
     if done.returncode == FAILED:
         return None
     lines = done.stdout.strip().splitlines() or [""]
     return "NOT FOUND" if done.returncode == 0 else f"pytest ends with {done.returncode}: {lines[-1]}"
+
+
+def _end_what_is_left(copy: str) -> None:
+    """A test that fails may leave what it froze."""
+    for process in psutil.process_iter(["cmdline"]):
+        if any(copy in argument for argument in process.info["cmdline"] or ()):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def _copy_tree(to: Path) -> None:

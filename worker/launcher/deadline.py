@@ -1,7 +1,7 @@
 """The moment until which a worker's tasks may run, in memory shared with every keeper.
 
 The worker moves it forward as long as it knows that nobody has given its tasks to others. A worker that is stopped or
-cut off cannot move it, so its keepers end its tasks before others start them again (reliability-study.md W7). The
+cut off cannot move it, so its keepers end its tasks before others start them again. The
 clock is CLOCK_BOOTTIME: unlike CLOCK_MONOTONIC it counts a suspended machine's sleep.
 """
 
