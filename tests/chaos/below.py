@@ -37,7 +37,7 @@ def keepers(worker: Member) -> list[Kept]:
 
 
 def send(number: signal.Signals, processes: list[psutil.Process]) -> None:
-    """To those that still live; a pid that was given anew is nobody's."""
+    """To those that still live; a pid that was given again is nobody's."""
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(number)

@@ -258,7 +258,7 @@ class Checker:
             yield f"schedule {schedule} made {count} runs for {time}"
 
     def each_date_was_filled_once(self) -> Iterator[str]:
-        """Backfills: as many runs for each date as backfills came to it; a run that fails is the last of its own."""
+        """Backfills: as many runs for each date as backfills came to it; a run that fails ends its backfill."""
         begun = self._cluster.one(
             """SELECT count(*) FROM chaos.change c JOIN workflow_instance i ON i.command_id = c.row_id
                WHERE c.kind = 'command' AND i.workflow_code = %s AND i.schedule_time::date = '2026-01-01'""",

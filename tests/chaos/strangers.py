@@ -85,7 +85,7 @@ def set_read_only(site: Site, value: str) -> None:
 
 
 def add_schedule(site: Site) -> None:
-    """Make a schedule, unless the server is away. On a connection of its own: what a frozen server or a lock of a
+    """Make a schedule, unless the server is away. On a private connection: what a frozen server or a lock of a
     stranger holds up must not keep us from ending that."""
     with contextlib.suppress(psycopg.OperationalError), site.postgres.connect(DATABASE) as connection:
         connection.execute("SET default_transaction_read_only = off; SET lock_timeout = '1s'")
