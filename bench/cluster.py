@@ -42,7 +42,7 @@ class Node:
         self.role = role
         self._log = folder / "log"
         folder.mkdir()
-        self._child = Child(
+        self._child = Child.of(
             [sys.executable, "-m", "shoal", role], cwd=folder, log=self._log, environment={**os.environ, **environment}
         )
         self.pid = self._child.pid

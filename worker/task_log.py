@@ -162,7 +162,8 @@ class LogFile:
     def _create(self) -> int:
         """Again if a folder goes while it is made: the task may remove them, or whoever clears old ones away."""
         for _ in range(_CREATE_TRIES - 1):
-            with suppress(FileNotFoundError):
+            # Python's `mkdir` raises FileExistsError for a folder that goes before it looks whether it is one.
+            with suppress(FileNotFoundError, FileExistsError):
                 return self._create_once()
         return self._create_once()
 

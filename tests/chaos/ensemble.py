@@ -42,7 +42,7 @@ class Member:
     def start(self) -> None:
         """Start the process and return at once."""
         if self._child is None:
-            self._child = Child(
+            self._child = Child.of(
                 ["java", *JVM, "-cp", CLASSPATH, "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg"],
                 cwd=self._folder.path,
                 log=self._folder.path / "log",

@@ -16,6 +16,7 @@ from sqlalchemy import make_url
 
 from tests.eventually import eventually
 from tests.servers.child import Child
+from tests.servers.warm import WarmProcess, can_begin_warm, run_verb
 
 # Everything five times faster than in earnest, in the same proportions.
 TIMING = {
@@ -29,17 +30,23 @@ TIMING = {
 }
 
 
+def without_haste(environment: Mapping[str, str]) -> dict[str, str]:
+    """The same with the times that masters and workers have in earnest."""
+    return {name: value for name, value in environment.items() if name not in TIMING}
+
+
 class Node:
     """One master or worker process."""
 
     def __init__(self, cluster: Cluster, role: str, number: int, extra: Mapping[str, str]) -> None:
         self.log = cluster.folder / f"{role}-{number}.log"
-        self._child = Child(
-            [*cluster.before, sys.executable, "-m", "shoal", role],
-            cwd=cluster.folder,
-            log=self.log,
-            environment={**os.environ, **cluster.environment, **extra},
-        )
+        environment = {**os.environ, **cluster.environment, **extra}
+        if cluster.before or not can_begin_warm(environment):
+            command = [*cluster.before, sys.executable, "-m", "shoal", role]
+            self._child = Child.of(command, cwd=cluster.folder, log=self.log, environment=environment)
+        else:
+            process = WarmProcess([role], environment=environment, cwd=cluster.folder, out=self.log, err=self.log)
+            self._child = Child(process, self.log)
         self.pid = self._child.pid
 
     def signal(self, number: signal.Signals) -> None:
@@ -141,6 +148,12 @@ class Cluster:
         await eventually(lambda: node.events("joined") or not node.is_alive, within_s=60)
         assert node.is_alive, node.log.read_text()[-2000:]
         return node
+
+    def shoal(self, *words: str) -> str:
+        """What a verb prints."""
+        answer = run_verb(words, {**os.environ, **self.environment}, cwd=self.folder)
+        assert answer.code == 0, answer.err
+        return answer.out
 
     def rows(self, query: str, *values: object) -> list[Any]:
         """What a query gives, on a connection of the test's own that comes back after a restart of the server."""

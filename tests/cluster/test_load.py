@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,15 +27,6 @@ async def eventually(look: Callable[[], object]) -> None:
 
 def load(role: str, **limits: str) -> dict[str, str]:
     return {f"SHOAL_{role}__LOAD__{name}": value for name, value in limits.items()}
-
-
-def shoal(cluster: Cluster, *words: str) -> str:
-    """What a verb prints."""
-    command = [sys.executable, "-m", "shoal", *words]
-    environment = {**os.environ, **cluster.environment}
-    ran = subprocess.run(command, cwd=cluster.folder, env=environment, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
 
 
 def status_of(cluster: Cluster, node: Node) -> tuple[str, str]:
@@ -76,12 +66,12 @@ async def test_a_busy_worker_takes_nothing_and_says_why_until_another_comes(clus
     assert status == "BUSY"
     assert because.startswith("memory ")
     assert because.endswith(" % > 0.2 %")
-    why = shoal(cluster, "why", "1")
+    why = cluster.shoal("why", "1")
     assert "waits, because all workers of group default are busy: memory " in why
     assert "shoal worker --group default" in why
-    assert "▲ BUSY" in shoal(cluster, "workers")
-    assert '"status": "BUSY"' in shoal(cluster, "workers", "--json")
-    assert "1 (1 BUSY)" in shoal(cluster, "queue")
+    assert "▲ BUSY" in cluster.shoal("workers")
+    assert '"status": "BUSY"' in cluster.shoal("workers", "--json")
+    assert "1 (1 BUSY)" in cluster.shoal("queue")
     (event,) = busy.events("busy")
     assert event["because"].startswith("memory ")
     await cluster.worker()
@@ -124,7 +114,7 @@ async def test_a_worker_whose_disk_fills_while_it_runs_fails_nothing_and_takes_a
     await eventually(lambda: status_of(cluster, worker) == ("BUSY", "free disk 0 MiB < 4 MiB"))
     cluster.start(1, 4)
     await eventually(lambda: states(cluster) == {"RUNNING_EXECUTION": 3, "QUEUED": 4})
-    assert "all workers of group default are busy: free disk 0 MiB < 4 MiB." in shoal(cluster, "why", "7")
+    assert "all workers of group default are busy: free disk 0 MiB < 4 MiB." in cluster.shoal("why", "7")
     gate.touch()
     await eventually(lambda: states(cluster) == {"SUCCESS": 3, "QUEUED": 4})
     filler.unlink()
@@ -148,7 +138,7 @@ async def test_of_two_masters_the_busy_one_has_no_slot_and_takes_nothing(cluster
     cluster.check_exactly_once(200)
     assert taken_by(cluster) == {ready.epoch: 200}
     assert not ready.events("commands_taken_by_age")
-    slots = shoal(cluster, "slots")
+    slots = cluster.shoal("slots")
     assert "▲ BUSY" in slots
     assert " % > 0.2 %" in slots
 

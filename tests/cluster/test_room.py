@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -43,15 +40,6 @@ def define_chain(cluster: Cluster, depth: int) -> None:
 
 def states(cluster: Cluster) -> dict[str, int]:
     return dict(cluster.rows("SELECT state, count(*) FROM workflow_instance GROUP BY 1"))
-
-
-def shoal(cluster: Cluster, *words: str) -> str:
-    """What a verb prints."""
-    command = [sys.executable, "-m", "shoal", *words]
-    environment = {**os.environ, **cluster.environment}
-    ran = subprocess.run(command, cwd=cluster.folder, env=environment, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
 
 
 async def test_six_parents_end_on_a_master_that_may_drive_four_runs(cluster: Cluster) -> None:
@@ -139,10 +127,10 @@ async def test_a_command_without_room_and_the_run_that_waits_for_it_say_so(clust
     parent = cluster.one("SELECT max(id) FROM workflow_instance WHERE workflow_code = %s", TOP)
     address = cluster.one("SELECT address FROM node WHERE kind = 'MASTER'")
     full = f"the only master, {address}, is full, with 1 of 1 run"
-    await eventually(lambda: full in shoal(cluster, "why", "command", str(command)), within_s=WITHIN_S)
-    told = shoal(cluster, "why", str(parent))
+    await eventually(lambda: full in cluster.shoal("why", "command", str(command)), within_s=WITHIN_S)
+    told = cluster.shoal("why", str(parent))
     assert f"below stands for 1 run, and no master has begun it yet. Command {command} has waited for " in told
     assert full in told
-    (room,) = [each for each in json.loads(shoal(cluster, "doctor", "--json"))["checks"] if each["name"] == "room"]
+    (room,) = [each for each in json.loads(cluster.shoal("doctor", "--json"))["checks"] if each["name"] == "room"]
     assert (room["verdict"], room["count"]) == ("NOTE", 1)
     assert room["finds"][0].endswith(f"{full}; run {parent} waits for the run that it asks for")

@@ -23,6 +23,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.servers.warm import WarmProcess
+
 _REMOVE_WHEN_ORPHANED = 'cat > /dev/null; for _ in $(seq 100); do rm -rf -- "$0" && exit; sleep 0.1; done'
 # Below the ports that the kernel gives to outgoing connections: a client that tries a stopped server again and again
 # would otherwise once in a while be connected to itself.
@@ -56,19 +58,20 @@ class PrivateFolder:
 
 
 class Child:
-    """One server process.
+    """One process that the tests have started.
 
     Args:
-        command: program and arguments.
-        cwd: the folder that it runs in.
-        log: the file that gets its output, appended.
-        death_signal: what the kernel sends it when we die.
-        user: run as this user; needs root.
-        environment: the whole environment of the process; None: ours.
+        process: it.
+        log: the file that gets its output.
     """
 
-    def __init__(
-        self,
+    def __init__(self, process: subprocess.Popen[bytes] | WarmProcess, log: Path) -> None:
+        self._process = process
+        self._log = log
+
+    @classmethod
+    def of(
+        cls,
         command: Sequence[str],
         *,
         cwd: Path,
@@ -76,12 +79,21 @@ class Child:
         death_signal: signal.Signals = signal.SIGKILL,
         user: pwd.struct_passwd | None = None,
         environment: Mapping[str, str] | None = None,
-    ) -> None:
+    ) -> Child:
+        """Start a program.
+
+        Args:
+            command: program and arguments.
+            cwd: the folder that it runs in.
+            log: the file that gets its output, appended.
+            death_signal: what the kernel sends it when we die.
+            user: run as this user; needs root.
+            environment: the whole environment of the process; None: ours.
+        """
         if threading.current_thread() is not threading.main_thread():
             raise ServerFailed("start servers from the main thread: they die with the thread that starts them")
-        self._log = log
         with log.open("ab") as output:
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 [*as_user(user), "--pdeathsig", death_signal.name.removeprefix("SIG"), "--", *command],
                 cwd=cwd,
                 env=environment,
@@ -90,6 +102,7 @@ class Child:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        return cls(process, log)
 
     @property
     def pid(self) -> int:
@@ -151,8 +164,11 @@ class Child:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines:])
 
     def _send_to_tree(self, number: signal.Signals) -> list[psutil.Process]:
-        server = psutil.Process(self.pid)
-        tree = [server, *server.children(recursive=True)]
+        try:
+            server = psutil.Process(self.pid)
+            tree = [server, *server.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
         for process in tree:
             with contextlib.suppress(psutil.NoSuchProcess):  # a child that just ended
                 process.send_signal(number)

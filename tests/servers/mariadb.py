@@ -118,7 +118,7 @@ class MariadbServer:
         )
         if self._user is not None:
             os.chown(first, self._user.pw_uid, self._user.pw_gid)
-        self._child = Child(
+        self._child = Child.of(
             [
                 *(shutil.which("mariadbd") or str(_PROGRAM), "--no-defaults", f"--datadir={folder / 'data'}"),
                 *(f"--socket={folder / 'socket'}", f"--port={self.port}", "--bind-address=127.0.0.1"),

@@ -92,7 +92,7 @@ class PostgresServer:
 
     def start(self, timeout_s: float = 30) -> None:
         """Start the server and wait until it serves. Raises `ServerFailed`."""
-        self._child = Child(
+        self._child = Child.of(
             [str(self._bin / "postgres"), "-D", str(self._data)],
             cwd=self._folder.path,
             log=self._folder.path / "log",

@@ -48,7 +48,7 @@ class ZooKeeperServer:
 
     def start(self) -> None:
         """Start the process and return at once; the data of an earlier life is still there."""
-        self._child = Child(
+        self._child = Child.of(
             ["java", *JVM, "-cp", CLASSPATH, "org.apache.zookeeper.server.ZooKeeperServerMain", "zoo.cfg"],
             cwd=self._folder.path,
             log=self._folder.path / "log",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from model.nodes import NodeKind
-from shoal.local_cluster import LocalCluster
+from tests.cluster.cluster import Cluster, without_haste
 from tests.conftest import TEMPLATE
 from tests.servers.postgres import PostgresServer
 from tests.shoal.command_line import CommandLine
@@ -22,10 +20,10 @@ async def live_cluster(server: PostgresServer, folder: Path, workflows: str) -> 
     name = f"test_{folder.name.replace('-', '_')}"
     url = server.create_database(name, template=TEMPLATE)
     try:
-        async with LocalCluster(url, folder, settings=QUICK) as cluster:
-            for kind in (NodeKind.MASTER, NodeKind.WORKER):
-                await cluster.start(kind)
-            await asyncio.gather(*(cluster.joined(child) for child in cluster.children))
+        with Cluster(url, url, folder) as cluster:
+            cluster.environment = {**without_haste(cluster.environment), **QUICK}
+            await cluster.master(SHOAL_NAME="m1")
+            await cluster.worker(SHOAL_NAME="w1")
             (folder / "workflows.yaml").write_text(workflows)
             shoal = CommandLine.at(url)
             applied = await shoal("workflow", "apply", str(folder / "workflows.yaml"))

@@ -12,12 +12,12 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import make_url
 
-from model.nodes import NodeKind
-from shoal.local_cluster import LocalCluster
+from tests.cluster.cluster import Cluster, without_haste
 from tests.conftest import TEMPLATE
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer
 from tests.shoal.command_line import Answer, CommandLine
+from tests.shoal.live_cluster import QUICK
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -51,13 +51,12 @@ async def url(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPath
     """The database of a cluster that runs, with workflows in it."""
     made = postgres_server.create_database("test_cli", template=TEMPLATE)
     folder = tmp_path_factory.mktemp("cluster")
-    async with LocalCluster(
-        made, folder, settings={"SHOAL_WORKER__DRAIN": "0.1", "SHOAL_MASTER__DRAIN": "0.1"}
-    ) as cluster:
-        for kind in (NodeKind.MASTER, NodeKind.MASTER, NodeKind.WORKER):
-            await cluster.start(kind)
-        await asyncio.gather(*(cluster.joined(child) for child in cluster.children))
-        await cluster.agreed()
+    with Cluster(made, made, folder) as cluster:
+        cluster.environment = {**without_haste(cluster.environment), **QUICK}
+        for name in ("m1", "m2"):
+            await cluster.master(SHOAL_NAME=name)
+        await cluster.worker(SHOAL_NAME="w1")
+        await cluster.slots_become(2)
         (folder / "more.yaml").write_text(WORKFLOWS)
         applied = await CommandLine.at(made)("workflow", "apply", str(EXAMPLE), str(folder / "more.yaml"))
         assert applied.code == 0, applied.err
