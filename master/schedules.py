@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import structlog
+from apscheduler.executors.asyncio import AsyncIOExecutor
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
@@ -146,7 +147,10 @@ class _After(BaseTrigger):  # type: ignore[misc]  # APScheduler 3 has no types
 @contextmanager
 def _timer() -> Iterator[AsyncIOScheduler]:
     """A running timer on the current loop. It wakes late rather than not at all."""
-    timer = AsyncIOScheduler(timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True})
+    # Its own default would be imported here, in the midst of a life, from files that may not be opened then.
+    executors = {"default": AsyncIOExecutor()}
+    jobs = {"misfire_grace_time": None, "coalesce": True}
+    timer = AsyncIOScheduler(timezone=UTC, executors=executors, job_defaults=jobs)
     timer.start()
     try:
         yield timer

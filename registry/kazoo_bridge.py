@@ -164,7 +164,11 @@ class KazooBridge:
             logger=_kazoo_log,
         )
         client.add_listener(lambda state: self._on_state(client, state))
-        client.start_async()
+        try:
+            client.start_async()
+        except Exception:  # no descriptor or thread: the threads that it has begun would stay
+            client.handler.stop()
+            raise
         return client
 
     def _read_children(self, client: KazooClient, path: str) -> Any:
@@ -227,7 +231,10 @@ class KazooBridge:
                 _kazoo_log.error("a session did not end cleanly: %r", error)
             self._tell(_resolve, ended)
 
-        threading.Thread(target=end, name="kazoo-end", daemon=True).start()
+        try:
+            threading.Thread(target=end, name="kazoo-end", daemon=True).start()
+        except RuntimeError:  # the machine has no thread left: better a loop that waits than a session that stays
+            end()
         return ended
 
 

@@ -15,6 +15,7 @@ from dao import cluster, schema
 from dao.database import Database
 from model.backoff import Backoff
 from model.errors import Fenced, Outdated, ShoalError, Unavailable, Unknown
+from model.means import is_passing
 from model.nodes import NodeKind, WhenFenced
 from model.timing import Timing
 from registry import belonging
@@ -120,7 +121,10 @@ async def ending_well(give_up: Callable[[], Awaitable[None]], when_fenced: WhenF
         log.warning("cannot_join_yet", error=str(_first(away)))
         await give_up()
     except* Exception as unforeseen:
-        log.error("broke", exc_info=unforeseen, so="hands on what it owned, and joins anew; please report it")
+        if is_passing(_first(unforeseen)):
+            log.warning("short_of_means", error=str(_first(unforeseen)), so="joins again when there is room")
+        else:
+            log.error("broke", exc_info=unforeseen, so="hands on what it owned, and joins anew; please report it")
         await give_up()
     if why is not None and not rejoins:
         raise Fenced(why)
@@ -132,12 +136,18 @@ async def live_again_and_again(
     """Call `live(stop)` until `stop` is set.
 
     Raises `Refused`, `Outdated`, and `Unavailable` if no life can begin within `connect_timeout_s`: a server that is
-    away for a moment, read-only or full, is waited for. Once there was a life, later ones wait however long that takes.
+    away for a moment, read-only or full, is waited for, and so is a machine that is short of descriptors or threads.
+    Once there was a life, later ones wait however long that takes.
     """
     backoff, deadline_s, has_lived = Backoff(), boottime_s() + connect_timeout_s, False
     while not stop.is_set():
         try:
-            await live(stop)
+            try:
+                await live(stop)
+            except Exception as error:
+                if isinstance(error, ShoalError) or not is_passing(error):
+                    raise
+                raise Unavailable(f"this machine is short of something: {error}") from error
             has_lived = True
         except (Unavailable, Unknown) as error:
             if not has_lived and isinstance(error, Unavailable) and boottime_s() > deadline_s:
@@ -155,7 +165,7 @@ async def end_all(tasks: Iterable[asyncio.Task[None]]) -> None:
     await asyncio.gather(*ending, return_exceptions=True)
 
 
-def _first(group: BaseExceptionGroup[ShoalError]) -> BaseException:
+def _first(group: BaseExceptionGroup[Exception]) -> BaseException:
     first: BaseException = group
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]

@@ -9,13 +9,16 @@ from pathlib import Path
 
 
 @contextmanager
-def no_descriptors(pid: int = 0, spare: int = 0) -> Iterator[None]:
-    """Within this block that process (0 = this one) gets no more than `spare` descriptors."""
+def no_descriptors(pid: int = 0, spare: int = 0, *, also_none_again: bool = False) -> Iterator[None]:
+    """Within this block that process (0 = this one) gets no more than `spare` descriptors.
+
+    Nor, with `also_none_again`, any that it has closed meanwhile.
+    """
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     folder = Path(f"/proc/{pid or 'self'}/fd")
     used = {int(each.name) for each in list(folder.iterdir()) if each.is_symlink()}  # not that of the look itself
     free = (fd for fd in range(before[0]) if fd not in used)
-    limit = next(fd for number, fd in enumerate(free) if number == spare)
+    limit = 3 if also_none_again else next(fd for number, fd in enumerate(free) if number == spare)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, before[1]))
     try:
         yield

@@ -42,3 +42,17 @@ async def test_a_master_without_descriptors_switches_no_schedule_off(cluster: Cl
     assert cluster.rows("SELECT id, problem FROM schedule WHERE problem IS NOT NULL") == []
     assert cluster.rows("SELECT reason FROM error_command") == []
     assert cluster.one("SELECT count(*) FROM node WHERE state <> 'ALIVE'") == 0
+
+
+async def test_a_master_that_is_fenced_without_descriptors_joins_again_when_it_has_some(cluster: Cluster) -> None:
+    """A new life needs connections of its own: that the machine has none is no reason to end."""
+    define_flowing(cluster)
+    await cluster.worker()
+    master = await cluster.master()
+    with no_descriptors(master.pid, also_none_again=True):
+        cluster.rows("UPDATE node SET state = 'FENCED', ended_at = now() WHERE id = %s", master.epoch)
+        await eventually(lambda: len(master.events("cannot_join_yet")) >= 2, within_s=20)
+    await eventually(lambda: len(master.events("joined")) == 2, within_s=30)
+    cluster.start(FLOWING, 3)
+    await cluster.all_ends()
+    cluster.check_exactly_once(3)
