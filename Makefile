@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers demo examples test simulate chaos edits put-back chaos-promises check bench format lock clean
+.PHONY: help setup setup-dev servers demo examples test soak simulate chaos edits put-back chaos-promises check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -41,8 +41,11 @@ examples: setup-dev ## Every workflow of examples/, on a database of its own; AR
 
 # Four at once, however few the processors: much of a test is waiting. Chaos comes last, since it wants the machine alone.
 test: setup-dev servers ## Every test, against real servers of its own, and two minutes of chaos; ARGS= for some of them.
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not chaos" $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not chaos and not soak" $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m pytest -m chaos tests/chaos/test_chaos.py)
+
+soak: setup-dev servers ## What `make test` leaves out for its length: the same faults in more ways, more orders, more programs.
+	SHOAL_BRIDGE_ORDERS=all SHOAL_TEST_TIMES=10 $(BIN)/python -m pytest -n 4 --dist loadfile -m soak $(ARGS)
 
 simulate: setup-dev ## Clusters under all faults at once on virtual time: SEEDS=20000, FIRST=0, WITHOUT=fencing.
 	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),2000) --first $(or $(FIRST),0) $(if $(WITHOUT),--without $(WITHOUT)) $(ARGS)

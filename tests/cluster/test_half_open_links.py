@@ -20,7 +20,18 @@ from tests.eventually import eventually
 
 RECOVERS_WITHIN_S = 10.0
 """After the end of the fault. New commands then run to their end, and every node that lives has beaten."""
-WAYS = pytest.mark.parametrize("way", [Way.ASK, Way.ANSWER, Way.ASK | Way.ANSWER], ids=["ask", "answer", "both"])
+SOAK = pytest.mark.soak
+WAYS = pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(Way.ASK, id="ask", marks=SOAK),
+        pytest.param(Way.ANSWER, id="answer"),
+        pytest.param(Way.ASK | Way.ANSWER, id="both", marks=SOAK),
+    ],
+)
+TWO_WAYS = pytest.mark.parametrize(
+    "way", [pytest.param(Way.ASK, id="ask"), pytest.param(Way.ANSWER, id="answer", marks=SOAK)]
+)
 
 
 class Behind:
@@ -116,7 +127,7 @@ async def test_links_to_the_database_that_swallow_for_a_moment_are_left_within_t
     await check_that_all_recover(cluster)
 
 
-@pytest.mark.parametrize("way", [Way.ASK, Way.ANSWER], ids=["ask", "answer"])
+@TWO_WAYS
 async def test_the_same_where_the_database_is_the_registry(laptop: Cluster, proxies: Proxies, way: Way) -> None:
     begin = await at_work(laptop, proxies)
     await swallow(begin.database, way, 2.5)
@@ -131,7 +142,7 @@ async def test_what_ends_while_all_links_swallow_for_longer_than_a_worker_may_be
     await check_that_all_recover(cluster)
 
 
-@pytest.mark.parametrize("way", [Way.ASK, Way.ANSWER], ids=["ask", "answer"])
+@TWO_WAYS
 async def test_what_hangs_in_a_dead_connection_is_called_neither_stuck_nor_unknown(
     cluster: Cluster, proxies: Proxies, way: Way
 ) -> None:

@@ -29,7 +29,10 @@ CALL = {"datasource": "here", "name": "have_effect"}
 
 
 @WHOLE
-@pytest.mark.parametrize(("type_", "params"), [("SQL", SQL), ("PROCEDURE", CALL)], ids=["SQL", "PROCEDURE"])
+@pytest.mark.parametrize(
+    ("type_", "params"),
+    [pytest.param("SQL", SQL, id="SQL"), pytest.param("PROCEDURE", CALL, id="PROCEDURE", marks=pytest.mark.soak)],
+)
 async def test_a_statement_of_a_frozen_worker_is_not_committed_after_another_ran_it(
     cluster: Cluster, type_: str, params: dict[str, Any], whole: bool
 ) -> None:

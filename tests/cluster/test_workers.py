@@ -126,7 +126,7 @@ async def test_a_sleeping_worker_s_tasks_are_dead_before_they_run_elsewhere(clus
 
 
 @needs_root
-@pytest.mark.parametrize("option", [NO_ACCESS, INVISIBLE])
+@pytest.mark.parametrize("option", [pytest.param(NO_ACCESS, marks=pytest.mark.soak), INVISIBLE])
 async def test_a_worker_that_proc_hides_from_the_masters_lives(cluster: Cluster, option: str) -> None:
     """On one machine, as one user without privileges; workers hide themselves from their own user.
 

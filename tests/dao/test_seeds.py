@@ -74,7 +74,9 @@ async def test_the_demo_workflows_leave_what_a_person_made_of_them(scene: Scene)
     assert await scene.sql("SELECT count(*) FROM workflow_version") == [5]
 
 
-@pytest.mark.parametrize(("file", "count"), [("commands_100.sql", 100), ("commands_100k.sql", 100_000)])
+@pytest.mark.parametrize(
+    ("file", "count"), [("commands_100.sql", 100), pytest.param("commands_100k.sql", 100_000, marks=pytest.mark.soak)]
+)
 async def test_commands_are_added_each_time_and_all_can_be_read(scene: Scene, file: str, count: int) -> None:
     for _ in range(2):
         psql(scene, file)

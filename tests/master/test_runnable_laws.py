@@ -38,7 +38,7 @@ def a_run(size: int, strategy: FailureStrategy, seed: int, failing: float) -> Wo
     return world
 
 
-@settings(max_examples=400 * TIMES)
+@settings(max_examples=150 * TIMES)
 @given(sizes, strategies, seeds, failing)
 def test_whatever_happens_it_ends_and_breaks_no_rule(
     size: int, strategy: FailureStrategy, seed: int, failing: float

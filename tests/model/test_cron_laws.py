@@ -110,7 +110,7 @@ def by_the_rule(rule: Rule, start: datetime, end: datetime, zone: ZoneInfo) -> l
     return fires
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(rules, st.sampled_from(JUMPS))
 def test_fires_are_those_that_looking_at_each_minute_finds(rule: Rule, jump: tuple[str, str]) -> None:
     zone, day = ZoneInfo(jump[0]), date.fromisoformat(jump[1])

@@ -46,7 +46,8 @@ def read(*pieces: bytes) -> dict[str, str]:
 def test_a_value_stands_on_a_line_of_its_own(text: str, values: dict[str, str]) -> None:
     data = text.encode()
     assert read(data) == values
-    assert read(*(data[at : at + 1] for at in range(len(data)))) == values
+    step = 1 + len(data) // 1_000
+    assert read(*(data[at : at + step] for at in range(0, len(data), step))) == values
 
 
 @given(

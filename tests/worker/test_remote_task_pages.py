@@ -78,7 +78,7 @@ async def test_the_example_of_k8s_runs_as_it_stands(scene: Scene, tmp_path: Path
     assert container["args"] == ["--day=2026-01-31"]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 async def test_the_example_of_spark_runs_as_it_stands(scene: Scene) -> None:
     result = await task_of(examples("spark.md")[0]).run(context(scene))
     assert result.state is TaskState.SUCCESS, scene.log.text[-3000:]

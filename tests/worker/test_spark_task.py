@@ -311,7 +311,7 @@ async def test_real_spark_that_fails_says_why(scene: Scene) -> None:
 SLEEPER = "public class Sleeper { public static void main(String[] a) throws Exception { Thread.sleep(1000000); } }"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 async def test_a_kill_ends_the_driver_on_a_real_standalone_cluster(scene: Scene, tmp_path: Path) -> None:
     """Goal: `deploy_mode: cluster` leaves nothing behind. Method: Spark's own master and worker; its log judges."""
     (tmp_path / "Sleeper.java").write_text(SLEEPER)

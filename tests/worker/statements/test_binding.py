@@ -38,7 +38,7 @@ def bound(name: str, text: str, values: dict[str, str], **types: ParameterType) 
     return Binder(GRAMMARS[name], values, types).statements(replace_references(text, values, SqlTask.insert))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=VALUES)
 def test_any_text_comes_back_unchanged_from_every_place_and_touches_no_other_row(each: Target, value: str) -> None:
     _comes_back(each, value)
