@@ -11,7 +11,7 @@ from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 
 COMMANDS = 600
-MANY_COMMANDS = 2_000
+MANY_COMMANDS = 1_000
 JOURNALED = 1001
 
 
