@@ -10,6 +10,8 @@ stop the statement, for up to ten seconds (psycopg/psycopg#1371). The server end
 from __future__ import annotations
 
 import asyncio
+import traceback
+from collections.abc import Awaitable
 from typing import Any, Self, TypeVar
 
 import psycopg
@@ -23,12 +25,26 @@ CONNECT_S_MAX = 5.0
 """The longest time that making a connection may take: name, TCP, TLS, login, and all addresses of the server."""
 
 _Answer = TypeVar("_Answer")
+_Made = TypeVar("_Made")
 _LOOK_EVERY_S = 0.1
 """psycopg's own: how often it lets signals through while it waits."""
 
 
 class NoAnswer(psycopg.OperationalError):
     """The server said nothing in time. What it was asked may have happened."""
+
+
+async def _connected(connecting: Awaitable[_Made]) -> _Made:
+    """What it gives. When it is cancelled, the connection that it has begun is closed at once.
+
+    psycopg leaves that to the collector of garbage, since the traceback holds it. Until then the server could go on
+    with the login, and keep a session that nobody uses.
+    """
+    try:
+        return await connecting
+    except asyncio.CancelledError as cancelled:
+        traceback.clear_frames(cancelled.__traceback__)
+        raise
 
 
 class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
@@ -44,7 +60,7 @@ class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
         try:
             with reserve.lent():
                 async with asyncio.timeout(within_s):
-                    connection = await cls.connect(conninfo, **settings)
+                    connection = await _connected(cls.connect(conninfo, **settings))
         except TimeoutError:
             raise NoAnswer(f"no connection within {within_s:g} s") from None
         except (OSError, RuntimeError, MemoryError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator, Iterator
 
@@ -108,6 +109,30 @@ async def test_a_connection_that_is_accepted_and_never_answered_is_given_up(gate
         with pytest.raises(Unavailable):
             await one(gated)
     assert time.monotonic() - began_s < MUCH_S
+
+
+async def test_a_connection_that_is_given_up_in_the_making_is_closed_at_once() -> None:
+    """Not when Python next collects garbage: the server could log it in meanwhile, and keep a session for nobody."""
+    closed = asyncio.Event()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(1_000):
+            pass
+        closed.set()
+        writer.close()
+
+    gc.disable()
+    try:
+        async with await asyncio.start_server(accept, "127.0.0.1") as server:
+            port = server.sockets[0].getsockname()[1]
+            url = f"postgresql+psycopg://nobody@127.0.0.1:{port}/nothing"
+            with pytest.raises(Unavailable) as kept:
+                await connect(url, "shoal-given-up", answer_within_s=0.2)
+            async with asyncio.timeout(MUCH_S):
+                await closed.wait()
+            assert "no connection within 0.2 s" in str(kept.value)
+    finally:
+        gc.enable()
 
 
 async def test_a_connection_that_is_dead_when_it_is_given_back_is_replaced_without_a_traceback(
