@@ -60,7 +60,7 @@ put-back: setup-dev servers ## Put bugs of the past back, each in a copy of the 
 	$(BIN)/python -m tests.put_back $(ARGS)
 
 chaos-promises: setup-dev servers ## A killed master with 1,000 runs, a sleeping one, a minute without database.
-	$(BIN)/python -m pytest tests/chaos/promises.py $(ARGS)
+	TEST_PATIENCE=1 $(BIN)/python -m pytest tests/chaos/promises.py $(ARGS)
 
 check: setup-dev ## Format, lint and types.
 	$(BIN)/ruff format --check .
@@ -74,7 +74,7 @@ format: setup-dev ## Put the code into its format.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lock: ## Resolve the versions anew (needs uv: pip install uv).
+lock: ## Resolve the versions again (needs uv: pip install uv).
 	$(LOCK) --upgrade --extra build pyproject.toml -o requirements.lock
 	$(LOCK) --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 

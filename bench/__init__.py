@@ -1,1 +1,1 @@
-"""What Shoal does on this machine, beside what its PostgreSQL could do at most: `make bench`, or `python -m bench`."""
+"""Shoal's performance on this machine, compared with the limit of its PostgreSQL: `make bench` or `python -m bench`."""

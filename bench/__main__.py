@@ -1,4 +1,4 @@
-"""`python -m bench`: measure, print the table, and write it down where asked."""
+"""`python -m bench`: measures, prints the table, and writes the result to files if requested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.servers.child import ServerFailed
 
 
 def main() -> int:
-    """Exit code 0 when everything was measured, whatever came out; 1 when something could not be."""
+    """Exit code 0 when everything was measured, whatever the values; 1 when a measurement failed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Shoal beside its PostgreSQL alone.")
     parser.add_argument("--quick", action="store_true", help="small counts: shows that everything runs, in a minute")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too")
@@ -52,7 +52,7 @@ def _say(what: str) -> None:
 
 
 def _stop(_number: int, _frame: object) -> None:
-    """SIGTERM ends it as Ctrl-C does, so that everything is put away."""
+    """SIGTERM ends it like Ctrl-C, so that everything is cleaned up."""
     raise KeyboardInterrupt
 
 
@@ -61,7 +61,7 @@ def _json(result: Result) -> str:
 
 
 def _without_nan(value: Any) -> Any:
-    """What was not measured is null: JSON knows no NaN."""
+    """A value that was not measured is null: JSON has no NaN."""
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, dict):

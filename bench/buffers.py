@@ -1,7 +1,7 @@
 """What the statements of the hot loops read when nothing waits: pages touched, by EXPLAIN (ANALYZE, BUFFERS).
 
-Run after the loads, so that dead rows and index entries are there, as VACUUM has left them by then. A page is 8 kB;
-what a few looks a second touch must stay small, and no table may be read whole.
+Executed after the load measurements, so that dead rows and index entries are there, as far as VACUUM has left them. A
+page is 8 kB; a few polls a second must touch few pages, and no table may be read in full.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bench.cluster import Cluster
 from bench.figures import Figure
-from dao import commands, nodes, task_claims, task_events
-from dao.database import Database
+from dao.cluster import nodes
+from dao.commands import commands
+from dao.postgres.database import Database, FencedTransaction
+from dao.tasks import task_claims, task_events
 from model.ids import Epoch
 from model.nodes import Slot
 
 PART = "What an idle statement reads, after the loads"
 _STEAL_AFTER = timedelta(seconds=5)
-Statement = Callable[[AsyncConnection], Awaitable[object]]
+Statement = Callable[[FencedTransaction], Awaitable[object]]
 
 
 @dataclass
@@ -36,7 +38,7 @@ class _Read:
 
 
 class _Explaining:
-    """Stands for a connection: explains what `dao` would execute, undoes it, then executes it."""
+    """Replaces a connection: explains each statement of `dao`, rolls it back, then executes it."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
@@ -58,7 +60,7 @@ class _Explaining:
 
 
 def idle_statements(cluster: Cluster) -> list[Figure]:
-    """Pages read by each: the claim of commands, the looks of master and worker, the events, the claim of tasks."""
+    """Pages read by each: the claim of commands, the polls of master and worker, the events, the claim of tasks."""
     master = Epoch(cluster.one("SELECT max(id) FROM node WHERE kind = 'MASTER'"))
     worker = Epoch(cluster.one("SELECT max(id) FROM node WHERE kind = 'WORKER'"))
     slot = Slot(0, 1)
@@ -91,7 +93,7 @@ async def _explain(url: str, statements: dict[str, Statement]) -> dict[str, _Rea
         for key, statement in statements.items():
             async with database.writing() as connection:
                 explaining = _Explaining(connection)
-                await statement(cast(AsyncConnection, explaining))  # it is asked to execute, and nothing else
+                await statement(cast(FencedTransaction, explaining))  # only its `execute` is called
                 found[key] = explaining.read
     finally:
         await database.close()
@@ -99,7 +101,7 @@ async def _explain(url: str, statements: dict[str, Statement]) -> dict[str, _Rea
 
 
 def _dead_rows(cluster: Cluster) -> dict[str, dict[str, object]]:
-    """What the churn left in the tables, as the server's statistics say."""
+    """Dead rows that the load left in the tables, according to the server's statistics."""
     rows = cluster.rows(
         """SELECT relname, n_tup_ins, n_tup_del, n_tup_upd, n_tup_hot_upd, n_dead_tup, autovacuum_count,
                   pg_indexes_size(relid) FROM pg_stat_user_tables

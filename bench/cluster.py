@@ -1,4 +1,4 @@
-"""Masters and workers as a person starts them, on one database of the run's PostgreSQL; they end with the bench."""
+"""Masters and workers as a user starts them, on one database of the bench's PostgreSQL; they end with the bench."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from bench.cpu import CpuWatch
 from bench.server import BenchServer
 from tests.servers.child import Child
 
-# What is set otherwise than by default, and stands in the result. The limit of running workflows would make a master
-# BUSY in the midst of a measurement of starts, in which nothing ever ends.
+# Settings that differ from the defaults, and are shown in the result. The limit of running workflows would make a
+# master BUSY during a measurement of starts, in which no run ever ends.
 SETTINGS = {
     "SHOAL_MASTER__MAX_RUNNING_WORKFLOWS": "2000000",
     "SHOAL_WORKER__CAPACITY": "256",
@@ -32,7 +32,7 @@ _SLOT_QUERY = """
 
 
 class BenchFailed(Exception):
-    """A measurement could not be made; the text says why."""
+    """A measurement could not be made; the text contains the reason."""
 
 
 class Node:
@@ -75,12 +75,12 @@ class Node:
         self._child.end(signal.SIGTERM, timeout_s=20)
 
     def kill(self) -> None:
-        """SIGKILL at once: it has more in its hands than is worth handing over."""
+        """SIGKILL at once: it drives too many runs for a failover to be worthwhile."""
         self._child.kill()
 
 
 class Cluster:
-    """One database and the processes on it. Use it as a context."""
+    """One database and the processes on it. Use it as a context manager."""
 
     def __init__(self, server: BenchServer, name: str, masters: int, workers: int, **extra: str) -> None:
         self._server = server
@@ -125,7 +125,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """Its database."""
+        """The URL of its database."""
         return self._server.url(self._name)
 
     def node(self, role: str) -> Node:
@@ -133,14 +133,14 @@ class Cluster:
         return next(node for node in self.nodes if node.role == role)
 
     def cpu(self) -> CpuWatch:
-        """Begin to look at who uses the processors."""
+        """Start measuring CPU use by process."""
         parts: dict[str, list[int]] = {}
         for node in self.nodes:
             parts.setdefault(node.role, []).append(node.pid)
         return CpuWatch({**parts, "postgres": [self._server.pid]})
 
     def define(self, code: int, tasks: Sequence[dict[str, Any]], **fields: object) -> None:
-        """Save a workflow; `fields` are those of its definition beside the tasks."""
+        """Save a workflow; `fields` are those of its definition other than the tasks."""
         self.connection.execute(
             "INSERT INTO workflow_definition (code, name) VALUES (%s, %s)", (code, f"workflow-{code}")
         )
@@ -150,7 +150,7 @@ class Cluster:
         )
 
     def start(self, code: int, count: int = 1) -> tuple[int, int]:
-        """Insert so many commands in one statement; the ids of the first and the last."""
+        """Insert this many commands in one statement; returns the ids of the first and the last."""
         first, last = self.row(
             """WITH asked AS (
                    INSERT INTO command (type, workflow_code)
@@ -162,20 +162,20 @@ class Cluster:
         return first, last
 
     def rows(self, query: str, **values: object) -> list[tuple[Any, ...]]:
-        """What a query gives."""
+        """The rows of a query."""
         return self.connection.execute(query.encode(), values).fetchall()
 
     def row(self, query: str, **values: object) -> tuple[Any, ...]:
-        """The one row that a query gives."""
+        """The single row of a query."""
         [found] = self.rows(query, **values)
         return found
 
     def one(self, query: str, **values: object) -> Any:
-        """The one value that a query gives."""
+        """The single value of a query."""
         return self.row(query, **values)[0]
 
     def wait_until(self, ready: Callable[[], bool], timeout_s: float, what: str, every_s: float = 0.1) -> None:
-        """Look again and again. Raises `BenchFailed` after `timeout_s`, or when a process ends."""
+        """Poll until `ready`. Raises `BenchFailed` after `timeout_s`, or when a process ends."""
         deadline = time.monotonic() + timeout_s
         while not ready():
             for node in self.nodes:
@@ -185,12 +185,12 @@ class Cluster:
             time.sleep(every_s)
 
     def wait_until_taken(self, count: int, timeout_s: float) -> None:
-        """Until so many instances were made in this database; it looks at a sequence only, which costs nothing."""
+        """Until this many runs were created in this database; it reads only a sequence, which costs nothing."""
         query = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM workflow_instance_id_seq"
         self.wait_until(lambda: self.one(query) >= count, timeout_s, f"{count:,} workflows were started")
 
     def wait_until_all_ended(self, timeout_s: float) -> None:
-        """Until no command waits and no instance runs."""
+        """Until no command waits and no run is unfinished."""
         query = """SELECT NOT EXISTS (SELECT FROM command) AND NOT EXISTS
                    (SELECT FROM workflow_instance WHERE ended_at IS NULL)"""
         self.wait_until(lambda: bool(self.one(query)), timeout_s, "all workflows had ended", every_s=0.2)

@@ -1,4 +1,4 @@
-"""The order of a run: everything against one PostgreSQL, one thing at a time."""
+"""The order of the measurements: all against one PostgreSQL, one at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RATIOS = "Shoal beside the limits, in this run"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All that one run found."""
+    """All results of one execution of the bench."""
 
     machine: Machine
     figures: list[Figure]
@@ -39,7 +39,7 @@ class Result:
 
 
 def run(sizes: Sizes, say: Callable[[str], None]) -> Result:
-    """Measure everything; `say` is told what comes next."""
+    """Measure everything; `say` is called with the name of each measurement before it starts."""
     load, began = load_before(), time.monotonic()
     figures: list[Figure] = []
     warnings: dict[str, int] = {}
@@ -84,7 +84,7 @@ def _course(
 
 
 def ratios(figures: list[Figure]) -> list[Figure]:
-    """Figures of one run by each other: what is left of the limit, whatever the machine."""
+    """Ratios between figures of one execution: the share of the limit that Shoal reaches, whatever the machine."""
     value = {figure.key: figure.value for figure in figures}
     pairs = (
         ("ratio_started_bare_claim", "started / bare claim", "started_per_s", "bare_claim_per_s"),

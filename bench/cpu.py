@@ -1,6 +1,6 @@
-"""Whose processors they were: during a measurement, how many cores each part used, strangers included.
+"""CPU use during a measurement: how many cores each part used, other processes included.
 
-Only with it can a figure be read: one that fell because something else ran on the machine says so itself.
+It is needed to interpret a figure: it shows when a figure fell because something else ran on the machine.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import psutil
 
 _OURS = ("master", "worker", "postgres")
 _TICK_S = 0.01
-"""The kernel counts in such steps."""
+"""The kernel counts in steps of this size."""
 
 
 class CpuWatch:
-    """Begins when made; `used` gives the mean number of cores since then, by part.
+    """Starts when created; `used` returns the mean number of cores since then, by part.
 
     Args:
         parts: name of a part -> the process ids of its roots; their children are counted with them.
@@ -30,7 +30,7 @@ class CpuWatch:
         self._busy_before, self._clock_before = _machine_seconds()
 
     def used(self) -> dict[str, float]:
-        """Cores by part, the mean over `elapsed_s`; `others` is what the machine did beside us."""
+        """Cores by part, the mean over `elapsed_s`; `others` is the use by other processes on the machine."""
         busy, clock = _machine_seconds()
         self.elapsed_s = elapsed_s = max(_TICK_S, clock - self._clock_before)
         after = self._seconds()
@@ -44,18 +44,18 @@ class CpuWatch:
 
 
 def work_told(cores: Mapping[str, float], took_s: float, count: int, one: str) -> str:
-    """For the table: processor time for each of `count` things. It says more than a rate where others run too."""
+    """For the table: CPU time for each of `count` items. More meaningful than a rate if other processes run too."""
     told = (f"{part} {value * took_s / count * 1e6:.0f}" for part, value in cores.items() if part in _OURS and value)
     return f"µs of processor a {one}: {', '.join(told)}"
 
 
 def cores_told(cores: Mapping[str, float]) -> str:
-    """For the table: who used how many cores."""
+    """For the table: which part used how many cores."""
     return ", ".join(f"{part} {value:.2f}" for part, value in cores.items() if value >= 0.005)
 
 
 def _seconds(root: int, roots: set[int]) -> float:
-    """Seconds of a process and its children, those that have ended included, but for children that are roots too."""
+    """CPU seconds of a process and its children, including ended ones, except children that are roots too."""
     total = 0.0
     pending = [root]
     while pending:

@@ -1,4 +1,4 @@
-"""What DEPENDENT tasks that wait cost the rest: throughput beside many of them, as a part of that without any."""
+"""The cost of waiting DEPENDENT tasks for other work: throughput with many of them, relative to that without any."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PART = "Beside tasks that wait for other workflows: one master, one worker each"
 _PARALLEL, _WAITS, _AWAITED = 1001, 2000, 5000
 _WIDTH = 10
 _KINDS = 100
-"""So many workflows wait, for as many others, which never run."""
+"""How many workflows wait, for as many others, which never run."""
 _ENDED = """
     SELECT count(*) FROM workflow_instance
     WHERE command_id BETWEEN %(first)s AND %(last)s AND ended_at IS NOT NULL
@@ -28,11 +28,11 @@ _WAITING = """
 
 
 def beside_waiting(server: BenchServer, sizes: Sizes) -> list[Figure]:
-    """FAKE tasks a second, 10 in parallel in a workflow, in a cluster in which DEPENDENT tasks wait and in one without.
+    """FAKE tasks a second, 10 in parallel in a workflow, in a cluster with waiting DEPENDENT tasks and in one without.
 
-    The two clusters take turns (with, without, without, with, and so on), so that what else the machine does meets both
-    alike. A rate is that of all rounds: their tasks by the sum of their times, from the last command's `created_at` to
-    the last run's `ended_at`.
+    The two clusters take turns (with, without, without, with, and so on), so that other load on the machine affects
+    both equally. A rate covers all rounds: their tasks divided by the sum of their times, from the last command's
+    `created_at` to the last run's `ended_at`.
     """
     with Cluster(server, "nobody-waits", 1, 1) as plain, Cluster(server, "many-wait", 1, 1) as crowded:
         for cluster in (plain, crowded):
@@ -68,7 +68,7 @@ def _have_wait(cluster: Cluster, count: int) -> None:
 
 
 def _round(cluster: Cluster, workflows: int) -> float:
-    """Seconds."""
+    """The duration in seconds."""
     first, last = cluster.start(_PARALLEL, workflows)
     ids = {"first": first, "last": last}
     cluster.wait_until(lambda: bool(cluster.one(_ENDED, **ids) == workflows), 300, "all workflows had ended")

@@ -1,4 +1,4 @@
-"""A measured figure: what it is, how large, what it should be, and on what ground it was reckoned."""
+"""A measured figure: its name, its value, its target, and how it was computed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a figure should reach."""
+    """The target of a figure."""
 
     limit: float
     better: Literal["higher", "lower"]
 
     def is_met_by(self, value: float) -> bool:
-        """Whether `value` is good enough."""
+        """Whether `value` meets the target."""
         return value >= self.limit if self.better == "higher" else value <= self.limit
 
     def __str__(self) -> str:
@@ -29,8 +29,8 @@ class Figure:
     Args:
         key: its name for programs; never changes.
         what: the same in words.
-        how: counts and the processors used meanwhile, for the reader who doubts; empty = nothing to add.
-        part: the heading under which it stands.
+        how: counts and the CPU use meanwhile, for verification; empty = nothing to add.
+        part: the heading under which it is shown.
     """
 
     key: str
@@ -49,7 +49,7 @@ class Figure:
 
     @property
     def shown(self) -> str:
-        """The value for people."""
+        """The value for display."""
         return f"{shown(self.value)} {self.unit}"
 
     def as_json(self) -> dict[str, object]:
@@ -68,7 +68,7 @@ class Figure:
 
 
 def shown(value: float) -> str:
-    """Three digits that matter, thousands apart."""
+    """Three significant digits, with thousands separators."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

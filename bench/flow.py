@@ -1,8 +1,8 @@
 """From inserted commands to ended workflows: one master, one worker, FAKE tasks, which do nothing.
 
 All times are the database's: `task_instance.queued_at`, `started_at` (written by the worker's claim) and `ended_at`
-(written by its report), `command_history.created_at`. A time is taken as its statement runs, so the COMMIT after the
-last one is not in a difference; "a step of a single chain" holds everything.
+(written by its report), `command_history.created_at`. A time is taken while its statement runs, so a difference does
+not include the COMMIT after the last one; "a step of a single chain" includes everything.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Flow:
         cluster.define(_SEQUENCE, _chain(_WIDTH))
         cluster.define(_MODERATE, _chain(sizes.moderate_length, sleep_s=_MODERATE_TASK_S))
         cluster.define(_CHAIN, _chain(sizes.moderate_length))
-        cluster.start(_ONE)  # what is done only once, such as reading the definition, is not what is measured
+        cluster.start(_ONE)  # one-time costs, such as reading the definition, are not part of the measurement
         cluster.start(_MODERATE)
         cluster.wait_until_all_ended(60)
 
     def first_task(self, key: str = "first_task", part: str = PART) -> list[Figure]:
-        """Single commands, each inserted when the one before has ended and a pause has passed: until its task starts.
+        """Single commands, each inserted a pause after the previous one has ended: the time until its task starts.
 
-        From `command_history.created_at`, which the INSERT took, to `task_instance.started_at`.
+        From `command_history.created_at`, which the INSERT sets, to `task_instance.started_at`.
         """
         first = last = 0
         for _ in range(self._sizes.single_commands):
@@ -75,7 +75,7 @@ class Flow:
         ]
 
     def moderate_lag(self) -> list[Figure]:
-        """From one task's `ended_at` to the next one's `started_at`: 20 chains of 100 tasks of 20 ms, all at a time."""
+        """From one task's `ended_at` to the next one's `started_at`: 20 chains of 100 tasks of 20 ms, all at once."""
         chains, length = self._sizes.moderate_chains, self._sizes.moderate_length
         cpu = self._cluster.cpu()
         count, p50, p99, rate = self._lags(_MODERATE, chains)
@@ -91,9 +91,9 @@ class Flow:
         ]
 
     def single_chain(self) -> list[Figure]:
-        """One chain of 100 tasks that take no time, alone: its whole duration by the number of its tasks.
+        """One chain of 100 tasks that take no time, alone: its total duration divided by the number of its tasks.
 
-        Everything is in it: report, COMMIT, notification, the master's transaction, notification, claim, COMMIT.
+        This includes everything: report, COMMIT, notification, the master's transaction, notification, claim, COMMIT.
         """
         first, last = self._cluster.start(_CHAIN)
         self._cluster.wait_until_all_ended(120)
@@ -107,9 +107,9 @@ class Flow:
         return [self._throughput("parallel_tasks_per_s", _PARALLEL, workflows, "10 in parallel")[0]]
 
     def sequence(self) -> list[Figure]:
-        """The same with 10 tasks in sequence, and the lag between them while everything is busy.
+        """The same with 10 tasks in sequence, and the lag between them under full load.
 
-        Saturated: far more chains than the worker runs tasks, the older first, so that a chain also waits its turn.
+        Saturated: far more chains than the worker runs tasks, the older first, so that a chain also waits for its turn.
         """
         workflows = self._sizes.sequence_workflows
         throughput, ids = self._throughput("sequence_tasks_per_s", _SEQUENCE, workflows, "10 in sequence")

@@ -1,8 +1,8 @@
-"""How long a master's event loop is held at once by one large workflow: while that starts, and while it is taken over.
+"""How long one large workflow blocks a master's event loop: while it starts, and during its failover.
 
-The master runs in this process, beside a ticker that wants to run each millisecond. What counts is the most processor
-time that the process used between two of its turns, in whatever thread: Python lets one thread run at a time. Wall
-time is told beside it; on a busy machine most of that is others'.
+The master runs in this process, together with a ticker that wants to run each millisecond. The figure is the longest
+CPU time that the process used between two turns of the ticker, in any thread: Python lets one thread run at a time.
+Wall time is reported too; on a busy machine most of it is due to other processes.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ def holds(server: BenchServer, sizes: Sizes) -> list[Figure]:
         Figure(key, PART, what, busy_ms, "ms", target, f"{how}; wall time {held_ms:.0f} ms at most")
         for key, what, (held_ms, busy_ms) in (
             ("hold_start_ms", "longest hold while it starts", started),
-            ("hold_takeover_ms", "longest hold while it is taken over", taken),
+            ("hold_failover_ms", "longest hold while it is failed over", taken),
         )
     ]
 
 
 async def _watched(
-    url: str, is_taken_over: Callable[[], bool], start: Callable[[], bool], has_started: Callable[[], bool]
+    url: str, is_failed_over: Callable[[], bool], start: Callable[[], bool], has_started: Callable[[], bool]
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The longest holds of a master that takes over what is left, and then starts something: (held, busy) in ms."""
+    """The longest blocks by a master that does a failover and then starts a workflow: (held, busy) in ms."""
     stop, ticker = asyncio.Event(), _Ticker()
     master = Master(url, url, "bench", "bench:1", Timing(), MasterSettings(), connect_timeout_s=10)
     running = [asyncio.create_task(master.run(stop)), asyncio.create_task(ticker.run())]
     try:
-        await _until(is_taken_over)
+        await _until(is_failed_over)
         taken = ticker.worst()
         await asyncio.to_thread(start)
         await _until(has_started)
@@ -96,7 +96,7 @@ class _Ticker:
         self._held_ms = self._busy_ms = 0.0
 
     def worst(self) -> tuple[float, float]:
-        """The longest time between two turns, and the most that the process worked in between, since the last call."""
+        """Since the last call, the longest time between two turns, and the most CPU time used between two."""
         worst, self._held_ms, self._busy_ms = (self._held_ms, self._busy_ms), 0.0, 0.0
         return worst
 

@@ -1,4 +1,4 @@
-"""What an idle cluster costs: statements and processor time of each process, and memory after all that went before."""
+"""The cost of an idle cluster: statements and CPU time of each process, and memory after all earlier measurements."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CONTROL = {"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE"}
 
 
 def idle(server: BenchServer, cluster: Cluster, sizes: Sizes) -> list[Figure]:
-    """Twenty seconds in which nobody asks for anything: statements that the server logged, by who sent them.
+    """Twenty seconds without any request: statements that the server logged, by sender.
 
-    A query is each statement that the server executed but for BEGIN, COMMIT and the like, which are told beside it.
-    Processor time is that of the process and its children; PostgreSQL's holds the statement log of this measurement.
+    A query is each statement that the server executed except BEGIN, COMMIT and the like, which are reported separately.
+    CPU time is that of the process and its children; PostgreSQL's includes the statement log of this measurement.
     """
     time.sleep(sizes.settle_s)
     with server.statements_counted() as counts:
@@ -50,7 +50,7 @@ def idle(server: BenchServer, cluster: Cluster, sizes: Sizes) -> list[Figure]:
 
 
 def memory(cluster: Cluster) -> list[Figure]:
-    """Resident memory of the processes at the end, after everything before has gone through them."""
+    """Resident memory of the processes at the end, after all earlier measurements."""
     tasks = cluster.one("SELECT count(*) FROM task_instance")
     how = f"after {tasks:,} tasks"
     return [

@@ -1,6 +1,6 @@
-"""Large workflows: ten thousand tasks in one of them, and a thousand workflows under one other.
+"""Large workflows: ten thousand tasks in one of them, and a thousand workflows under another one.
 
-Memory is the peak of each process while they ran, read from the kernel (`VmHWM`, which begins anew with each part).
+Memory is the peak of each process while they ran, read from the kernel (`VmHWM`, which is reset for each part).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CHILDREN = "SELECT count(*) FROM workflow_instance WHERE workflow_code = %(code
 
 
 def layered(cluster: Cluster, sizes: Sizes) -> list[Figure]:
-    """One workflow of layers of FAKE tasks, each task after two of the layer before: tasks a second, peak memory."""
+    """One workflow of layers of FAKE tasks, each task after two of the previous layer: tasks a second, peak memory."""
     layers, width = sizes.large_layers, sizes.large_width
     cluster.define(_LAYERED, _layers(layers, width))
     _forget_peaks(cluster)

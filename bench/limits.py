@@ -1,4 +1,4 @@
-"""The limits: what this PostgreSQL does on this machine without Shoal."""
+"""The limits: the throughput of this PostgreSQL on this machine without Shoal."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ from bench.cpu import CpuWatch, cores_told
 from bench.figures import Figure
 from bench.server import BenchServer
 from bench.sizes import Sizes
-from dao import commands, nodes, task_instances, workflow_instances
-from dao.commands import Outcome
-from dao.nodes import Me
-from dao.task_instances import NewTask
-from dao.workflow_instances import NewInstance
+from dao.cluster import nodes
+from dao.cluster.nodes import Me
+from dao.commands import commands
+from dao.commands.commands import Outcome
+from dao.postgres.database import FencedTransaction
+from dao.runs import workflow_instances
+from dao.runs.workflow_instances import NewInstance
+from dao.tasks import task_instances
+from dao.tasks.task_instances import NewTask
 from model.choices import FailureStrategy, Priority
 from model.commands import CommandRow
 from model.fields import DEFAULT_WORKER_GROUP
@@ -46,8 +50,8 @@ _ENLIST = """
 def pgbench(server: BenchServer, sizes: Sizes) -> list[Figure]:
     """pgbench's simple-update (`-N`): transactions a second of 4 clients, one update, one select, one insert each.
 
-    Its tps without connecting times, over the socket, simple protocol, scale 10 (150 MB). Nothing is measured, and
-    that is said, where the program is missing.
+    Its tps without connecting times, over the socket, simple protocol, scale 10 (150 MB). If the program is missing,
+    nothing is measured, and the result says so.
     """
     program = server.programs / "pgbench"
     if not program.is_file():
@@ -69,9 +73,9 @@ def pgbench(server: BenchServer, sizes: Sizes) -> list[Figure]:
 
 
 def single_commits(server: BenchServer, sizes: Sizes) -> list[Figure]:
-    """How long one durable transaction takes one client: p50 of INSERTs of one row, one after the other.
+    """The duration of one durable transaction of one client: p50 of INSERTs of one row, one after the other.
 
-    The least that any step may cost that waits for its COMMIT: from the end of a task to the start of the next one
+    This is the minimum cost of any step that waits for its COMMIT: from the end of a task to the start of the next one
     there are three.
     """
     with server.plain_database("commits") as name, server.connect(name) as connection:
@@ -88,8 +92,8 @@ def single_commits(server: BenchServer, sizes: Sizes) -> list[Figure]:
 def bare_claim(server: BenchServer, sizes: Sizes) -> list[Figure]:
     """The batch claim as bare SQL: the very statements of `dao/`, in batches of 500, by psycopg on one connection.
 
-    A transaction holds the node's row, takes 500 commands of slot 0 of 1, inserts their instances and their history;
-    the second figure also queues one task each, which is all that a master writes. Nothing is parsed, planned or kept
+    A transaction locks the node's row, takes 500 commands of slot 0 of 1, and inserts their runs and their history. The
+    second figure also queues one task each, which completes what a master writes. Nothing is parsed, planned or stored
     in memory between the statements. Commands a second, from the first transaction to the last COMMIT.
     """
     claimed, claimed_used = _claim_all(server, sizes.bare_commands, with_tasks=False)
@@ -122,7 +126,7 @@ def _claim_all(server: BenchServer, count: int, *, with_tasks: bool) -> tuple[fl
 
 
 class _Recorder:
-    """Stands for a connection, executes nothing: keeps the statement and values that a function of `dao` sends."""
+    """Replaces a connection and executes nothing: records the statement and values that a function of `dao` sends."""
 
     rowcount = _BATCH
 
@@ -144,9 +148,9 @@ class _Recorder:
 
 
 class _Bare:
-    """What `dao` sends for a batch, on a plain connection: recorded once, sent again and again with other ids.
+    """The statements of `dao` for a batch, on a plain connection: recorded once, sent repeatedly with other ids.
 
-    So the statements cannot differ from Shoal's own, and nothing of Shoal runs between them.
+    So the statements cannot differ from Shoal's own, and no code of Shoal runs between them.
     """
 
     def __init__(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
@@ -160,7 +164,7 @@ class _Bare:
         )
 
     def claim_batch(self, *, with_tasks: bool) -> bool:
-        """One transaction; False when there was nothing."""
+        """One transaction; False when there were no commands."""
         with self._connection.transaction():
             self._rows(self._hold)
             taken = self._rows(self._claim)
@@ -191,10 +195,11 @@ async def _send_batch(connection: AsyncConnection, me: Me) -> None:
         instance, TaskCode(1), 1, "a", "FAKE", True, DEFAULT_WORKER_GROUP, Priority.MEDIUM, Priority.MEDIUM, "{}", "{}"
     )
     await nodes.hold_alive(connection, me)
-    await commands.claim(connection, _SLOT, _BATCH, id_step=1)
-    await workflow_instances.insert(connection, [new] * _BATCH, me.epoch)
-    await commands.record(connection, [Outcome(row, instance)] * _BATCH, me.epoch, _SLOT)
-    await task_instances.queue(connection, [task] * _BATCH, me.epoch)
+    tx = FencedTransaction(connection)
+    await commands.claim(tx, _SLOT, _BATCH, id_step=1)
+    await workflow_instances.insert(tx, [new] * _BATCH, me.epoch)
+    await commands.record(tx, [Outcome(row, instance)] * _BATCH, me.epoch, _SLOT)
+    await task_instances.queue(tx, [task] * _BATCH, me.epoch)
 
 
 def _run_pgbench(server: BenchServer, database: str, *arguments: str) -> str:

@@ -1,7 +1,7 @@
-"""A serial workflow with a long line: what a command costs then, how fast the line moves, what runs beside it pay.
+"""A serial workflow with a long line: the cost of a command, the speed of the line, the effect on other runs.
 
-One master, one worker, FAKE tasks, which do nothing. Each figure is a ratio of two measurements of one run: with the
-long line over without it.
+One master, one worker, FAKE tasks, which do nothing. Each figure is a ratio of two measurements: with the long line
+over without it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LET_GO = """
     INSERT INTO command (type, workflow_instance_id)
     SELECT 'STOP', id FROM workflow_instance WHERE workflow_code = %(code)s AND state = 'RUNNING_EXECUTION' RETURNING id
 """
-# None of these reads a line that is long.
+# None of these queries reads a whole long line.
 _ALL_TAKEN = "SELECT NOT EXISTS (SELECT FROM command WHERE id <= %(id)s)"
 _ALL_ENDED = """
     SELECT NOT EXISTS (SELECT FROM command WHERE id <= %(id)s) AND NOT EXISTS
@@ -46,13 +46,15 @@ _ENDED = "SELECT count(*) FROM workflow_instance WHERE workflow_code = %(code)s 
 
 
 def long_line(server: BenchServer, sizes: Sizes) -> list[Figure]:
-    """A line of a few runs, then one of `line_length`. Its first run waits for a worker that never comes, and is
-    stopped when the line is to move."""
+    """A line of a few runs, then one of `line_length`.
+
+    Its first run waits for a worker that never starts, and is stopped when the line is to move.
+    """
     with Cluster(server, "line", masters=1, workers=1) as cluster:
         for code in (_SHORT, _LONG):
             cluster.define(code, [fake("a")], execution_type="SERIAL_WAIT")
         cluster.define(_BESIDE, [fake("a")])
-        _beside(cluster, sizes)  # what is done only once is not what is measured
+        _beside(cluster, sizes)  # one-time costs are not part of the measurement
         beside = _beside(cluster, sizes)
         for code in (_SHORT, _LONG):
             cluster.rows(_HOLD, code=code)
@@ -88,7 +90,7 @@ def _beside(cluster: Cluster, sizes: Sizes) -> float:
 
 
 def _joins(cluster: Cluster, code: int, count: int) -> float:
-    """Commands a second that put runs into a line."""
+    """Commands a second that add runs to a line."""
     began_s = time.monotonic()
     _, last = cluster.start(code, count)
     cluster.wait_until(lambda: bool(cluster.one(_ALL_TAKEN, id=last)), 600, "all stood in line", 0.02)
@@ -96,7 +98,7 @@ def _joins(cluster: Cluster, code: int, count: int) -> float:
 
 
 def _moves(cluster: Cluster, code: int, count: int) -> float:
-    """Runs of a line a second, once its first one is stopped; each begins when the one before has ended."""
+    """Runs of a line a second, once its first one is stopped; each begins when the previous one has ended."""
     *_, (last,) = cluster.rows(_NEXT, code=code, count=count)
     began_s = time.monotonic()
     cluster.rows(_LET_GO, code=code)

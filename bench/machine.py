@@ -1,4 +1,4 @@
-"""On what it was measured."""
+"""The machine and the server of the measurements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.server import BenchServer
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a reader must know of it. `load_before` is the load average of the last minute before the run."""
+    """The relevant facts about them. `load_before` is the load average of the last minute before the measurements."""
 
     date: str
     commit: str
@@ -44,7 +44,7 @@ def load_before() -> float:
 
 
 def look(server: BenchServer, load: float) -> Machine:
-    """This machine and this server; `load` was read before anything of ours ran."""
+    """This machine and this server; `load` was read before any of our processes ran."""
     return Machine(
         date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         commit=_commit(),
@@ -69,14 +69,14 @@ def _processor() -> str:
 
 
 def _commit() -> str:
-    """The commit that was measured; "+ changes" if the tree differs from it."""
+    """The measured commit; "+ changes" if the tree differs from it."""
     here = Path(__file__).parent
     found = subprocess.run(
         ["git", "rev-parse", "--short=10", "HEAD"], cwd=here, capture_output=True, text=True, check=False
     )
     if found.returncode != 0:
         return "unknown"
-    # The page is what the run before has written, and no part of what is measured.
+    # The page was written by the previous execution and is not part of the measured code.
     changed = subprocess.run(
         ["git", "status", "--porcelain", "--", ":/", ":/!docs"], cwd=here, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""docs/performance.md: the text around is written by people, what stands between the markers by this module."""
+"""docs/performance.md: people write the text, this module writes the part between the markers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _END = "<!-- bench:end -->"
 
 
 def write_page(result: Result, page: Path = PAGE) -> None:
-    """Put the result between the markers of the page. Raises `BenchFailed` when they are not there."""
+    """Write the result between the markers of the page. Raises `BenchFailed` when they are missing."""
     text = page.read_text()
     if text.count(_BEGIN) != 1 or text.count(_END) != 1 or text.index(_END) < text.index(_BEGIN):
         raise BenchFailed(f"{page} must hold the lines {_BEGIN} and {_END} once each, in this order")

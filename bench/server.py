@@ -1,6 +1,6 @@
-"""The one PostgreSQL of a run: its own defaults, durable, with a statement log that can be switched on and off.
+"""The one PostgreSQL of the bench: its own defaults, durable, with a statement log that can be switched on and off.
 
-Settings that differ from PostgreSQL's defaults are read back from the server and stand in the result.
+Settings that differ from PostgreSQL's defaults are read back from the server and shown in the result.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from types import TracebackType
 import psycopg
 from sqlalchemy import make_url
 
-from dao.database import SESSION_SETTINGS
+from dao.postgres.database import SESSION_SETTINGS
 from tests.servers.postgres import PostgresServer, binaries
 
 SCHEMA = Path(__file__).parent.parent / "sql" / "schema.sql"
 _TEMPLATE = "shoal_template"
 _DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method")
 _LOG_PREFIX = "bench app=%a "
-# No text of a statement can imitate it: the server indents all lines of a statement but the first.
+# No statement text can imitate this line: the server indents all lines of a statement but the first.
 _STATEMENT = re.compile(r"^bench app=(\S*) LOG:  (?:statement|execute [^:\n]*):\s*(\w+)", re.MULTILINE)
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
 
 class BenchServer:
-    """PostgreSQL with Shoal's schema as a template. Use it as a context."""
+    """PostgreSQL with Shoal's schema as a template. Use it as a context manager."""
 
     def __init__(self) -> None:
-        # The fixture of the tests makes do with half of the default memory; here the server has its own default.
+        # The fixture of the tests uses half of the default memory; here the server has its own default.
         self._server = PostgresServer(settings={"shared_buffers": "128MB", "log_line_prefix": _LOG_PREFIX})
         try:
             self._server.create_database(_TEMPLATE)
@@ -52,7 +52,7 @@ class BenchServer:
 
     @property
     def folder(self) -> Path:
-        """The folder of its socket and log, which goes with it."""
+        """The folder of its socket and log, which is deleted with it."""
         return Path(str(make_url(self._server.socket_url()).query["host"]))
 
     @property
@@ -67,15 +67,15 @@ class BenchServer:
 
     @property
     def programs(self) -> Path:
-        """Where its programs lie."""
+        """The folder of its programs."""
         return binaries()
 
     def url(self, database: str) -> str:
-        """A database over the socket, as Shoal's processes get it."""
+        """The URL of a database over the socket, as Shoal's processes get it."""
         return self._server.socket_url(database)
 
     def connect(self, database: str, *, as_shoal: bool = False) -> Connection:
-        """A connection in autocommit; `as_shoal`: it plans as Shoal's own do, but without their bounds on waiting."""
+        """A connection in autocommit; `as_shoal`: with the planner settings of Shoal, but without its time-outs."""
         connection = self._server.connect(database)
         for name, value in SESSION_SETTINGS.items() if as_shoal else ():
             if not name.endswith("_timeout"):
@@ -84,7 +84,7 @@ class BenchServer:
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
-        """An empty database with Shoal's schema, for as long as the block lasts; gives its name."""
+        """An empty database with Shoal's schema, for the duration of the block; yields its name."""
         self._server.create_database(name, template=_TEMPLATE)
         try:
             yield name
@@ -104,8 +104,8 @@ class BenchServer:
     def statements_counted(self) -> Iterator[Counter[tuple[str, str]]]:
         """Counts, by (application, first word), every statement that the server executes during the block.
 
-        The counts are there when the block has ended. From the server's own log, in which each EXECUTE stands, BEGIN
-        and COMMIT included: it needs no extension and says who asked.
+        The counts are available when the block has ended. They come from the server's own log, which has each EXECUTE,
+        BEGIN and COMMIT included: it needs no extension and names the sender.
         """
         counts: Counter[tuple[str, str]] = Counter()
         log = self.folder / "log"
@@ -121,15 +121,15 @@ class BenchServer:
         counts.update((app, word.upper()) for app, word in _STATEMENT.findall(text))
 
     def version(self) -> str:
-        """As it says."""
+        """The server's version as it reports it."""
         return str(self._one("SHOW server_version"))
 
     def durability(self) -> dict[str, str]:
-        """The settings by which a COMMIT waits for the disk, as in force."""
+        """The current settings by which a COMMIT waits for the disk."""
         return {name: str(self._one(f"SHOW {name}")) for name in _DURABILITY}
 
     def changed_settings(self) -> dict[str, str]:
-        """What differs from PostgreSQL's defaults and has to do with speed; paths and ports left out."""
+        """Settings that differ from PostgreSQL's defaults and affect speed, without paths and ports."""
         names = ("shared_buffers", "dynamic_shared_memory_type", "client_connection_check_interval", "log_line_prefix")
         return {name: str(self._one(f"SHOW {name}")) for name in names}
 
@@ -137,7 +137,7 @@ class BenchServer:
         with self._server.connect() as connection:
             connection.execute(f"ALTER SYSTEM SET log_statement = '{value}'")
             connection.execute("SELECT pg_reload_conf()")
-            connection.execute("SELECT pg_sleep(0.5)")  # sessions read it again before their next statement
+            connection.execute("SELECT pg_sleep(0.5)")  # so that sessions reload it before their next statement
 
     def _one(self, query: str) -> object:
         with self._server.connect() as connection:

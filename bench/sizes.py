@@ -1,4 +1,4 @@
-"""How much is measured: enough to believe the figures, or just enough to see that everything runs."""
+"""The amount of measurement: enough for reliable figures, or just enough to test that everything runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Counts and durations of one run."""
+    """Counts and durations of one execution."""
 
     pgbench_scale: int
     pgbench_s: int

@@ -1,4 +1,4 @@
-"""Commands → instances: how fast two masters start workflows, and whether a long queue slows them down."""
+"""Commands → runs: how fast two masters start workflows, and whether a long queue slows them down."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _MEASURED = """
 
 
 def started(server: BenchServer, sizes: Sizes) -> list[Figure]:
-    """Commands of a workflow of one task, inserted by one statement under two waiting masters, until all are started.
+    """Commands of a workflow with one task, inserted by one statement while two masters wait, until all are started.
 
-    Started = the command is gone, and instance, history and the queued first task are written; no worker takes the
-    task. Commands a second from the last command's `created_at` (they can be seen from the COMMIT just after it) to
-    the last `command_history.handled_at`: the masters' waking up and the growth of their batches count.
+    Started = the command is deleted, and run, history and the queued first task are written; no worker takes the task.
+    Commands a second from the last command's `created_at` (they become visible at the COMMIT just after it) to the last
+    `command_history.handled_at`: this includes the wake of the masters and the growth of their batches.
     """
     rate, how, details = _rate(server, "starts", sizes.start_commands, sizes.start_commands)
     how = f"{sizes.start_commands:,} commands, {how}"
@@ -34,8 +34,8 @@ def started(server: BenchServer, sizes: Sizes) -> list[Figure]:
 def backlog(server: BenchServer, sizes: Sizes) -> list[Figure]:
     """The same rate over the first 40,000 commands, with 1,000,000 of them waiting.
 
-    All of them have waited longer than `steal_after` when they can first be seen, since writing them takes that long:
-    so this is also the case in which masters take each other's commands by age.
+    All of them have waited longer than `steal_after` when they become visible, since writing them takes that long: so
+    this also measures the case in which masters steal each other's commands.
     """
     rate, how, details = _rate(server, "backlog", sizes.backlog_commands, sizes.start_commands)
     how = f"rate over the first {sizes.start_commands:,}, {how}"
@@ -44,10 +44,10 @@ def backlog(server: BenchServer, sizes: Sizes) -> list[Figure]:
 
 
 def _rate(server: BenchServer, name: str, waiting: int, measured: int) -> tuple[float, str, dict[str, object]]:
-    """Starts a second over the first `measured` of `waiting` commands, what was used for it, and that as values."""
+    """Starts a second over the first `measured` of `waiting` commands, the CPU use as text, and as values."""
     with Cluster(server, name, _MASTERS, 0) as cluster:
         cluster.define(_ONE_TASK, [fake("a")])
-        with cluster.connection.transaction():  # afterwards the last row may already be gone
+        with cluster.connection.transaction():  # after it the last row may already be deleted
             cluster.start(_ONE_TASK, waiting)
             asked_at = cluster.one("SELECT max(created_at) FROM command")
         cpu = cluster.cpu()

@@ -1,7 +1,7 @@
-"""Does it last? A minute at full load, and what the hot statements then have to read to find that nothing waits.
+"""Sustained load: a minute at full load, and how much the hot statements then read to find that nothing waits.
 
-PostgreSQL keeps deleted rows and index entries until VACUUM; a queue that lives by DELETE can slow down by what is
-no longer in it.
+PostgreSQL stores deleted rows and index entries until VACUUM; a queue that uses DELETE can be slowed down by rows that
+are no longer in it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PER_WINDOW = """
 def sustained(cluster: Cluster, sizes: Sizes) -> list[Figure]:
     """A minute with always 1,500 workflows of 10 FAKE tasks unfinished: tasks a second, and those of each 10 seconds.
 
-    The second figure is the rate of the last window in per cent of the first whole one.
+    The second figure is the rate of the last window in per cent of that of the first full one.
     """
     began = cluster.one("SELECT clock_timestamp()")
     cpu = cluster.cpu()
@@ -47,7 +47,7 @@ def sustained(cluster: Cluster, sizes: Sizes) -> list[Figure]:
     rows = cluster.rows(_PER_WINDOW, began=began, seconds=sizes.sustained_s, windows=_WINDOWS)
     window_s = sizes.sustained_s / _WINDOWS
     rates = [round(count / window_s) for _, count in rows]
-    # The first window begins with an idle cluster, so the second is the first whole one.
+    # The first window begins with an idle cluster, so the second is the first full one.
     kept = 100 * rates[-1] / rates[1]
     told = ", ".join(f"{rate:,}" for rate in rates)
     how = f"{sizes.sustained_s} s; tasks/s in each {window_s:g} s: {told}; cores: {cores_told(used)}"

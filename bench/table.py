@@ -11,7 +11,7 @@ from bench.course import Result
 
 
 def print_table(result: Result, console: Console) -> None:
-    """Print all figures by part, and what the processes warned of."""
+    """Print all figures by part, and the warnings that the processes logged."""
     table = Table(title=headline(result), title_justify="left", caption_justify="left")
     table.add_column("figure")
     table.add_column("value", justify="right", no_wrap=True)
@@ -30,7 +30,7 @@ def print_table(result: Result, console: Console) -> None:
 
 
 def headline(result: Result) -> str:
-    """One line on what was measured where."""
+    """One line: what was measured, and where."""
     machine = result.machine
     quick = "QUICK RUN, the figures mean little · " if result.is_quick else ""
     return (

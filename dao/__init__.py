@@ -1,1 +1,1 @@
-"""Every SQL statement of Shoal, one module an aggregate. Rows leave here as frozen values of `model`."""
+"""Every SQL statement of Shoal, one module per aggregate. Functions return rows as frozen values of `model`."""

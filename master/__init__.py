@@ -1,1 +1,1 @@
-"""A master: finds its slot, takes the commands in it, drives the workflow instances that it owns."""
+"""A master: computes its slot, claims the commands in it, and drives the workflow instances that it owns."""

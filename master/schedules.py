@@ -1,9 +1,9 @@
-"""Fires the schedules of this master's slot, when the database's clock says so.
+"""Fires the schedules of this master's slot, by the database's clock.
 
-The rows say what is due; this loop only looks. APScheduler is the timer that wakes it for the next one, a notification
-wakes it for a changed one, and now and then it looks by itself, so that a clock that was set, a lost notification or a
-row changed by plain SQL cost a delay and nothing else. When a master dies, whoever has its slot goes on from the rows.
-A schedule that cannot be read gets a sentence into its `problem` and rests until somebody changes it.
+The rows say what is due; this loop only polls. APScheduler is the timer that wakes it for the next fire, a notification
+wakes it for a changed schedule, and it polls periodically, so that a changed clock, a lost notification or a row
+changed by plain SQL costs only a delay. When a master dies, the next owner of its slot continues from the rows. A
+schedule that cannot be read gets a sentence into its `problem` and is paused until somebody changes it.
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ from apscheduler.executors.asyncio import AsyncIOExecutor
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
-from dao import nodes, schedules
-from dao.errors import BadData
-from dao.schedules import DueSchedules, Fire
-from master.membership import Membership
+from dao.definitions import schedules
+from dao.definitions.schedules import DueSchedules, Fire
+from dao.postgres.errors import BadData
+from master.membership.membership import Membership
 from master.settings import MasterSettings
 from model.errors import Fenced, Refused, ShoalError
 from model.ids import ScheduleId
 from model.means import is_passing
-from model.schedules import ScheduleRow, Timetable, reckon, stored_time
-from registry.life import Life
-from registry.threads import in_thread
-from registry.waiting import set_within
+from model.schedules import ScheduleRow, Timetable, compute, stored_time
+from node.life import Life
+from node.threads import in_thread
+from node.waiting import set_within
 
 log = structlog.get_logger()
 
 DUE_BATCH = 200
 """Most schedules fired in one transaction."""
 DUE_PAUSE_S = 0.01
-"""Slightly more than a due time, so that the look finds it over."""
+"""Slightly more than the remaining time, so that the poll finds it due."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A fire, and since when times were missed before it."""
+    """A fire, and the time since when fires were missed before it."""
 
     fire: Fire
     missed_since: datetime | None = None
 
 
 class Schedules:
-    """Fires what is due in the slot of this master; `wake` is set when something may have become due."""
+    """Fires what is due in this master's slot; `wake` is set when something may have become due."""
 
     def __init__(self, life: Life, membership: Membership, settings: MasterSettings) -> None:
         self.wake = asyncio.Event()
         self.any_online = True
-        """Whether there is anything to ask for; the lookout sees in its one statement that there is not."""
+        """Whether to query at all; the poller's one statement also finds out whether any schedule is ONLINE."""
         self._life = life
         self._membership = membership
         self._settings = settings
 
     def changed(self) -> None:
-        """Somebody wrote a schedule."""
+        """A schedule was written."""
         self.any_online = True
         self.wake.set()
 
@@ -74,7 +74,7 @@ class Schedules:
                 except Fenced:
                     raise
                 except ShoalError as error:
-                    # An unknown outcome too: the same again finds other values in the rows, and does nothing.
+                    # An unknown outcome too: a retry finds other values in the rows, and does nothing.
                     log.warning("schedules_not_fired", error=str(error))
                 except (OSError, RuntimeError, MemoryError) as error:
                     if not is_passing(error):
@@ -83,7 +83,7 @@ class Schedules:
                 await set_within(self.wake, self._settings.look_every.total_seconds())
 
     async def _fire_all(self) -> float | None:
-        """Fire what is due; seconds until the next is, if any ever is."""
+        """Fire what is due; returns seconds until the next fire, if there is one."""
         while True:
             slot = self._membership.slot
             async with self._life.database.reading() as connection:
@@ -91,15 +91,16 @@ class Schedules:
                 if due_in_s is None or due_in_s > 0:
                     return due_in_s
                 due = await schedules.due(connection, slot, DUE_BATCH)
-            # In a thread: one far-off cron rule may take longer than what else this master drives can wait.
-            planned = await in_thread(_reckon_all, due) if due else []
+            # In a thread: a cron rule with a distant next time may take longer than this master's other work can wait.
+            planned = await in_thread(_compute_all, due) if due else []
             if not await self._fire(planned):
-                # Others are at it, or hold the rows: those are for the next look, the others fire in their time.
+                # Others fire them or have locked the rows: those are left to the next poll, the others fire in time.
                 async with self._life.database.reading() as connection:
                     return await schedules.next_due_in_s(connection, slot, to_come=True)
 
     async def _fire(self, planned: Sequence[_Planned]) -> bool:
-        """Fire a batch; whether any was ours. What the database refuses is found one by one, and rests."""
+        """Fire a batch; returns whether any was ours. Schedules that the database refuses are found one by one and
+        paused."""
         if not planned:
             return False
         try:
@@ -119,12 +120,11 @@ class Schedules:
         return bool(fired)
 
     async def _write(self, fires: Sequence[Fire]) -> dict[ScheduleId, int]:
-        async with self._life.database.writing() as connection:
-            await nodes.hold_alive(connection, self._life.me)
+        async with self._life.writing() as connection:
             return await schedules.fire(connection, fires)
 
     def _set(self, timer: AsyncIOScheduler, due_in_s: float | None) -> None:
-        """Have the timer wake us when the next one is due; one further off than the next look waits for that."""
+        """Set the timer for the next fire; one that is later than the next poll waits for that."""
         if due_in_s is not None and due_in_s < self._settings.look_every.total_seconds():
             timer.add_job(self._ring, _After(due_in_s + DUE_PAUSE_S), id="next", replace_existing=True)
 
@@ -134,20 +134,21 @@ class Schedules:
 
 
 class _After(BaseTrigger):  # type: ignore[misc]  # APScheduler 3 has no types
-    """Once, after a span: from the database's time to the machine's without comparing the two clocks."""
+    """Fires once, after a time span: it converts the database's time to the machine's without comparing the two
+    clocks."""
 
     def __init__(self, seconds: float) -> None:
         self._span = timedelta(seconds=seconds)
 
     def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime | None:
-        """As APScheduler asks for it: aware, None = never again."""
+        """Called by APScheduler: aware, None = never again."""
         return None if previous else now + self._span
 
 
 @contextmanager
 def _timer() -> Iterator[AsyncIOScheduler]:
-    """A running timer on the current loop. It wakes late rather than not at all."""
-    # Its own default would be imported here, in the midst of a life, from files that may not be opened then.
+    """A running timer on the current loop. It fires late rather than not at all."""
+    # Its default would be imported here, while the master runs, from files that may not be readable then.
     executors = {"default": AsyncIOExecutor()}
     jobs = {"misfire_grace_time": None, "coalesce": True}
     timer = AsyncIOScheduler(timezone=UTC, executors=executors, job_defaults=jobs)
@@ -158,23 +159,23 @@ def _timer() -> Iterator[AsyncIOScheduler]:
         timer.shutdown(wait=False)
 
 
-def _reckon_all(due: DueSchedules) -> list[_Planned]:
-    return [planned for row in due.rows if (planned := _reckon(row, due.now)) is not None]
+def _compute_all(due: DueSchedules) -> list[_Planned]:
+    return [planned for row in due.rows if (planned := _compute(row, due.now)) is not None]
 
 
-def _reckon(row: ScheduleRow, now: datetime) -> _Planned | None:
-    """What it does now; None when this machine is short of something, which says nothing about the schedule."""
+def _compute(row: ScheduleRow, now: datetime) -> _Planned | None:
+    """Its fire, computed now; None when this machine is short of a resource, which means nothing about the schedule."""
     try:
         table = Timetable.of(row)
         next_fire = stored_time(row.next_fire_at, "next_fire_at")
         last_fire = stored_time(row.last_fire_at, "last_fire_at")
-        done = reckon(table, now, next_fire, last_fire, stored_time(row.counts_from, "counts_from"))
+        done = compute(table, now, next_fire, last_fire, stored_time(row.counts_from, "counts_from"))
     except Refused as error:
         return _Planned(Fire(row, (), None, str(error)))
-    except Exception as error:  # noqa: BLE001 - a row that nobody foresaw must not stop the others
+    except Exception as error:  # noqa: BLE001 - an unexpected row must not stop the others
         if is_passing(error):
             log.warning("schedule_waits", schedule=row.id, error=str(error))
             return None
-        return _Planned(Fire(row, (), None, f"it cannot be reckoned ({type(error).__name__}: {error}); change it"))
+        return _Planned(Fire(row, (), None, f"it cannot be computed ({type(error).__name__}: {error}); change it"))
     problem = None if done.next_fire else table.why_exhausted
     return _Planned(Fire(row, done.fires, done.next_fire, problem), done.missed_since)

@@ -1,4 +1,4 @@
-"""A master process: the one place that knows all its parts, starts them in order and stops them in reverse."""
+"""A master process: the one place that knows all its parts, starts them in order and stops them in reverse order."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from contextlib import suppress
 
 import structlog
 
-from dao import commands, nodes, reserve, workflow_instances
-from dao.database import Database
-from dao.errors import BadData
-from dao.listen import Listener
-from dao.notify import COMMAND, DEPENDENCY, EVENT, NODE, SCHEDULE, concerns
-from dao.readiness import wait_until_ready
-from master.command_loop import CommandLoop
-from master.dependents import Dependents
-from master.driver import Driver
-from master.lookout import Lookout
-from master.membership import Membership
+from dao.cluster import nodes
+from dao.commands import commands
+from dao.postgres import reserved_descriptors
+from dao.postgres.database import Database
+from dao.postgres.errors import BadData
+from dao.postgres.listen import Listener
+from dao.postgres.notify import COMMAND, DEPENDENCY, EVENT, NODE, SCHEDULE, concerns
+from dao.postgres.readiness import wait_until_ready
+from dao.runs import workflow_instances
+from master.claim.command_loop import CommandLoop
+from master.drive.dependents import Dependents
+from master.drive.driver import Driver
+from master.membership.membership import Membership
+from master.poller import Poller
 from master.schedules import Schedules
 from master.settings import MasterSettings
 from master.watcher import Watcher
@@ -26,17 +29,17 @@ from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.timing import Timing
 from model.zones import load_zones
-from registry.life import Life, boottime_s
-from registry.lives import end_all, ending_well, live_again_and_again, new_life
+from node.life import Life, boottime_s
+from node.lives import end_all, ending_well, live_again_and_again, new_life
+from node.threads import in_thread
 from registry.protocol import Registry
-from registry.threads import in_thread
 
 log = structlog.get_logger()
 
 LEAVE_S_MAX = 8.0
-"""A stop must not hang because a server does: what is not handed on by then, others take over."""
-HAND_OVER_MAX = 20_000
-"""So many runs are handed on as their master leaves; what is left, the others hand on within moments."""
+"""The limit for a stop, which must not hang with a server: others fail over what is left by then."""
+FAILOVER_MAX = 20_000
+"""How many runs a leaving master fails over itself; others fail over the rest within moments."""
 
 
 class Master:
@@ -45,9 +48,9 @@ class Master:
     Args:
         database_url: PostgreSQL with the schema of this program's version.
         registry_url: ZooKeeper, or PostgreSQL; None: the cluster's, as it is recorded.
-        name: who it is in the cluster; no other master that lives may have it.
+        name: its name in the cluster; no other living master may have it.
         address: `host:port`, for people.
-        connect_timeout_s: how long to try for servers that are away at start.
+        connect_timeout_s: how long to try for servers that are unavailable at start.
         joined: called once it has its first slot.
     """
 
@@ -75,10 +78,10 @@ class Master:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A master that was fenced begins a new life under a new epoch.
 
-        Raises `Refused` for a wrong schema or a taken address, `Unavailable` when a server stays away at start,
+        Raises `Refused` for a wrong schema or a taken address, `Unavailable` when a server is not reachable at start,
         `Outdated` when the schema became too new for it; it has left by then.
         """
-        reserve.fill()
+        reserved_descriptors.fill()
         await in_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         await live_again_and_again(self._live, stop, self._connect_timeout_s)
@@ -95,14 +98,14 @@ class Master:
                 connect_timeout_s=self._connect_timeout_s,
                 stop=stop,
             ) as (life, registry),
-            ending_well(lambda: self._hand_over(life, broke=True), self._settings.when_fenced),
+            ending_well(lambda: self._leave(life, broke=True), self._settings.when_fenced),
         ):
             await self._serve(stop, life, registry)
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
         look = asyncio.Event()
         driver = Driver(life, self._settings.batch_max, look, longest_run=self._settings.longest_run)
-        membership = Membership(life, registry, self._settings, lambda: driver.active, look)
+        membership = Membership(life, registry, self._settings, lambda: driver.runs.active, look)
         await membership.join()
         log.info("joined", slot=str(membership.slot), registry=registry.url)
         self._joined(str(membership.slot))
@@ -110,9 +113,9 @@ class Master:
         dependents = Dependents(life, driver.wake)
         driver.dependents_began = dependents.began
         schedules = Schedules(life, membership, self._settings)
-        lookout = Lookout(life, membership, driver, loop, dependents, schedules, self._settings, look)
+        poller = Poller(life, membership, driver, loop, dependents, schedules, self._settings, look)
         watcher = Watcher(life, driver, self._settings)
-        await self._work(stop, life, registry, membership, driver, loop, lookout, schedules, dependents, watcher)
+        await self._work(stop, life, registry, membership, driver, loop, poller, schedules, dependents, watcher)
 
     async def _work(
         self,
@@ -122,7 +125,7 @@ class Master:
         membership: Membership,
         driver: Driver,
         loop: CommandLoop,
-        lookout: Lookout,
+        poller: Poller,
         schedules: Schedules,
         dependents: Dependents,
         watcher: Watcher,
@@ -150,10 +153,10 @@ class Master:
                 ears.run(),
             ]
             running = [tasks.create_task(part) for part in parts]
-            claiming = [tasks.create_task(part) for part in (loop.run(), lookout.run(), schedules.run())]
+            claiming = [tasks.create_task(part) for part in (loop.run(), poller.run(), schedules.run())]
             await self._check_id_step(life.database)
             await stop.wait()
-            log.info("leaving", workflow_instances=driver.running)
+            log.info("leaving", workflow_instances=driver.runs.running)
             await end_all(claiming)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.drain.total_seconds() + LEAVE_S_MAX):
@@ -161,10 +164,10 @@ class Master:
             await end_all(running)
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_S_MAX):
-                await self._hand_over(life)
+                await self._leave(life)
 
     async def _drain(self, life: Life, driver: Driver, registry: Registry) -> None:
-        """Go out of the slots, and finish what ends soon."""
+        """Give up the slot, and finish runs that end soon."""
         try:
             life.is_leaving = True
             await registry.unregister()
@@ -173,29 +176,30 @@ class Master:
         except ShoalError as error:
             log.warning("leaves_without_a_word", error=str(error))
         deadline_s = boottime_s() + self._settings.drain.total_seconds()
-        while driver.active and boottime_s() < deadline_s:  # noqa: ASYNC110 - once in a life
+        while driver.runs.active and boottime_s() < deadline_s:  # noqa: ASYNC110 - once in a life
             await asyncio.sleep(0.05)
 
-    async def _hand_over(self, life: Life, *, broke: bool = False) -> None:
-        """End this life in the database, and hand on what it still owned: together, since who has left writes no more.
+    async def _leave(self, life: Life, *, broke: bool = False) -> None:
+        """End this life in the database, and fail over the runs that it still owns: in one transaction, since a node
+        that has left cannot write any more.
 
-        What fails here, others do in a while.
+        If this fails, other masters do it a little later.
         """
         handed = 0
         try:
             try:
                 async with life.database.writing() as connection:
                     await nodes.set_left(connection, life.me, broke=broke)
-                    handed = await workflow_instances.hand_on(connection, HAND_OVER_MAX)
-            except BadData:  # of one run, say: who goes must go all the same
+                    handed = await workflow_instances.fail_over(connection, FAILOVER_MAX)
+            except BadData:  # for example of one run: the master leaves all the same
                 async with life.database.writing() as connection:
                     await nodes.set_left(connection, life.me, broke=broke)
         except ShoalError as error:
-            log.warning("left_without_a_word", error=str(error), so="the others take over when they miss its beat")
-        log.info("left", handed_on=handed)
+            log.warning("left_without_a_word", error=str(error), so="the others fail over when they miss its beat")
+        log.info("left", failed_over=handed)
 
     async def _check_id_step(self, database: Database) -> None:
-        """Say so when the ids come in strides that leave some slots without commands."""
+        """Log a warning when the id sequence has a step that leaves some slots without commands."""
         try:
             async with database.reading() as connection:
                 increment = await commands.id_increment(connection)

@@ -1,4 +1,4 @@
-"""What can be set about a master."""
+"""The settings of a master."""
 
 from __future__ import annotations
 

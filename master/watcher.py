@@ -1,10 +1,10 @@
-"""No run without a reason to wait: each master asks it of its own, now and then, and puts right what has none.
+"""The watcher: each master checks its own runs periodically, and repairs those that have no reason to wait.
 
-State is in rows, events only wake. A run that nothing of it moves any more, though it is not over, is a bug: an event
-was lost, or somebody changed its rows. So is memory that differs from rows. Whatever is found in two looks in a row,
-so that no race is an alarm, is logged, counted, and driven again from its rows. Memory is compared only while no
-transaction hangs and every outcome is known (`master/settled.py`). One that stays stuck ends as FAILURE:
-it must not be left RUNNING for ever, nor be tried for ever. Source: design.md 8.
+State is in rows, events only wake. If a run is not over and nothing can advance it any more, that is a bug: an event
+was lost, or somebody changed its rows. So is memory that differs from rows. A fault that two checks in a row find, so
+that no race raises an alarm, is logged and counted, and the run is driven again from its rows. Memory is compared only
+while no transaction is open and every outcome is known (`master/drive/settled.py`). A run that stays stuck ends as
+FAILURE: it must neither stay RUNNING nor be retried forever.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from itertools import islice
 
 import structlog
 
-from dao import nodes, reasons
-from dao.reasons import NO_CHILD, NO_TIME, NOTHING_UNDER_WAY, UnderWay
-from master.batch import AdaptiveBatch
-from master.driver import Driver
-from master.runnable import WorkflowRunnable
+from dao.checks import stuck_runs
+from dao.checks.stuck_runs import NO_CHILD, NO_TIME, NOTHING_UNDER_WAY, UnderWay
+from master.claim.batch import AdaptiveBatch
+from master.drive.driver import Driver
+from master.drive.runnable import WorkflowRunnable
 from master.settings import MasterSettings
 from model.errors import Fenced, ShoalError
 from model.ids import WorkflowInstanceId
+from node.life import Life
+from node.write_loop import blaming_what_is_held
 from registry.contact import boottime_s
-from registry.life import Life
-from registry.rounds import blaming_what_is_held
 
 log = structlog.get_logger()
 
 STRETCH_MAX = 1_000
-"""At most so many runs are asked for at once; fewer while that takes long."""
+"""The maximum number of runs in one query; fewer while it takes long."""
 STRETCH_PAUSE_S = 0.5
-"""Between two stretches: a master that drives thousands must not ask for all of them in one breath."""
+"""The pause between two stretches: a master that drives thousands must not query all of them at once."""
 UNDER_WAY_MAX = 20_000
-"""So many attempts that are believed to be under way are asked for; the others when some of those have ended."""
+"""The number of attempts believed to be in flight that are checked; the others when some of those have ended."""
 TRIES_MAX = 3
-"""A run that is still stuck after it was driven again so often ends as FAILURE."""
+"""A run that is still stuck after it was driven again this often ends as FAILURE."""
 
 NOTHING_MOVES = (NOTHING_UNDER_WAY, NO_CHILD, NO_TIME)
-"""Faults by which a run would never end. With any other something of it may run, and ends by itself."""
+"""Faults with which a run would never end. With any other, some of its tasks may run, and end by themselves."""
 UNKNOWN = "its row says that it is this master's, which does not have it in memory"
 NOT_OURS = "this master has it in memory, and its row says that it has ended or is another's"
 
 
 class Watcher:
-    """Watches the runs of one master. `ever` counts what it had to put right; it should stay 0."""
+    """Watches the runs of one master. `ever` counts the repairs; it should stay 0."""
 
     def __init__(self, life: Life, driver: Driver, settings: MasterSettings) -> None:
         self.ever = 0
@@ -56,10 +56,10 @@ class Watcher:
         self._suspects: dict[WorkflowInstanceId, str] = {}
         self._tries: dict[WorkflowInstanceId, int] = {}
         self._begun = 0
-        """How many transactions had begun when the last look ended."""
+        """How many transactions had begun when the last check ended."""
 
     async def run(self) -> None:
-        """Look until cancelled. Raises `Fenced`."""
+        """Check until cancelled. Raises `Fenced`."""
         while True:
             await asyncio.sleep(self._settings.watch_every.total_seconds())
             try:
@@ -71,7 +71,7 @@ class Watcher:
                 log.warning("watch_failed", error=str(error))
 
     async def look(self) -> None:
-        """One look at all that this master drives or owns, stretch by stretch."""
+        """Check once all that this master drives or owns, stretch by stretch."""
         found: dict[WorkflowInstanceId, str] = {}
         suspects: dict[WorkflowInstanceId, str] = {}
         after: WorkflowInstanceId | None = WorkflowInstanceId(0)
@@ -79,7 +79,7 @@ class Watcher:
             stretch, after = await self._stretch(after)
             found |= stretch
             for id_, missing in stretch.items():
-                # What is driven again is new: that it stays stuck is to be seen twice as well.
+                # A run that is driven again counts as new: that it is still stuck must be seen twice as well.
                 if self._suspects.get(id_) == missing and not self._driver.is_about_to_drive_again(id_):
                     del self._suspects[id_]
                     await self._put_right(id_, missing)
@@ -94,18 +94,18 @@ class Watcher:
     async def _stretch(
         self, after: WorkflowInstanceId
     ) -> tuple[dict[WorkflowInstanceId, str], WorkflowInstanceId | None]:
-        """What is wrong with the runs that follow on `after`, and the last of them, None if there are no more."""
-        # Before the rows are read: what comes into memory later is in no transaction that they could have missed.
-        held = {id_: runnable for id_, runnable in self._driver.held().items() if id_ > after}
+        """The faults of the runs that follow `after`, and the last of these runs, None if there are no more."""
+        # Read memory before the rows: then the rows contain the transactions of every run in `held`.
+        held = {id_: runnable for id_, runnable in self._driver.runs.held().items() if id_ > after}
         is_settled = self._driver.settled.is_so(self._begun)
         size, began_s, stuck_after = self._stretches.size, boottime_s(), self._settings.stuck_after
         try:
             async with self._life.database.reading() as connection:
-                walked = await reasons.walk(connection, self._life.me.epoch, after, size, stuck_after)
+                walked = await stuck_runs.walk(connection, self._life.me.epoch, after, size, stuck_after)
                 last = walked.ids[-1] if len(walked.ids) == size else None
                 if last is not None:
                     held = {id_: runnable for id_, runnable in held.items() if id_ <= last}
-                unheard = await reasons.unheard(connection, _under_way(held), stuck_after) if is_settled else ()
+                unheard = await stuck_runs.unheard(connection, _under_way(held), stuck_after) if is_settled else ()
         except ShoalError:
             self._stretches.failed()
             raise
@@ -113,15 +113,15 @@ class Watcher:
         wrong: dict[WorkflowInstanceId, str] = {}
         if is_settled:
             wrong |= dict.fromkeys(held.keys() - set(walked.ids), NOT_OURS)
-            wrong |= dict.fromkeys(set(walked.ids) - self._driver.held().keys(), UNKNOWN)
+            wrong |= dict.fromkeys(set(walked.ids) - self._driver.runs.held().keys(), UNKNOWN)
             wrong |= self._still_unheard(unheard, held)
         return wrong | {each.id: each.missing for each in walked.stuck}, last
 
     def _still_unheard(
         self, unheard: Collection[UnderWay], held: dict[WorkflowInstanceId, WorkflowRunnable]
     ) -> dict[WorkflowInstanceId, str]:
-        """Of those whose runnable is the same, and has not heard while the rows were read."""
-        now = self._driver.held()
+        """Those whose runnable is the same, and has received no event while the rows were read."""
+        now = self._driver.runs.held()
         return {
             each.instance: f"attempt {each.attempt} of its task {each.code} is over, and its master never heard of it"
             for each in unheard
@@ -131,9 +131,8 @@ class Watcher:
 
     async def _put_right(self, id_: WorkflowInstanceId, missing: str) -> None:
         if missing == NO_TIME:
-            async with self._life.database.writing() as connection:
-                await nodes.hold_alive(connection, self._life.me)
-                await reasons.end_timeless_waits(connection, [id_], self._life.me.epoch)
+            async with self._life.writing() as connection:
+                await stuck_runs.end_timeless_waits(connection, [id_], self._life.me.epoch)
         self.ever += 1
         tries = self._tries.get(id_, 0)
         is_hopeless = missing in NOTHING_MOVES and tries >= TRIES_MAX

@@ -1,1 +1,1 @@
-"""The ground floor: what the words of Shoal mean. Imports nothing else of Shoal and does no I/O."""
+"""The lowest layer: the concepts of Shoal as types and pure functions. Imports nothing else of Shoal, does no I/O."""

@@ -1,7 +1,7 @@
-"""Sums as people write them into a time expression: whole numbers, `+ - * /`, signs and parentheses.
+"""Arithmetic in time expressions: whole numbers, `+ - * /`, signs and parentheses.
 
-Reckoned exactly, as fractions: 1/24 of a day is an hour, wherever the division stands. Two stacks and no recursion, so
-that a thousand parentheses are no deep stack; nothing is evaluated by Python itself.
+Computed exactly, as fractions: 1/24 of a day is an hour, wherever the division occurs. It uses two stacks and no
+recursion, so a thousand parentheses do not make a deep call stack. Python itself evaluates nothing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _OPERATIONS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
 
 
 def calculate(text: str) -> Fraction | None:
-    """The value of a sum such as `-7*(2+1)/24`; None if it is no sum, or divides by zero.
+    """The value of an expression such as `-7*(2+1)/24`; None if it is not one, or divides by zero.
 
     Args:
-        text: at most some thousand characters, which the caller sees to: Python reads no longer numbers.
+        text: at most some thousand characters, which the caller ensures: Python does not parse longer numbers.
     """
     values: list[Fraction] = []
     waiting: list[str] = []  # operators and open parentheses whose right side is still to come
@@ -63,7 +63,7 @@ def calculate(text: str) -> Fraction | None:
 
 
 def _apply(values: list[Fraction], waiting: list[str], down_to: int) -> None:
-    """Reckon what binds at least as tightly as `down_to`, innermost first."""
+    """Apply the operators that bind at least as tightly as `down_to`, innermost first."""
     while waiting and _RANKS[waiting[-1]] >= down_to:
         done = waiting.pop()
         right = values.pop()

@@ -1,9 +1,9 @@
 """Which dates a COMPLEMENT_DATA fills, in which chains.
 
-A backfill makes one run for each date. A chain is worked off one date after the other: the next begins when the one
-before has succeeded, and a failed one stops its chain. SERIAL is one chain; PARALLEL is as many as its `parallelism`
-says, of neighbouring dates and equally long to within one; without that number each date is a chain of its own, as in
-DolphinScheduler, whose names and words are taken too. Source: docs/schedules.md.
+A backfill makes one run for each date. The dates of a chain run one after the other: the next begins when the previous
+one has succeeded, and a failed one stops its chain. SERIAL is one chain. PARALLEL is `parallelism` chains of
+neighbouring dates, whose lengths differ by at most one; without that number each date is a chain by itself, as in
+DolphinScheduler, whose names are accepted too. Source: docs/schedules.md.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from model.errors import Refused
 from model.moments import TICK, begin_of, end_of, midnight
 
 DATES_MAX = 10_000
-"""Most dates of one backfill."""
+"""The maximum number of dates of one backfill."""
 
 FireTimes = Callable[[datetime, datetime], Iterable[datetime]]
-"""The fire times of a schedule later than the first moment and not later than the second, ascending, aware UTC."""
+"""Returns the fire times of a schedule after the first moment and up to the second, ascending, aware UTC."""
 
 EXAMPLE = '{"from": "2026-01-01", "to": "2026-01-31"}'
 
@@ -47,7 +47,7 @@ THEIR_WORDS: Mapping[str, object] = {
     "OFF_MODE": False,
     "ALL_DEPENDENT": True,
 }
-"""DolphinScheduler's word -> ours."""
+"""DolphinScheduler's value -> ours."""
 
 NAMES = ("from", "to", "dates", "mode", "parallelism", "order", "dependents")
 
@@ -71,10 +71,10 @@ E = TypeVar("E", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class BackfillSpec:
-    """What is asked for. Either `dates`, or `begin` and `end`, both inclusive; as they were written.
+    """A backfill request. Either `dates`, or `begin` and `end`, both inclusive, as the user wrote them.
 
-    `parallelism` 0 = a chain for each date; it counts in PARALLEL only. `dependents`: the workflows that depend on this
-    one are filled as well.
+    `parallelism` 0 = a chain for each date; it is used in PARALLEL only. `dependents`: backfill the workflows that
+    depend on this one as well.
     """
 
     begin: str | None = None
@@ -107,14 +107,14 @@ class BackfillSpec:
 
 
 def chains(spec: BackfillSpec, fire_times: FireTimes | None, zone: ZoneInfo) -> list[list[datetime]]:
-    """The times to fill, aware UTC, each exactly once: chains whose dates follow each other as `spec.order` says.
+    """The times to fill, aware UTC, each exactly once: chains whose dates are ordered by `spec.order`.
 
     Args:
         fire_times: of the workflow's schedule, such as `Cron.between`; None when it has none: daily at midnight.
-        zone: of the schedule or workflow; dates, and times without an offset, are meant in it.
+        zone: of the schedule or workflow; dates, and times without an offset, are interpreted in it.
 
     Raises:
-        Refused: a date cannot be read, there is none in the range, or there are more than `DATES_MAX`.
+        Refused: a date cannot be parsed, the range contains none, or there are more than `DATES_MAX`.
     """
     times = _listed(spec, zone) if spec.dates else _in_range(spec, fire_times, zone)
     if spec.order is Order.DESC:
@@ -126,7 +126,7 @@ def chains(spec: BackfillSpec, fire_times: FireTimes | None, zone: ZoneInfo) -> 
 
 
 def rest(spec: BackfillSpec, left: Sequence[datetime]) -> str:
-    """What is left of a chain, as the text of a backfill of its own: for the next command. `left` is not empty."""
+    """The rest of a chain, as the text of a backfill for the next command. `left` is not empty."""
     dates = [time.astimezone(UTC).isoformat().replace("+00:00", "Z") for time in left]
     return json.dumps({"dates": dates, "mode": "SERIAL", "order": spec.order, "dependents": spec.dependents})
 
@@ -171,7 +171,7 @@ def _object(text: str) -> dict[str, object]:
 
 
 def _named(given: Mapping[str, object]) -> dict[str, object]:
-    """By our names; what is null was not given."""
+    """The fields under our names; a null field counts as absent."""
     named: dict[str, object] = {}
     for name, value in given.items():
         ours = THEIR_NAMES.get(name, name)

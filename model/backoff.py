@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Backoff:
-    """Pauses that double up to a limit, each shortened by a random share so that many do not come back at once."""
+    """Pauses that double up to a limit, each shortened by a random share so that clients do not retry all at once."""
 
     first_s: float = 0.1
     max_s: float = 1.0
@@ -20,5 +20,5 @@ class Backoff:
         return pause_s * (1 - share / 2)
 
     def reset(self) -> None:
-        """It worked: begin with short pauses again."""
+        """Call after a success: the next pauses are short again."""
         self.tries = 0

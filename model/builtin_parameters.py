@@ -1,6 +1,6 @@
-"""Parameters that every task has without anybody giving them: what run it belongs to, and what time that run is for.
+"""Built-in parameters that every task has: which run it belongs to, and the time that the run is for.
 
-The master puts those of the run among its parameters; those of one attempt (`system.task.*`) are the worker's, since
+The master adds those of the run to the run's parameters. The worker adds those of one attempt (`system.task.*`), since
 an attempt has no id before it is queued. Source: docs/parameters.md.
 """
 
@@ -15,7 +15,7 @@ from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.parameters import replace_references
 
 EXECUTE_PATH = "system.task.execute.path"
-"""The task's private folder. It is made only for who asks for it."""
+"""The task's private folder. It is created only if a task uses this parameter."""
 
 _OF_THE_TASK = "${system.task."
 
@@ -30,14 +30,14 @@ def builtin_parameters(
     project_name: str,
     project_code: int,
 ) -> dict[str, str]:
-    """Those of one run.
+    """The parameters of one run.
 
     Args:
         at: its schedule time, aware; for a manual start the time of the start.
-        zone: of its schedule; days and hours are those of this zone, and the day before is that of its calendar.
+        zone: of its schedule; days and hours are those of this zone, and the previous day is that of its calendar.
 
     Raises:
-        Refused: there is no day before, in the year 1, or the zone leads out of the years 1 to 9999.
+        Refused: there is no previous day, in the year 1, or the zone moves the time out of the years 1 to 9999.
     """
     try:
         moment = at.astimezone(zone)
@@ -64,7 +64,7 @@ def task_parameters(
     workflow_instance_id: WorkflowInstanceId,
     workflow_code: WorkflowCode,
 ) -> dict[str, str]:
-    """Those of one attempt, as its worker knows them; all but `EXECUTE_PATH`."""
+    """The parameters of one attempt, as its worker knows them; all but `EXECUTE_PATH`."""
     return {
         "system.task.instance.id": str(task_instance_id),
         "system.task.definition.name": task_name,
@@ -75,9 +75,9 @@ def task_parameters(
 
 
 def with_task_parameters(values: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """`values` and those of the attempt; what `values` already has stays.
+    """`values` and the parameters of the attempt; entries of `values` take precedence.
 
-    A value that refers to one of the attempt (`out: ${system.task.execute.path}/out`) could not be resolved before.
+    A value that refers to one of the attempt (`out: ${system.task.execute.path}/out`) can be resolved only here.
     """
     resolved = {
         name: replace_references(value, own, lambda _name, found: found) if _OF_THE_TASK in value else value
@@ -87,4 +87,4 @@ def with_task_parameters(values: Mapping[str, str], own: Mapping[str, str]) -> d
 
 
 def _day(year: int, month: int, day: int) -> str:
-    return f"{year:04d}{month:02d}{day:02d}"  # strftime leaves out the zeros of the year 987
+    return f"{year:04d}{month:02d}{day:02d}"  # strftime does not pad the year 987

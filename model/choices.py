@@ -1,4 +1,4 @@
-"""The fixed words of definitions and commands, as they are stored, written and shown."""
+"""The enumerations of definitions and commands, as they are stored, written and shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Priority(StrEnum):
-    """How urgent; of a workflow first, of a task within its workflow second."""
+    """How urgent: first the workflow's priority, then the task's within its workflow."""
 
     HIGHEST = "HIGHEST"
     HIGH = "HIGH"
@@ -16,61 +16,61 @@ class Priority(StrEnum):
 
 
 class FailureStrategy(StrEnum):
-    """What a task's failure for good means to the rest of its workflow."""
+    """How the permanent failure of a task affects the rest of its workflow."""
 
     CONTINUE = "CONTINUE"
-    """Independent branches run to their end, then FAILURE."""
+    """Independent branches run to their end, then the run is FAILURE."""
     END = "END"
-    """Nothing new starts, running tasks are killed, then FAILURE."""
+    """No new task starts, running tasks are killed, then the run is FAILURE."""
 
 
 class OnWorkerLoss(StrEnum):
-    """What happens to a task whose worker vanished: it may have had side effects."""
+    """What happens to a task whose worker was lost: it may have had side effects."""
 
     RETRY = "retry"
     FAIL = "fail"
 
 
 class TimeoutStrategy(StrEnum):
-    """What happens to an attempt, or a run, that takes longer than its timeout."""
+    """What happens to an attempt or a run that takes longer than its timeout."""
 
     WARN = "WARN"
-    """It goes on; its worker, or master, logs a warning."""
+    """It continues; its worker or master logs a warning."""
     FAILED = "FAILED"
-    """It is killed and has failed; a retry of an attempt may follow."""
+    """It is killed and counts as failed; a retry of an attempt may follow."""
     WARNFAILED = "WARNFAILED"
     """Both."""
 
 
 class ReleaseState(StrEnum):
-    """Only ONLINE can be started."""
+    """Only an ONLINE workflow can be started."""
 
     ONLINE = "ONLINE"
     OFFLINE = "OFFLINE"
 
 
 class ExecutionType(StrEnum):
-    """What happens when a workflow is started while a run of it, of whichever version, has not ended."""
+    """What happens when a workflow is started while a run of any of its versions has not ended."""
 
     PARALLEL = "PARALLEL"
-    """They run beside each other."""
+    """They run in parallel."""
     SERIAL_WAIT = "SERIAL_WAIT"
     """The new run waits until all earlier ones have ended."""
     SERIAL_DISCARD = "SERIAL_DISCARD"
     """The new run ends at once as STOP."""
     SERIAL_PRIORITY = "SERIAL_PRIORITY"
-    """The new run wins: the running one is stopped, those that wait end as STOP."""
+    """The new run takes precedence: the running one is stopped, and waiting ones end as STOP."""
 
 
 class Flag(StrEnum):
-    """Whether a task counts: NO = forbidden, passed over as if it were not there."""
+    """Whether a task is enabled: NO = forbidden, skipped as if it did not exist."""
 
     YES = "YES"
     NO = "NO"
 
 
 class WarningType(StrEnum):
-    """Which ends of a run are told to its alert group."""
+    """Which outcomes of a run are reported to its alert group."""
 
     NONE = "NONE"
     SUCCESS = "SUCCESS"
@@ -79,21 +79,21 @@ class WarningType(StrEnum):
 
 
 class Misfire(StrEnum):
-    """What becomes of the fire times of a schedule that are missed: later than its grace."""
+    """What happens to the missed fire times of a schedule, which are later than its grace."""
 
     FIRE_ALL = "FIRE_ALL"
-    """A command for each."""
+    """One command for each."""
     FIRE_ONCE = "FIRE_ONCE"
     """One command, for the latest of them."""
     SKIP = "SKIP"
-    """None."""
+    """No command."""
 
 
 class TaskDependType(StrEnum):
-    """Which tasks run beside those that are named."""
+    """Which tasks run in addition to the named ones."""
 
     TASK_ONLY = "TASK_ONLY"
-    """None."""
+    """No others."""
     TASK_PRE = "TASK_PRE"
     """All before them."""
     TASK_POST = "TASK_POST"
@@ -101,14 +101,14 @@ class TaskDependType(StrEnum):
 
 
 class Direct(StrEnum):
-    """Which way a parameter goes."""
+    """The direction of a parameter."""
 
     IN = "IN"
     OUT = "OUT"
 
 
 class ParameterType(StrEnum):
-    """What the text of a parameter stands for."""
+    """The type of a parameter's text."""
 
     VARCHAR = "VARCHAR"
     INTEGER = "INTEGER"
@@ -122,4 +122,4 @@ class ParameterType(StrEnum):
     LIST = "LIST"
     FILE = "FILE"
     SECRET = "SECRET"  # noqa: S105 - it is a type
-    """A text that is stored sealed, and opened for the task alone that uses it."""
+    """A text that is stored sealed and decrypted only for the task that uses it."""

@@ -1,8 +1,8 @@
 """What each command does to the state of a workflow instance: one table, for the code, the database and the docs.
 
-A pair that is not in the table is refused with the sentence of `why_not`, and the instance is untouched. Commands that
-make a new instance move none; RECOVER_TOLERANCE_FAULT_PROCESS moves what its owner left behind, so it asks who the
-owner is beside the state. Source: semantics of Apache DolphinScheduler's command types.
+A pair that is not in the table is refused with the sentence of `why_not`, and the instance is unchanged. Commands that
+make a new instance change no existing one. RECOVER_TOLERANCE_FAULT_PROCESS changes an instance whose owner is gone, so
+it checks the owner as well as the state. The command types are those of Apache DolphinScheduler.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ W = WorkflowState
 
 
 class CommandType(StrEnum):
-    """What a command asks for."""
+    """The type of a command."""
 
     START_PROCESS = "START_PROCESS"
     START_CURRENT_TASK_PROCESS = "START_CURRENT_TASK_PROCESS"
@@ -35,19 +35,19 @@ class CommandType(StrEnum):
 C = CommandType
 
 STARTING = frozenset({C.START_PROCESS, C.START_CURRENT_TASK_PROCESS, C.SCHEDULER, C.COMPLEMENT_DATA})
-"""Those that make a new instance: of a definition, not of an instance."""
+"""They make a new instance from a definition."""
 
 REVIVING = frozenset({C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK})
-"""Those by which an instance leaves a final state."""
+"""They move an instance out of a final state."""
 
 URGENT = frozenset({C.RECOVER_TOLERANCE_FAULT_PROCESS, C.PAUSE, C.STOP})
-"""Those that a master takes which has no room: what is to be halted may make some, and what was running before its
-master died had some."""
+"""A master takes these even when it has no room: halting a run may free some, and a run that fails over had room on
+the master that died."""
 HALTING = frozenset({C.PAUSE, C.STOP})
-"""Those that ask a run to come to an end."""
+"""They request the end of a run."""
 
 COMMAND_MOVES: Mapping[CommandType, Mapping[WorkflowState, WorkflowState]] = {
-    # What runs is moved by its owner, who is told through the row; FAILOVER has none, and its next one obeys.
+    # A driven instance is moved by its owner, which reads the request from the row; in FAILOVER by its next owner.
     C.PAUSE: {
         W.SERIAL_WAIT: W.PAUSE,
         W.RUNNING_EXECUTION: W.READY_PAUSE,
@@ -71,7 +71,7 @@ COMMAND_MOVES: Mapping[CommandType, Mapping[WorkflowState, WorkflowState]] = {
     C.EXECUTE_TASK: dict.fromkeys((W.SUCCESS, W.FAILURE, W.PAUSE, W.STOP), W.RUNNING_EXECUTION),
     C.RECOVER_SERIAL_WAIT: {W.SERIAL_WAIT: W.RUNNING_EXECUTION},
 }
-"""Command type -> state before -> state that it leads to."""
+"""Command type -> current state -> resulting state."""
 
 _ASKS = {
     C.PAUSE: "pause it",
@@ -86,7 +86,7 @@ _ASKS = {
 
 
 def why_not(type_: CommandType, id_: int, state: WorkflowState) -> str:
-    """The sentence why this command does not fit an instance in that state."""
+    """The sentence that explains why this command is not allowed for an instance in that state."""
     fitting = [before for before in COMMAND_MOVES[type_] if before is not W.FAILOVER]
     return f"workflow instance {id_} is {state}, so {type_} cannot {_ASKS[type_]}; {_cure(type_, state, fitting)}"
 

@@ -1,7 +1,7 @@
-"""What a row of `command` asks for, read from text and judged one by one.
+"""What a row of `command` asks for: each row is parsed and validated by itself.
 
 Every column is fetched as text: one unreadable value (an infinite date, JSON nested 1,500 deep) would otherwise fail
-the fetch of the whole batch. What is wrong with a row is said in a sentence and never stops the loop.
+the fetch of the whole batch. An error in a row is reported in a sentence and never stops the loop.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from model.zones import zone
 
 START_TASKS_BYTES_MAX = 1_048_576
 BACKFILL = "backfill"
-"""The name in the parameters of a COMPLEMENT_DATA under which its dates stand."""
+"""The key in the parameters of a COMPLEMENT_DATA under which its dates are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandRow:
-    """A command as it stands in the table, every field text or null."""
+    """A command as it is stored in the table, every field text or null."""
 
     id: CommandId
     type: str
@@ -63,7 +63,7 @@ class Start:
     """Make a new instance. None means the definition's own value.
 
     `start_tasks` are names or codes; none means all tasks. `schedule_time` is aware UTC. `backfill` is the JSON text of
-    which dates to fill, of a COMPLEMENT_DATA.
+    the dates of a COMPLEMENT_DATA.
     """
 
     id: CommandId
@@ -89,7 +89,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class RecoverToleranceFault:
-    """Take over an instance whose master died or left."""
+    """Fail over an instance whose master died or left."""
 
     id: CommandId
     workflow_instance_id: WorkflowInstanceId
@@ -97,7 +97,7 @@ class RecoverToleranceFault:
 
 @dataclass(frozen=True, slots=True)
 class RecoverSerialWait:
-    """Let the next waiting instance of a workflow go on, if none is before it."""
+    """Let the next waiting instance of a workflow start, if no other is ahead of it."""
 
     id: CommandId
     workflow_code: WorkflowCode
@@ -105,10 +105,10 @@ class RecoverSerialWait:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Change the state of an instance as `model/command_moves.py` says.
+    """Change the state of an instance according to `model/command_moves.py`.
 
-    `start_tasks` and `depend_type` are those of EXECUTE_TASK; `parent` is given when a task that stands for the
-    instance goes on in a new attempt.
+    `start_tasks` and `depend_type` are those of EXECUTE_TASK; `parent` is given when a task that represents the
+    instance continues in a new attempt.
     """
 
     id: CommandId
@@ -125,13 +125,13 @@ E = TypeVar("E", bound=StrEnum)
 
 
 def read_command(row: CommandRow) -> Command:
-    """The command that a row asks for. Raises `Refused` with the sentence why it asks for nothing sensible."""
+    """Parse the command in a row. Raises `Refused` with a sentence that states what is invalid."""
     try:
         type_ = CommandType(row.type)
     except ValueError:
-        if row.type == "RECOVER_WAITING_THREAD":  # people know it from DolphinScheduler, and older tables hold it
+        if row.type == "RECOVER_WAITING_THREAD":  # a DolphinScheduler type, present in older tables
             raise Refused(f"there is no command {row.type} any more: a run that waits takes up no room") from None
-        near = get_close_matches(row.type[:100].upper(), list(CommandType), n=1)  # of a megabyte it takes 0.1 s
+        near = get_close_matches(row.type[:100].upper(), list(CommandType), n=1)  # a megabyte would take 0.1 s
         cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(CommandType)}"
         raise Refused(f'there is no command type "{row.type[:100]}"; {cure}') from None
     if type_ in STARTING:
@@ -155,7 +155,7 @@ def read_command(row: CommandRow) -> Command:
 
 
 def scrubbed(row: CommandRow, secrets: Collection[str]) -> CommandRow:
-    """The command as it may be kept: asterisks for each secret that it was given in clear."""
+    """The command in the form that may be stored: each secret that was given in clear is replaced by asterisks."""
     if not secrets or not row.params:
         return row
     try:
@@ -244,7 +244,7 @@ def _moment(value: str | None, field: str) -> datetime | None:
 
 
 def _start_tasks(value: str | None) -> tuple[str, ...]:
-    """Names or codes, from a JSON list or a text with commas."""
+    """Names or codes, from a JSON list or a comma-separated text."""
     text = (value or "").strip()
     if len(text) > START_TASKS_BYTES_MAX:
         raise Refused(f"start_tasks is longer than {START_TASKS_BYTES_MAX} characters; name fewer tasks")
@@ -257,14 +257,14 @@ def _start_tasks(value: str | None) -> tuple[str, ...]:
     if not all(isinstance(each, str | int) and not isinstance(each, bool) for each in given):
         raise Refused("start_tasks must be a list of names or codes of tasks")
     names = tuple(str(each) for each in given)
-    # What is said of such a name could not be written down, and would hold up all the commands of its batch.
+    # A message with such a name could not be stored, and would block all the commands of its batch.
     if not all(map(is_storable, names)):
         raise Refused("start_tasks holds a NUL or half a character, which no name of a task has; remove it")
     return names
 
 
 def read_parent(value: str | None) -> Parent | None:
-    """The place of a child under another instance, from the text of its command. Raises `Refused`."""
+    """The parent instance and position of a child, from the text of its command. Raises `Refused`."""
     if value is None:
         return None
     parts = value.split("/")

@@ -1,12 +1,12 @@
 """When a schedule fires: cron, Quartz's with seconds or the ordinary five fields, in a time zone.
 
-`cronsim` reckons on the wall clock alone, and the days on which a zone's clock jumps are decided here, since there it
-does so for five fields only and loses fires where clocks jump by half an hour. The rule is Debian cron's:
+`cronsim` computes in wall-clock time only. The days on which a zone's clock changes are handled here: cronsim handles
+them for five fields only, and loses fires where clocks change by half an hour. The rule is Debian cron's:
 
-- Fixed times fire once. A time that the clock leaves out fires at the first moment after the gap; of a time that comes
+- Fixed times fire once. A time that the clock skips fires at the first moment after the gap. Of a time that occurs
   twice the first counts.
-- What repeats (seconds, minutes or hours are a wildcard) goes by real time: whenever the wall clock shows a time that
-  fits, in both hours of an autumn night, and not at all for a time that is left out.
+- Repeating times (seconds, minutes or hours are a wildcard) follow real time: they fire whenever the wall clock shows
+  a matching time, in both occurrences of a repeated hour, and not at all for a skipped time.
 
 No two fires are at the same instant.
 """
@@ -27,36 +27,37 @@ _SECOND = timedelta(seconds=1)
 _DAY = timedelta(days=1)
 
 _FIRST_YEAR, _LAST_YEAR = 1900, 9000
-"""Nothing fires outside: near the ends of the calendar each step would have to fear an overflow."""
+"""Nothing fires outside these years: near the ends of the calendar each step could overflow."""
 
 _YEARS_OF_SILENCE_MAX = 50
-"""The rarest fire, 29 February on a certain weekday, comes every 28 years, or 40 around 2100; cronsim says the same."""
+"""The rarest fire, 29 February on a certain weekday, comes every 28 years, or 40 around 2100; cronsim's limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A rule for fire times."""
+    """A cron rule that yields fire times."""
 
     text: str
     _fields: CronFields
 
     @classmethod
     def parse(cls, text: str) -> Cron:
-        """Read 5 fields (minute hour day month weekday, 0 and 7 are Sunday), or Quartz's 6 or 7 (second first, year
+        """Parse 5 fields (minute hour day month weekday, 0 and 7 are Sunday), or Quartz's 6 or 7 (second first, year
         last, 1 is Sunday).
 
-        More lenient than Quartz in one thing: `*` may stand where it wants `?`. Raises `Refused`, naming the field.
+        More lenient than Quartz in one respect: it accepts `*` where Quartz requires `?`. Raises `Refused`, naming the
+        field.
         """
         return cls(" ".join(text.split()), read_cron(text))
 
     def after(self, moment: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-        """Fire times later than `moment`, ascending, worked out one by one as they are asked for.
+        """Fire times later than `moment`, ascending, computed lazily.
 
         Args:
-            moment: aware, in whichever zone.
-            zone: whose wall clock the rule means.
+            moment: aware, in any zone.
+            zone: whose wall clock the rule refers to.
 
-        Yields aware UTC. Ends after the last year of the rule, or when it has found nothing for 50 years.
+        Yields aware UTC. Ends after the last year of the rule, or when no fire is found in 50 years.
         """
         moment = max(moment.astimezone(UTC), datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC))
         if moment.year > _LAST_YEAR:
@@ -64,7 +65,7 @@ class Cron:
         return self._repeating(moment, zone) if self._fields.repeats else self._fixed(moment, zone)
 
     def between(self, start: datetime, end: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-        """Fire times later than `start` and not later than `end`: windows that follow each other share none, miss none.
+        """Fire times after `start` and up to `end`: consecutive windows neither share nor miss a fire time.
 
         Args:
             start, end: aware.
@@ -77,7 +78,7 @@ class Cron:
 
     @property
     def in_words(self) -> str:
-        """The rule in an English sentence, without a full stop."""
+        """The rule as an English sentence, without a full stop."""
         fields = self._fields
         words = CronSim(fields.words, datetime(2024, 1, 1, tzinfo=UTC)).explain()
         if fields.day:
@@ -90,12 +91,12 @@ class Cron:
         last = moment
         for wall in _wall_times(self._fields, moment.astimezone(zone).replace(tzinfo=None)):
             fire = _instant(wall, zone)
-            if fire > last:  # else the first of two equal times is past already, or two fell into one gap
+            if fire > last:  # else a repeated time, or the second time in one gap
                 yield fire
                 last = fire
 
     def _repeating(self, moment: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-        """From jump to jump of the clock: in between, wall clock and real time go in step."""
+        """From clock change to clock change: in between, wall clock and real time advance together."""
         begin: datetime | None = moment.replace(microsecond=0) + _SECOND
         while begin is not None:
             offset = _offset(begin, zone)
@@ -109,12 +110,12 @@ class Cron:
                 yield fire
                 begin = fire
             else:
-                jump = _jump(begin, begin + 2 * _DAY, zone)  # the rule's last hour may come twice
+                jump = _jump(begin, begin + 2 * _DAY, zone)  # the rule's last hour may occur twice
             begin = jump
 
 
 def _wall_times(fields: CronFields, after: datetime) -> Iterator[datetime]:
-    """Times of the wall clock, without a zone, later than `after`."""
+    """Matching wall-clock times, without a zone, later than `after`."""
     heard_of = after.year
     again = True
     while again:
@@ -127,29 +128,29 @@ def _wall_times(fields: CronFields, after: datetime) -> Iterator[datetime]:
                 if following is None:
                     return
                 heard_of = following
-                after = datetime(following, 1, 1) - _SECOND  # noqa: DTZ001  # the wall clock of no zone
+                after = datetime(following, 1, 1) - _SECOND  # noqa: DTZ001  # wall-clock time without a zone
             elif fields.day and wall.day != fields.day.of(wall.year, wall.month):
                 after = wall.replace(hour=23, minute=59, second=59)
             else:
                 heard_of = wall.year
                 yield wall
                 continue
-            again = True  # a leap: second by second to the year 2099 would take for ever
+            again = True  # skip ahead: stepping by seconds to 2099 takes forever
             break
 
 
 def _instant(wall: datetime, zone: ZoneInfo) -> datetime:
-    """The first instant at which the clock shows `wall`, or, if it leaves it out, the first after the gap."""
+    """The first instant at which the clock shows `wall`, or the first after the gap if the clock skips it."""
     early = wall.replace(tzinfo=zone).astimezone(UTC)
     if early.astimezone(zone).replace(tzinfo=None) == wall:
         return early
-    before = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)  # with the offset after the gap: an instant before it
+    before = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)  # the offset after the gap: an instant before it
     return _jump(before, early, zone) or early
 
 
 def _jump(begin: datetime, end: datetime, zone: ZoneInfo) -> datetime | None:
-    """The first instant after `begin` and up to `end` with another offset, looked for day by day: clocks that jump
-    forth and back within a day are not seen to have done so."""
+    """The first instant after `begin` and up to `end` with another offset, searched day by day: two clock changes
+    within one day that cancel out are not detected."""
     offset = _offset(begin, zone)
     while begin < end:
         until = min(begin + _DAY, end)

@@ -1,7 +1,7 @@
-"""The fields of a cron text, Quartz's (with seconds) or the ordinary five, said in the words that `cronsim` reads.
+"""The fields of a cron text, Quartz's (with seconds) or the ordinary five, translated to the syntax of `cronsim`.
 
-cronsim reads five-field cron as Debian does. What Quartz has beyond it is translated here: its weekdays count from
-Sunday = 1, `?`, `5/15`, ranges that run over the end (`FRI-MON`). Three things cronsim cannot say and are kept beside
+cronsim reads five-field cron as Debian does. Quartz's extensions are translated here: its weekdays count from
+Sunday = 1, `?`, `5/15`, ranges that wrap around (`FRI-MON`). Three things have no cronsim syntax and are stored beside
 its text: the years, the working day nearest to a date (`15W`) and a day counted from the end of the month (`L-3`).
 """
 
@@ -18,7 +18,7 @@ from cronsim import CronSim, CronSimError
 from model.errors import Refused
 
 CRON_LENGTH_MAX = 1000
-"""Longer than all seconds, minutes, hours and days written out."""
+"""Longer than a text that lists all seconds, minutes, hours and days."""
 
 _LEAP_YEAR = 2024
 _A_MOMENT = datetime.fromisoformat("2024-01-01")
@@ -26,7 +26,7 @@ _A_MOMENT = datetime.fromisoformat("2024-01-01")
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A field: how it is called, which numbers it takes, names for them from the first on, and what else it takes."""
+    """A field: its name, the numbers it allows, names for them from the first on, and other allowed values."""
 
     name: str
     low: int
@@ -34,16 +34,16 @@ class _Kind:
     names: tuple[str, ...] = ()
     also: str = ""
     ahead: int = 0
-    """How much higher it counts than cronsim."""
+    """The offset from cronsim's numbering."""
 
     @property
     def top(self) -> int:
-        """The last number before they begin anew: 7 is Sunday once more."""
+        """The last number before they wrap around: 7 is Sunday again."""
         return 6 if self is _WEEKDAY else self.high
 
     @property
     def takes(self) -> str:
-        """What may stand there, for a sentence."""
+        """The allowed values, for an error message."""
         names = f" or {self.names[0]} to {self.names[-1]}" if self.names else ""
         return f"numbers from {self.low} to {self.high}{names}{self.also}"
 
@@ -88,7 +88,7 @@ class WorkingDay:
 
     @property
     def candidates(self) -> tuple[int, int]:
-        """First and last day that it can be."""
+        """The first and last day that it can be."""
         return max(1, self.day - 2), min(31, self.day + 2)
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class WorkingDay:
 
 @dataclass(frozen=True, slots=True)
 class BeforeLast:
-    """So many days before the last of the month."""
+    """The day this many days before the last of the month."""
 
     days: int
 
@@ -108,7 +108,7 @@ class BeforeLast:
 
     @property
     def candidates(self) -> tuple[int, int]:
-        """First and last day that it can be."""
+        """The first and last day that it can be."""
         return max(1, 28 - self.days), 31 - self.days
 
     def __str__(self) -> str:
@@ -117,25 +117,39 @@ class BeforeLast:
 
 @dataclass(frozen=True, slots=True)
 class CronFields:
-    """What a cron text says."""
+    """A parsed cron text."""
 
     sim: str
-    """All that cronsim can say: six fields."""
+    """The part that cronsim can express: six fields."""
     words: str
-    """The same with any day in place of `day`, to be explained."""
+    """The same with any day instead of `day`, for the description in words."""
     day: WorkingDay | BeforeLast | None
-    """The only day of the month that counts, among those in `sim`."""
+    """The only day of the month that matches, among those in `sim`."""
     years: tuple[int, ...] | None
-    """The only years that count, ascending; None is every year."""
+    """The only years that match, ascending; None is every year."""
     repeats: bool
     """Whether it repeats within the day (seconds, minutes or hours are `*`, `*/n` or `m/n`), or has fixed times."""
 
 
+_NICKNAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+"""As in Debian's crontab(5)."""
+
+
 def read_cron(text: str) -> CronFields:
-    """The fields of `text`. Raises `Refused`, naming the field."""
+    """Parse the fields of `text`, or a nickname such as `@daily`. Raises `Refused`, naming the field."""
     if len(text) > CRON_LENGTH_MAX:
         raise Refused(f"the cron text is longer than {CRON_LENGTH_MAX} characters; use ranges such as 0-30/2")
-    parts = text.upper().split()
+    parts = _NICKNAMES.get(text.strip().lower(), text).upper().split()
+    if parts[:1] == [text.strip().upper()] and text.strip().startswith("@"):
+        raise Refused(f'cron "{text[:100]}": there is no such nickname; known are {", ".join(_NICKNAMES)}')
     if not 5 <= len(parts) <= 7:
         raise Refused(
             f'cron "{text[:100]}" must have 5 fields (minute hour day month weekday), or 6 or 7 as in Quartz (second'
@@ -148,11 +162,11 @@ def read_cron(text: str) -> CronFields:
 
 
 class _Wrong(Exception):
-    """A field is wrong: the rest of the sentence."""
+    """A field is invalid; the text is the rest of the error message."""
 
 
 def _read_five(parts: Sequence[str]) -> CronFields:
-    """As in Debian, a day must fit both day fields if one begins with `*`, else either: cronsim looks at the star."""
+    """As in Debian, a day must match both day fields if one begins with `*`, else either: cronsim checks the star."""
     minute, hour, day, month, weekday = parts
     if "?" in (day, weekday):
         raise _Wrong("? belongs to Quartz cron, which begins with seconds; write * here")
@@ -193,7 +207,7 @@ def _fields(
     sim = f"{clock} {days} {months} {weekday}"
     possible = rule is None or any(rule.of(_LEAP_YEAR, number) for number in _values(_MONTH, month))
     try:
-        CronSim(sim, _A_MOMENT)  # refuses 30 February, from whichever moment on
+        CronSim(sim, _A_MOMENT)  # refuses 30 February; any start moment will do
     except CronSimError:
         possible = False
     if not possible:
@@ -218,7 +232,7 @@ def _day_rule(part: str) -> WorkingDay | BeforeLast | None:
 
 
 def _field(kind: _Kind, part: str) -> str:
-    """A field in cronsim's words."""
+    """A field in cronsim's syntax."""
     return ",".join(_term(kind, term, part) for term in part.split(","))
 
 
@@ -226,7 +240,7 @@ def _term(kind: _Kind, term: str, part: str) -> str:
     if term == "*" or (kind is _DAY and term in ("L", "LW")):
         return term
     if kind is _QUARTZ_WEEKDAY and term == "L":
-        return "6"  # alone it is the last day of the week, not of the month
+        return "6"  # L alone is the last day of the week, not of the month
     if kind.names == _WEEKDAYS and (certain := _CERTAIN_WEEKDAY.fullmatch(term)):
         return f"{_number(kind, certain[1], part) - kind.ahead}{certain[2]}"
     first, last, step = _span(kind, term, part)
@@ -242,7 +256,7 @@ def _term(kind: _Kind, term: str, part: str) -> str:
 
 
 def _span(kind: _Kind, term: str, part: str) -> tuple[int, int, int]:
-    """First, last and step; the first is greater than the last where it runs over the end."""
+    """First, last and step; the first is greater than the last where the range wraps around."""
     base, slash, step = term.partition("/")
     begin, dash, end = base.partition("-")
     if slash and not (_STEP.fullmatch(step) and int(step) <= kind.high):
@@ -266,7 +280,7 @@ def _numbers(kind: _Kind, first: int, last: int, step: int) -> list[int]:
 
 
 def _values(kind: _Kind, part: str) -> list[int]:
-    """All numbers of a field that has no words such as L."""
+    """All numbers of a field without special values such as L."""
     return [number for term in part.split(",") for number in _numbers(kind, *_span(kind, term, part))]
 
 

@@ -1,29 +1,29 @@
-"""Every error of Shoal, grouped by what the one who catches it must do.
+"""Every error of Shoal, grouped by what the code that catches it must do.
 
 ShoalError
-├── Refused       bad input: record the sentence (error command, exit code 2), go on
-│   └── NotFound  what was named does not exist (exit code 5)
-├── Unavailable   a server is away: back off and try again
-├── Unknown       a COMMIT was cut: ask the database what became of it, never guess
+├── Refused       invalid input: record the sentence (error command, exit code 2), continue
+│   └── NotFound  the named thing does not exist (exit code 5)
+├── Unavailable   a server cannot be reached: back off and retry
+├── Unknown       a COMMIT was interrupted: ask the database for the outcome, never guess
 ├── Fenced        no longer the owner: stop at once, write nothing
 └── Outdated      the database's schema is too new: drain, leave, do not come back
 
-Each message is one sentence that says what is wrong, where, and how to mend it.
+Each message is one sentence that states what is wrong, where, and how to fix it.
 """
 
 from __future__ import annotations
 
 
 class ShoalError(Exception):
-    """The root: its text is a sentence made for people."""
+    """The base class: its text is a sentence for people."""
 
 
 class Refused(ShoalError):
-    """The input is wrong; the same input will be wrong again."""
+    """The input is invalid; the same input will be refused again."""
 
 
 class NotFound(Refused):
-    """Something was named that does not exist."""
+    """The named thing does not exist."""
 
 
 class Unavailable(ShoalError):
@@ -31,12 +31,12 @@ class Unavailable(ShoalError):
 
 
 class Unknown(ShoalError):
-    """A transaction was cut while it committed: it may or may not have happened."""
+    """A transaction was interrupted during its commit: it may or may not have taken effect."""
 
 
 class Fenced(ShoalError):
-    """This process was declared dead by the others; whatever it believes to own is no longer its own."""
+    """The other nodes declared this process dead; it no longer owns anything."""
 
 
 class Outdated(ShoalError):
-    """The database has a schema under which nodes of this program may not go on."""
+    """The database has a schema with which nodes of this program version must not continue."""

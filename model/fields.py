@@ -1,10 +1,12 @@
-"""Kinds of fields that definitions, commands and settings have in common."""
+"""Field types shared by definitions, commands and settings."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+
+from model.durations import seconds_of
 
 MINUTES_MAX = 366 * 24 * 60
 NAME_LENGTH_MAX = 200
@@ -15,5 +17,12 @@ Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX, pattern=r"
 GroupName = Annotated[str, Field(pattern=f"^{GROUP_NAME}$")]
 TenantName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]{0,31}$")]
 """A user of the operating system."""
-Minutes = Annotated[float, Field(ge=0, le=MINUTES_MAX, allow_inf_nan=False)]
-"""A time span in minutes, fractions allowed, as in DolphinScheduler; 0 = none."""
+
+
+def _in_minutes(value: object) -> object:
+    seconds = seconds_of(value) if isinstance(value, str) else None
+    return value if seconds is None else seconds / 60
+
+
+Minutes = Annotated[float, Field(ge=0, le=MINUTES_MAX, allow_inf_nan=False), BeforeValidator(_in_minutes)]
+"""A duration: with a unit (`30s`, `5m`, `1h30m`), or a number of minutes as in DolphinScheduler; 0 = none."""

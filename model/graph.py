@@ -13,9 +13,9 @@ from model.ids import TaskCode
 class Graph:
     """A directed acyclic graph of tasks.
 
-    `successors`, `predecessors` and `depth` have an entry for every task; `depth` is the length of the longest way to
-    it, so a task is always deeper than those before it. `roots` are those that wait for nobody, in the order of the
-    definition.
+    `successors`, `predecessors` and `depth` have an entry for every task. `depth` is the length of the longest path to
+    it, so a task is always deeper than its predecessors. `roots` are the tasks without predecessors, in the order of
+    the definition.
     """
 
     successors: Mapping[TaskCode, tuple[TaskCode, ...]]
@@ -39,7 +39,7 @@ class Graph:
         )
 
     def around(self, codes: Iterable[TaskCode], depend_type: TaskDependType) -> frozenset[TaskCode]:
-        """These and what is to run beside them."""
+        """These tasks and those that `depend_type` adds."""
         match depend_type:
             case TaskDependType.TASK_ONLY:
                 return frozenset(codes)
@@ -49,15 +49,15 @@ class Graph:
                 return self.with_all_after(codes)
 
     def with_all_before(self, codes: Iterable[TaskCode]) -> frozenset[TaskCode]:
-        """These and whatever leads to them."""
+        """These tasks and all their ancestors."""
         return _closure(codes, self.predecessors)
 
     def with_all_after(self, codes: Iterable[TaskCode]) -> frozenset[TaskCode]:
-        """These and whatever follows from them."""
+        """These tasks and all their descendants."""
         return _closure(codes, self.successors)
 
     def nearest(self, codes: Collection[TaskCode]) -> frozenset[TaskCode]:
-        """Those of `codes` that stand before no other of them. Walks up no further than the least deep of them."""
+        """Those of `codes` with no other of them downstream. Walks up only to the least deep of them."""
         highest = min(self.depth[code] for code in codes)
         pending, passed = list(codes), set[TaskCode]()
         while pending:
@@ -100,7 +100,7 @@ def _closure(codes: Iterable[TaskCode], next_to: Mapping[TaskCode, Sequence[Task
 def find_cycle(predecessors: Mapping[str, Iterable[str]]) -> list[str] | None:
     """The names along one cycle, first name repeated at the end, or None. Names without an entry are ignored.
 
-    Depth first with three colours and an explicit stack: a chain of 10,000 tasks must not exhaust Python's own.
+    Depth first with three colours and an explicit stack: a chain of 10,000 tasks must not exhaust Python's call stack.
     """
     done: set[str] = set()
     for start in predecessors:

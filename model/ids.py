@@ -1,7 +1,7 @@
-"""The kinds of numbers that name things, kept apart by type.
+"""The id types, which the type checker keeps apart.
 
-All but `TaskCode` are `bigint` identities of the database. `Epoch` is the id of a row in `node`: made when a master
-or worker starts, never used again, so a higher epoch started later.
+All but `TaskCode` are `bigint` identities of the database. `Epoch` is the id of a row in `node`: assigned when a master
+or worker starts, and never reused, so a higher epoch started later.
 """
 
 from __future__ import annotations
@@ -16,4 +16,4 @@ TaskInstanceId = NewType("TaskInstanceId", int)
 ScheduleId = NewType("ScheduleId", int)
 
 TaskCode = NewType("TaskCode", int)
-"""A task's number within its workflow definition; stable over versions as long as its name is."""
+"""A task's number within its workflow definition; stable across versions as long as its name is."""

@@ -1,4 +1,4 @@
-"""Workflow instances and task attempts as values: what a runnable is made from and what the tables give back."""
+"""Workflow instances and task attempts as values: the input of a runnable, and the content of the tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from model.states import TaskState, WorkflowState
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """Which attempt of which task stands for a sub-workflow, and which of its children that is (from 0)."""
+    """The task attempt that represents a sub-workflow, and the index (from 0) of this child among its children."""
 
     instance: WorkflowInstanceId
     code: TaskCode
@@ -49,17 +49,17 @@ class WorkflowInstance:
     depth: int = 0
     parent: Parent | None = None
     ran_s: float = 0.0
-    """Seconds since it began to run, or a command last let it go on, when its row was read."""
+    """Seconds since it began to run, or was last resumed by a command, when its row was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskAttempt:
-    """The latest attempt of a task: its number (from 1), where it stands, and how many retries it stands for.
+    """The latest attempt of a task: its number (from 1), its state, and its number of retries.
 
-    One that is not `valid` only tells its number: the task is to run again. `outputs` is a JSON object as text or None,
-    `branch` the tasks that it chose if it is one that chooses. `values` is a JSON object: what each `${name}` stood for
-    when it began, if it runs in its master. `due_in_minutes` is what remains of a wait for a time, rounded; 0 = it does
-    not wait.
+    If it is not `valid`, only its number is used: the task is to run again. `outputs` is a JSON object as text or None,
+    `branch` the tasks that it chose if its type chooses a branch. `values` is a JSON object: the value of each
+    `${name}` when the attempt began, if it runs in its master. `due_in_minutes` is the rest of a timed wait, rounded;
+    0 = it does not wait.
     """
 
     code: TaskCode
@@ -75,7 +75,7 @@ class TaskAttempt:
 
 @dataclass(frozen=True, slots=True)
 class TaskEnd:
-    """The end of an attempt, as `task_event` tells it."""
+    """The end of an attempt, as `task_event` records it."""
 
     workflow_instance_id: WorkflowInstanceId
     code: TaskCode
@@ -86,7 +86,7 @@ class TaskEnd:
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """The end of a child of an attempt, as `task_event` tells it. `outputs` is what it gave, or why it failed."""
+    """The end of a child of an attempt, as `task_event` records it. `outputs` are its outputs, or why it failed."""
 
     workflow_instance_id: WorkflowInstanceId
     code: TaskCode
@@ -98,7 +98,7 @@ class ChildEnd:
 
 @dataclass(frozen=True, slots=True)
 class HaltAsked:
-    """Somebody wants a pause or a stop of an instance, as `task_event` tells it: READY_PAUSE or READY_STOP."""
+    """A request to pause or stop an instance, as `task_event` records it: READY_PAUSE or READY_STOP."""
 
     workflow_instance_id: WorkflowInstanceId
     state: WorkflowState

@@ -1,8 +1,8 @@
-"""A moment written by a Java date pattern, as `SimpleDateFormat` writes it in English.
+"""A moment formatted by a Java date pattern, as `SimpleDateFormat` formats it in English.
 
-Letters are fields (`yyyy`, `HH`, `EEE` ...), text between quotes stands for itself (`'T'`), two quotes are one, every
-other sign stands for itself too. Weeks (`Y`, `w`, `W`) are ISO's, which begin on Monday and need four days to be the
-first: Java asks the machine's language there, so that the same pattern meant two weeks on two machines.
+Letters are fields (`yyyy`, `HH`, `EEE` ...), text between quotes is literal (`'T'`), two quotes are one, and every
+other character is literal too. Weeks (`Y`, `w`, `W`) are ISO's: they begin on Monday, and the first has at least four
+days. Java uses the machine's locale there, so that the same pattern gives different weeks on different machines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
-"""Not strftime's, which follow the machine's language."""
+"""Not strftime's names, which depend on the machine's locale."""
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -37,7 +37,7 @@ _NUMBERS: dict[str, Callable[[datetime], int]] = {
     "s": lambda moment: moment.second,
     "S": lambda moment: moment.microsecond // 1000,
 }
-"""Letter -> its number, which as many zeros are put before as there are letters too many."""
+"""Letter -> its number, padded with zeros to the number of letters."""
 
 _TEXTS: dict[str, Callable[[datetime, int], str | None]] = {
     "G": lambda _moment, _letters: "AD",
@@ -54,12 +54,12 @@ _TEXTS: dict[str, Callable[[datetime, int], str | None]] = {
 
 
 def java_date(pattern: str, moment: datetime) -> str | None:
-    """`moment` as `pattern` writes it, or None if that is no pattern: no letter, an unknown one, an open quote.
+    """`moment` formatted by `pattern`, or None if that is invalid: no letter, an unknown one, an open quote.
 
     Args:
-        pattern: as for Java's `SimpleDateFormat`, letters G y Y M L w W D d F E u a H k K h m s S z Z X. What differs:
-            weeks are ISO's, and four z and more write the zone's own name (Asia/Tokyo), there being no longer one.
-        moment: aware, in the zone in which it is to be read.
+        pattern: as for Java's `SimpleDateFormat`, letters G y Y M L w W D d F E u a H k K h m s S z Z X. Different:
+            weeks are ISO's, and four or more z give the zone's own name (Asia/Tokyo), as there is no longer one.
+        moment: aware, in the zone in which it is formatted.
     """
     written: list[str] = []
     place, letters_seen = 0, False
@@ -100,7 +100,7 @@ def _short(name: str, letters: int) -> str:
 
 
 def _week_of_month(moment: datetime) -> int:
-    """Days before the month's first whole or nearly whole week are in week 0."""
+    """Days before the month's first week of at least four days are in week 0."""
     first_weekday = moment.replace(day=1).weekday()
     weeks_begun = (moment.day - 1 + first_weekday) // 7
     return weeks_begun + (1 if first_weekday <= 3 else 0)

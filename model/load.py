@@ -1,10 +1,9 @@
-"""When a node has enough to do: limits with hysteresis, so that slots and claims do not flap. Pure.
+"""When a node is overloaded: limits with hysteresis, so that slots and claims do not flap. Pure.
 
-A measure that passes its limit makes the node BUSY, and goes on doing so until it is back behind a second bound.
-Whatever measures come and go, the status as a whole changes at most once in `hold_s`. Each change of a master's status
-moves the slots of all masters, so a status that flaps costs more than one that is late.
-Source: DolphinScheduler's server load protection; its single overloaded master that left the slots is
-`master/slots.py`'s concern, not ours.
+A measure that exceeds its limit makes the node BUSY until the measure is back within a second bound. Whatever the
+measures do, the status changes at most once in `hold_s`. Each change of a master's status rebalances the slots of all
+masters, so a flapping status costs more than a late one. The design follows DolphinScheduler's server load protection;
+`master/membership/slots.py` handles the case of a single overloaded master that would leave the slots.
 """
 
 from __future__ import annotations
@@ -23,36 +22,36 @@ from model.timing import Duration
 MIB = 1 << 20
 
 FREE_FILES_MIN = 1_000
-"""Inodes: a disk can be full of empty files."""
+"""Inodes: a disk can run out of them while it has free space."""
 
 
 class Measure(StrEnum):
-    """What is measured, as it is called in sentences."""
+    """What is measured, with its name in messages."""
 
     RUNS = "runs"
-    """Share of the workflow instances that a master may drive."""
+    """The used share of the workflow instances that a master may drive."""
     CPU = "CPU"
-    """Share of the CPUs in use."""
+    """The used share of the CPUs."""
     LOAD = "load"
-    """One-minute load average a core."""
+    """One-minute load average per core."""
     MEMORY = "memory"
-    """Share of the memory in use."""
+    """The used share of the memory."""
     DISK = "disk"
-    """Share of the disk in use."""
+    """The used share of the disk."""
     FREE_DISK = "free disk"
-    """Bytes that may still be written."""
+    """Free bytes."""
     FREE_FILES = "free files on its disk"
-    """Files that may still be made."""
+    """Files that may still be created."""
     FREE_DESCRIPTORS = "free descriptors"
     """Files and connections that the process may still open."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """Of one measure: busy beyond `enter`, and until it is back behind `leave`.
+    """The limit of one measure: BUSY beyond `enter`, until the value is back within `leave`.
 
-    With `leave` below `enter` much of it is bad, with `leave` above `enter` little. From `at_once` on, if given, the
-    node is BUSY however short ago the status changed: it can take nothing at all.
+    With `leave` below `enter` high values are bad, with `leave` above `enter` low ones. From `at_once` on, if given,
+    the node is BUSY even if the status changed a moment ago: it can take nothing at all.
     """
 
     measure: Measure
@@ -61,7 +60,7 @@ class Limit:
     at_once: float | None = None
 
     def is_passed(self, value: float, *, was_passed: bool) -> bool:
-        """Whether it makes the node busy; `was_passed` is what it did before."""
+        """Whether the value makes the node busy; `was_passed` is the previous answer."""
         if self.leave < self.enter:
             return value > self.enter or (was_passed and value >= self.leave)
         return value < self.enter or (was_passed and value <= self.leave)
@@ -76,7 +75,7 @@ class Limit:
 
 
 RUNS_LIMIT = Limit(Measure.RUNS, enter=0.8, leave=0.6, at_once=1.0)
-"""Of a master: it leaves the slots before it is full, and comes back when there is room for more than a few."""
+"""Of a master: it leaves the slots before it is full, and returns when there is room for more than a few runs."""
 
 
 class Hysteresis:
@@ -87,13 +86,13 @@ class Hysteresis:
         self.because = ""
         """While BUSY: the limits that were passed, in words."""
         self.passed: frozenset[Measure] = frozenset()
-        """The measures that are beyond their limits, whether the status follows already or not."""
+        """The measures that are beyond their limits, whether or not the status has changed yet."""
         self._limits = tuple(limits)
         self._hold_s = hold_s
         self._changed_at: float | None = None
 
     def update(self, values: Mapping[Measure, float], now_s: float) -> NodeStatus:
-        """The status at `now_s` seconds of any steady clock. A measure without a value counts as harmless."""
+        """The status at `now_s` seconds of any monotonic clock. A measure without a value counts as harmless."""
         passed = [
             limit
             for limit in self._limits
@@ -115,7 +114,7 @@ class Hysteresis:
 
 
 class LoadSettings(BaseModel):
-    """Beyond which load of its machine, or of the container that it lives in, a node takes nothing new."""
+    """The load of the machine, or of its container, beyond which a node takes nothing new."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -143,11 +142,11 @@ class LoadSettings(BaseModel):
         return self
 
     def _shares(self) -> dict[str, float]:
-        """The limits that are shares, by the name of the setting."""
+        """The limits that are shares, by setting name."""
         return {"memory_max": self.memory_max, "cpu_max": self.cpu_max}
 
     def limits(self) -> tuple[Limit, ...]:
-        """Those that are not switched off."""
+        """The limits that are enabled."""
         found = [self._share(Measure.MEMORY, self.memory_max), self._share(Measure.CPU, self.cpu_max)]
         if self.load_max:
             found.append(Limit(Measure.LOAD, self.load_max, self.load_max * (1 - self.margin)))
@@ -161,7 +160,7 @@ class LoadSettings(BaseModel):
 
 
 class WorkerLoadSettings(LoadSettings):
-    """The same of a worker, which also minds the disk on which its folder lies."""
+    """The same for a worker, which also checks the disk that holds its folder."""
 
     disk_max: float = Field(
         1, gt=0, le=1, description="share in use of the disk with its folder that makes it BUSY; 1 = never"

@@ -1,4 +1,4 @@
-"""Parameters of one task: IN values that its texts may use, OUT values that it gives to the tasks after it.
+"""Parameters of one task: IN values that its texts may use, OUT values that it passes to the tasks after it.
 
     local_params:
       day: $[yyyy-MM-dd-1]
@@ -22,11 +22,11 @@ from model.errors import Refused
 from model.parameter_text import ParameterValue
 
 NAME = r"^[A-Za-z_][A-Za-z0-9_.]*$"
-"""What `${name}` can name."""
+"""A name that can occur in `${name}`."""
 
 
 class LocalParam(BaseModel):
-    """One parameter of a task. An IN without a value takes what the tasks before give; an OUT's is its default."""
+    """One parameter of a task. An IN without a value gets it from previous tasks; an OUT's value is its default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,7 +51,7 @@ LocalParams = Annotated[tuple[LocalParam, ...], BeforeValidator(_as_list)]
 def _list(text: str) -> list[Any]:
     value = json.loads(text)
     if not isinstance(value, list):
-        raise ValueError("no list")  # noqa: TRY004 - the caller takes ValueError for a misfit
+        raise ValueError("no list")  # noqa: TRY004 - the caller handles ValueError as a misfit
     return value
 
 
@@ -76,7 +76,7 @@ _READ: Mapping[ParameterType, tuple[Callable[[str], object], str]] = {
 
 
 def typed(type_: ParameterType, name: str, value: str) -> object:
-    """The value that a text stands for; None for an empty one that is no text. Raises `Refused`, naming it."""
+    """A text converted to its type; None for an empty one that is not a text. Raises `Refused`, naming it."""
     read, form = _READ[type_]
     if not value and type_ not in (ParameterType.VARCHAR, ParameterType.FILE, ParameterType.SECRET):
         return None
@@ -87,7 +87,7 @@ def typed(type_: ParameterType, name: str, value: str) -> object:
 
 
 def misfit(param: LocalParam) -> str | None:
-    """What is wrong with a value that stands in the definition; None while it waits for a replacement."""
+    """What is wrong with a value in the definition; None while it contains a reference."""
     if param.type is ParameterType.SECRET and param.direct is Direct.OUT:
         return f'parameter "{param.name}" is SECRET and cannot be OUT: what a task gives is stored in clear'
     if "$" in param.value:

@@ -1,7 +1,7 @@
-"""What a machine may lack for a moment: descriptors, processes, memory, room on a disk.
+"""Temporary shortages of a machine: descriptors, processes, memory, disk space.
 
-An error of that kind says nothing about the data that met it: the same works again once there is room. So it never
-refuses anything, and ends no task that has not begun.
+An error of that kind does not depend on the data: the same operation succeeds once the resource is available again. So
+it never causes a refusal, and does not end a task that has not begun.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ PASSING = frozenset(
 )
 
 NO_THREAD = "can't start new thread"
-"""What Python says at the limit of processes; its error has no number."""
+"""Python's message at the limit of threads; the exception has no errno."""
 
 
 def is_passing(error: BaseException | None) -> bool:
-    """Whether the operating system was short of something, by this error or by the one that caused it."""
+    """Whether the operating system was short of a resource, according to this error or to its cause."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in PASSING):
             return True

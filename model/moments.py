@@ -1,8 +1,8 @@
-"""Times as people write them: a date or a time, in a zone.
+"""Parsing of dates and times written by people, in a zone.
 
 `2026-01-31`, `2026-01-31 05:00`, `2026-01-31T05:00:00`, or with an offset, `2026-01-31T05:00:00+01:00`. A date alone
-means the whole day: as a beginning its first moment, as an end its last. Without an offset the zone's wall clock is
-meant; of a time that comes twice the first, and a time that the clock leaves out is as far after the gap as written.
+means the whole day: as a beginning its first moment, as an end its last. Without an offset the zone's wall clock
+applies. Of a time that occurs twice the first is meant, and a time that the clock skips is moved by the gap's length.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from zoneinfo import ZoneInfo
 from model.errors import Refused
 
 YEAR_MIN, YEAR_MAX = 1900, 9000
-"""Other years are slips of the pen, and near the ends of the calendar each step would have to fear an overflow."""
+"""Other years are typing errors, and near the ends of the calendar each step could overflow."""
 
 TICK = timedelta(microseconds=1)
-"""The smallest step of a time."""
+"""The resolution of a time."""
 
 
 def begin_of(text: str, where: str, zone: ZoneInfo) -> datetime:
-    """The time that is written, or the first moment of the day, in UTC. Raises `Refused`, naming `where`."""
+    """The given time, or the first moment of the given day, in UTC. Raises `Refused`, naming `where`."""
     read = _read(text, where)
     return _utc(read, zone) if isinstance(read, datetime) else midnight(read, zone)
 
 
 def end_of(text: str, where: str, zone: ZoneInfo) -> datetime:
-    """The time that is written, or the last moment of the day, in UTC. Raises `Refused`, naming `where`."""
+    """The given time, or the last moment of the given day, in UTC. Raises `Refused`, naming `where`."""
     read = _read(text, where)
     return _utc(read, zone) if isinstance(read, datetime) else midnight(read + timedelta(days=1), zone) - TICK
 
 
 def midnight(day: date, zone: ZoneInfo) -> datetime:
-    """The first moment of a day in `zone`, in UTC; not 00:00 where the clock leaves that out."""
+    """The first moment of a day in `zone`, in UTC; not 00:00 where the clock skips it."""
     return _utc(datetime.combine(day, time()), zone)
 
 

@@ -1,7 +1,7 @@
-"""Masters and workers as the others see them: epoch, address, heartbeat.
+"""Masters and workers as other nodes see them: epoch, address, heartbeat.
 
-A node is one life of one process. Its epoch is the id of its row in `node`; a restart makes a new one. Where the
-process lives on its machine (`ProcessIdentity`) lets a neighbour on the same machine prove that it is gone.
+A node is one life of one process. Its epoch is the id of its row in `node`; a restart makes a new one. The process's
+identity on its machine (`ProcessIdentity`) lets another node on the same machine prove that it has ended.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from model.timing import Silence, Timing
 
 
 class NodeKind(StrEnum):
-    """What a process does in the cluster."""
+    """The role of a process in the cluster."""
 
     MASTER = "MASTER"
     WORKER = "WORKER"
 
     def silence(self, timing: Timing) -> Silence:
-        """How long a node of this kind with these times may be silent."""
+        """How long a node of this kind with this timing may be silent."""
         return Silence.of_master(timing) if self is NodeKind.MASTER else Silence.of_worker(timing)
 
 
 class WhenFenced(StrEnum):
-    """What a process does when others took its node for dead."""
+    """What a process does when other nodes declared it dead."""
 
     REJOIN = "rejoin"
     EXIT = "exit"
 
 
 class NodeState(StrEnum):
-    """The life of a node: ALIVE, perhaps LEAVING, and then LEFT by itself or FENCED by another."""
+    """The life of a node: ALIVE, perhaps LEAVING, and then LEFT by its own choice or FENCED by another."""
 
     ALIVE = "ALIVE"
     LEAVING = "LEAVING"
@@ -43,7 +43,7 @@ class NodeState(StrEnum):
 
 
 class NodeStatus(StrEnum):
-    """Whether a living node takes more work. Being busy never means being dead."""
+    """Whether a living node takes more work. A busy node is never considered dead."""
 
     NORMAL = "NORMAL"
     BUSY = "BUSY"
@@ -53,14 +53,14 @@ class NodeStatus(StrEnum):
 class Slot:
     """A master's share of the commands: those with `(id / step) % total == current`.
 
-    One value, so that nobody reads the old `current` beside the new `total` in the middle of a rebalance.
+    One value, so that no reader combines the old `current` with the new `total` during a rebalance.
     """
 
     current: int
     total: int
 
     def owns(self, command_id: int, step: int = 1) -> bool:
-        """Whether a command with this id (> 0) belongs to this slot; `step` is the stride of the ids."""
+        """Whether a command with this id (> 0) belongs to this slot; `step` is the increment of the ids."""
         return (command_id // step) % self.total == self.current
 
     def __str__(self) -> str:
@@ -68,13 +68,13 @@ class Slot:
 
 
 class Heartbeat(BaseModel):
-    """What a node says of itself, in the registry and in `node_beat`. Holds nothing secret.
+    """What a node reports about itself, in the registry and in `node_beat`. Contains nothing secret.
 
-    `name` is who it is, `address` where it is reached. `running` counts workflow instances for a master, tasks for a
-    worker; `capacity` is the most it takes. `because` says why it is BUSY. `load` is the machine's one-minute load
-    divided by its cores. `slot` is as the master itself sees it; others compare it with the truth. `view` is a short
-    hash of the members it counted.
-    `silence` is how long it may be silent before it counts as dead; None for one that does not say.
+    `name` identifies it, `address` is where it can be reached. `running` counts workflow instances for a master, tasks
+    for a worker; `capacity` is their maximum. `because` is why it is BUSY. `load` is the machine's one-minute load
+    divided by its cores. `slot` is the master's own view; others compare it with the actual one. `view` is a short hash
+    of the members it counted.
+    `silence` is how long it may be silent before it counts as dead; None if it does not report one.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -96,7 +96,7 @@ class Heartbeat(BaseModel):
 
     @property
     def slot(self) -> Slot | None:
-        """The slot that this master believes to have."""
+        """The slot that this master believes it has."""
         if self.slot_current is None or self.slot_total is None:
             return None
         return Slot(self.slot_current, self.slot_total)
@@ -104,10 +104,10 @@ class Heartbeat(BaseModel):
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """A process, told apart from any other that ever had its pid.
+    """A process, distinguishable from any other that ever had its pid.
 
-    `boot` is the kernel's boot id and the inode of the pid namespace: only within one of both do pids mean the same. At
-    its end stands the number of the process's user.
+    `boot` is the kernel's boot id and the inode of the pid namespace, since pids are comparable only within both. It
+    ends with the uid of the process's user.
     `started` is the start time in clock ticks since boot (field 22 of /proc/PID/stat).
     """
 

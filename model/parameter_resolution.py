@@ -1,7 +1,6 @@
-"""Values of parameters that are made of others: `${name}` and `$[time expression]` in them replaced, once and bounded.
+"""Resolution of parameters that refer to others: `${name}` and `$[time expression]` are replaced once, with bounds.
 
-What is put in for a reference is data and is not looked at again: a value that a task printed never becomes an
-expression.
+An inserted value is data and is not parsed again: a value that a task printed never becomes an expression.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from model.secret_values import sealed_value
 from model.time_expressions import replace_time_expressions
 
 DEPTH_MAX = 50
-"""How long a chain of values may be that stand for each other; what goes on beyond it stays as it is written."""
+"""The maximum length of a chain of values that refer to each other; references beyond it stay as written."""
 
 
 def resolve(raw: Mapping[str, str], known: Mapping[str, str], at: datetime, zone: ZoneInfo) -> dict[str, str]:
     """Each value of `raw` with its references replaced: by other values of `raw`, else by those of `known`.
 
-    A value that refers to its own name, straight or in a circle, means the one of `known`; an unknown name stays.
+    A value that refers to its own name, directly or in a cycle, means the one of `known`; an unknown name stays.
 
     Args:
-        raw: as they are written.
-        known: as they are.
-        at: aware; `$[...]` is reckoned from it.
+        raw: as written.
+        known: already resolved.
+        at: aware; the base of `$[...]`.
         zone: the calendar for that.
     Raises:
-        Refused: all values together grow too large, or one is made of a secret.
+        Refused: all values together become too large, or one refers to a secret.
     """
     resolver = _Resolver(raw, known, at, zone)
     return {name: resolver.value(name, 0) for name in raw}

@@ -1,4 +1,4 @@
-"""Values of parameters as text: how what a person writes in YAML or JSON becomes one."""
+"""Parameter values as text: the conversion of YAML and JSON values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NESTING_MAX = 50
 
 
 def as_text(value: Any) -> Any:
-    """Parameters are text; numbers, booleans and dates of YAML are taken as a person would read them."""
+    """Convert a value to text: numbers, booleans and dates of YAML as a person would write them."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -27,7 +27,7 @@ def as_text(value: Any) -> Any:
 
 
 def plain_data(value: Any) -> Any:
-    """`value`, if a database takes it as JSON: found here, with the task's name, and not when it is saved or run."""
+    """`value`, if a database accepts it as JSON: checked here, with the task's name, before it is saved or run."""
     pending = [(value, 0)]
     while pending:
         part, depth = pending.pop()

@@ -1,8 +1,8 @@
-"""Parameters: values given as a JSON object, and `${name}` in a text replaced by them.
+"""Parameters: values given as a JSON object, and the replacement of `${name}` in a text by them.
 
-`${name}` is replaced, an unknown name stays as it is, `$${...}` is a literal `${...}`. What is put in for a value is
-the caller's to say, since only the task type knows what is safe there: text may be pasted, a shell script may not
-(whoever may give a value could otherwise run code).
+`${name}` is replaced, an unknown name stays as it is, `$${...}` is a literal `${...}`. The caller decides what is
+inserted for a value, since only the task type knows what is safe: a text may contain the value itself, a shell script
+may not (otherwise anyone who can set a value could run code).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.,:/@%+=-]*")
 
 
 def parse_parameters(text: str, where: str) -> dict[str, str]:
-    """Values from a JSON object; numbers and booleans become text. Raises `Refused`, naming `where`."""
+    """Parse values from a JSON object; numbers and booleans become text. Raises `Refused`, naming `where`."""
     if text == "{}":
-        return {}  # most have none, and a master reads thousands a second
+        return {}  # most are empty, and a master parses thousands a second
     if len(text.encode(errors="surrogatepass")) > PARAMETERS_BYTES_MAX:
         raise Refused(f"{where} is larger than {PARAMETERS_BYTES_MAX} bytes; pass a file's name instead")
     try:
@@ -57,25 +57,25 @@ def replace_references(text: str, values: Mapping[str, str], insert: Callable[[s
 
 
 def references(text: str) -> list[str]:
-    """The names that `${name}` stands for in `text`, each once, in their order."""
+    """The names in the `${name}` references of `text`, each once, in order."""
     return list(dict.fromkeys(name for escaped, name in _REFERENCE.findall(text) if not escaped))
 
 
 def is_plain(value: str) -> bool:
-    """Whether a value stays data wherever a shell or Python script puts it: letters, digits and `_ . , : / @ % + = -`.
+    """Whether a value is safe anywhere in a shell or Python script: letters, digits and `_ . , : / @ % + = -`.
 
-    No promise for SQL, where `--` begins a comment, nor for a URL, where `%41` is an A.
+    Not guaranteed for SQL, where `--` begins a comment, nor for a URL, where `%41` is an A.
     """
     return _PLAIN.fullmatch(value) is not None
 
 
 def is_storable(text: str) -> bool:
-    """Whether a database and the environment of a process take it: no NUL, and no half of a surrogate pair."""
+    """Whether a database and a process environment accept it: no NUL, and no unpaired surrogate."""
     return _UNSTORABLE.search(text) is None
 
 
 class _WrittenFloat(float):
-    """Remembers how it was written: version 1.10 is not 1.1, and 1e999 is not infinite."""
+    """Keeps the original spelling: version 1.10 is not 1.1, and 1e999 is not infinite."""
 
     text: str
 

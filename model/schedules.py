@@ -1,9 +1,9 @@
 """Which times of a schedule fire now, and which one comes next.
 
-Everything is reckoned from the row and the database's time, never from what a master remembers: whoever has the slot
-goes on where the last one stopped. A time that is later than the grace is missed, and the misfire rule says what
-becomes of it; a late one within the grace fires like any other. A schedule begins with the moment at which it was made,
-or changed in when it fires, whenever a master sees it first: what lies before was never promised, what lies after is.
+Everything is computed from the row and the database's time, never from a master's memory: the next master with the
+slot continues where the last one stopped. A time that is later than the grace is missed, and the misfire rule decides
+how it is handled; a late one within the grace fires normally. A schedule starts at the moment when it was created, or
+when its timetable was changed, even if a master reads it later: earlier times never fire, all later ones count.
 Source: docs/schedules.md.
 """
 
@@ -25,7 +25,7 @@ from model.parameters import parse_parameters
 from model.zones import zone
 
 FIRES_MAX = 100
-"""Most fires of one schedule in one round. What is left comes in the next round; none is lost by this."""
+"""The maximum number of fires of one schedule in one round. The rest follows in the next round; none is lost."""
 
 GRACE_S_MAX = 366 * 86_400.0
 _SECOND = timedelta(seconds=1)
@@ -33,9 +33,9 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRow:
-    """A schedule as it stands in its table: times as text, since a person may have written any.
+    """A schedule as it is stored: times as text, since a person may have written anything.
 
-    `workflow` is the name of its workflow, where it was asked for and there is one.
+    `workflow` is the name of its workflow, if the query asked for it and the workflow exists.
     """
 
     id: ScheduleId
@@ -57,7 +57,7 @@ class ScheduleRow:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """What a person says of a schedule. None of the starts' choices = the definition's own; times are aware."""
+    """A schedule as a person defines it. None in an option of the starts = the definition's own; times are aware."""
 
     crontab: str
     time_zone: str = "UTC"
@@ -74,7 +74,7 @@ class ScheduleSpec:
     environment: str | None = None
 
     def checked(self, now: datetime) -> Timetable:
-        """Its timetable. Raises `Refused` for what cannot be read, and for one that would never fire after `now`."""
+        """Its timetable. Raises `Refused` if it cannot be parsed, or would never fire after `now`."""
         parse_parameters(self.params, "params")
         table = Timetable(
             Cron.parse(self.crontab),
@@ -91,7 +91,7 @@ class ScheduleSpec:
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
-    """When a schedule fires. `start` and `end` are aware UTC, both inclusive, None = without."""
+    """When a schedule fires. `start` and `end` are aware UTC, both inclusive, None = no limit."""
 
     cron: Cron
     zone: ZoneInfo
@@ -102,7 +102,7 @@ class Timetable:
 
     @classmethod
     def of(cls, row: ScheduleRow) -> Timetable:
-        """That of a row. Raises `Refused` with the sentence why it has none."""
+        """The timetable of a row. Raises `Refused` with the reason if it has none."""
         return cls(
             Cron.parse(row.crontab),
             zone(row.time_zone),
@@ -113,7 +113,7 @@ class Timetable:
         )
 
     def after(self, moment: datetime) -> Iterator[datetime]:
-        """Fire times later than `moment`, between start and end, ascending, aware UTC; worked out as they are asked."""
+        """Fire times later than `moment`, between start and end, ascending, aware UTC; computed lazily."""
         if self.start is not None:
             moment = max(moment, self.start - TICK)
         fires = self.cron.after(moment, self.zone)
@@ -126,17 +126,17 @@ class Timetable:
 
     @property
     def why_exhausted(self) -> str:
-        """Why no fire time is left, in a sentence."""
+        """Why no fire time is left, as a sentence."""
         until = f" before its end, {self.end:%Y-%m-%d %H:%M:%S} UTC" if self.end else ""
         return f'no fire time of "{self.cron.text}" is left{until}; change it, or remove the schedule'
 
 
 @dataclass(frozen=True, slots=True)
-class Reckoned:
+class Computed:
     """What a schedule does in a round.
 
-    `fires` are the times that get a command now, ascending; `next_fire` comes after them, None when none is left, and
-    may be past already when there were more than `FIRES_MAX`. `missed_since` is the first time that was later than the
+    `fires` are the times that get a command now, ascending. `next_fire` is the one after them, None when none is left;
+    it may be in the past if there were more than `FIRES_MAX`. `missed_since` is the first time that was later than the
     grace, None when none was.
     """
 
@@ -145,37 +145,37 @@ class Reckoned:
     missed_since: datetime | None = None
 
 
-def reckon(
+def compute(
     table: Timetable,
     now: datetime,
     next_fire: datetime | None,
     last_fire: datetime | None,
     counts_from: datetime | None = None,
-) -> Reckoned:
-    """What to do at `now`.
+) -> Computed:
+    """The fires of a schedule at `now`.
 
     Args:
         now: the database's time, aware.
-        next_fire: what was reckoned before, None for a new or changed schedule.
-        last_fire: the last time that got a command; nothing at or before it fires again, however clocks are set.
-        counts_from: when a new or changed schedule began; None = now. Times after it that have passed meanwhile are
+        next_fire: the previous result, None for a new or changed schedule.
+        last_fire: the last time that got a command; no time up to it fires again, even if clocks are set back.
+        counts_from: when a new or changed schedule began; None = now. Times after it that have already passed are
             late or missed like any other.
     """
     if next_fire is None or (table.start is not None and next_fire < table.start):
         begin = min(now, counts_from) if counts_from else now
         next_fire = table.first_after(max(begin, last_fire) if last_fire else begin)
         if next_fire is None:
-            return Reckoned((), None)
+            return Computed((), None)
     if table.end is not None and next_fire > table.end:
-        return Reckoned((), None)
+        return Computed((), None)
     if next_fire > now:
-        return Reckoned((), next_fire)
+        return Computed((), next_fire)
     latest_missed = now - table.grace - TICK
     missed_since = next_fire if next_fire <= latest_missed else None
     fires = list(islice(_fires(table, now, next_fire, latest_missed), FIRES_MAX + 1))
     if len(fires) > FIRES_MAX:
-        return Reckoned(tuple(fires[:FIRES_MAX]), fires[FIRES_MAX], missed_since)
-    return Reckoned(tuple(fires), table.first_after(now), missed_since)
+        return Computed(tuple(fires[:FIRES_MAX]), fires[FIRES_MAX], missed_since)
+    return Computed(tuple(fires), table.first_after(now), missed_since)
 
 
 def upcoming(table: Timetable, now: datetime, count: int) -> list[datetime]:
@@ -184,7 +184,7 @@ def upcoming(table: Timetable, now: datetime, count: int) -> list[datetime]:
 
 
 def stored_time(text: str | None, field: str) -> datetime | None:
-    """A time as the database writes it. Raises `Refused` for one that no calendar of ours holds, such as infinity."""
+    """A time as the database writes it. Raises `Refused` for one that Python's calendar cannot represent: infinity."""
     if text is None:
         return None
     with suppress(ValueError, OverflowError):
@@ -201,7 +201,7 @@ def _grace(seconds: float) -> timedelta:
 
 
 def _fires(table: Timetable, now: datetime, first: datetime, latest_missed: datetime) -> Iterator[datetime]:
-    """The times from `first` to `now` that get a command: of the missed ones what the rule says, all others."""
+    """The times from `first` to `now` that get a command: of the missed ones according to the rule, and all others."""
     if first > latest_missed or table.misfire is Misfire.FIRE_ALL:
         yield first
         yield from takewhile(lambda fire: fire <= now, table.after(first))
@@ -214,7 +214,7 @@ def _fires(table: Timetable, now: datetime, first: datetime, latest_missed: date
 def _latest(table: Timetable, first: datetime, until: datetime) -> datetime:
     """The latest fire time up to `until`; `first` is one of them.
 
-    By halves: to walk through a month of seconds would hold up whoever waits for the answer.
+    Binary search: stepping through a month of seconds would block the caller.
     """
     latest, bound = first, until
     while bound - latest >= _SECOND:

@@ -1,8 +1,8 @@
-"""Values of SECRET parameters as they are stored and travel: sealed, `sealed:v1:<key id>:<name>:<data>`.
+"""Values of SECRET parameters as they are stored and sent: sealed, `sealed:v1:<key id>:<name>:<data>`.
 
-Whoever holds the keys seals a value where it enters, and the worker opens it for the task that uses it; all between
-pass it on as it is. It names its parameter, and counts for nothing under another name: so a text that a task printed,
-or that somebody gave, cannot have a secret opened in a place of its choice.
+A value is sealed where it enters, by a process that has the keys, and opened by the worker for the task that uses it;
+everything in between passes it on unchanged. It contains its parameter's name and is invalid under another name. So a
+text that a task printed, or that a user supplied, cannot have a secret opened in a parameter of its choice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from model.errors import Refused
 
 MASK = "******"
 SECRET_CHARACTERS_MIN = 6
-"""A shorter one is not masked in logs: it would turn up in ordinary words, and be known from its gaps."""
+"""A shorter one is not masked in logs: it would occur in ordinary words, and the masked gaps would reveal it."""
 
 _PREFIX = "sealed:v1:"
 _SEALED = re.compile(f"{_PREFIX}([0-9a-f]{{12}}):([A-Za-z_][A-Za-z0-9_.]*):([A-Za-z0-9_=-]+)")
@@ -23,7 +23,7 @@ _SEALED = re.compile(f"{_PREFIX}([0-9a-f]{{12}}):([A-Za-z_][A-Za-z0-9_.]*):([A-Z
 
 @dataclass(frozen=True, slots=True)
 class SealedValue:
-    """A sealed value: which key encrypted it, whose value it is, and the encrypted data as text."""
+    """A sealed value: the id of its key, its parameter's name, and the encrypted data as text."""
 
     key_id: str
     name: str
@@ -34,23 +34,23 @@ class SealedValue:
 
 
 def sealed_value(text: str) -> SealedValue | None:
-    """What a text says that is a sealed value as a whole; else None."""
+    """Parse a text that consists of exactly one sealed value; else None."""
     found = _SEALED.fullmatch(text) if text.startswith(_PREFIX) else None
     return None if found is None else SealedValue(*found.groups())
 
 
 def has_sealed(text: str) -> bool:
-    """Whether a text may hold a sealed value; quick."""
+    """Whether a text may contain a sealed value; fast."""
     return _PREFIX in text
 
 
 def without_sealed(text: str) -> str:
-    """The text for people: asterisks for each sealed value in it."""
+    """The text for people: each sealed value in it is replaced by asterisks."""
     return _SEALED.sub(MASK, text) if has_sealed(text) else text
 
 
 def check_sealed(secrets: Collection[str], values: Mapping[str, str]) -> None:
-    """Raises `Refused` for a secret that is there in clear, without its value."""
+    """Raises `Refused` for a secret that is given in clear; the message does not contain its value."""
     for name in sorted(secrets):
         if values.get(name) and sealed_value(values[name]) is None:
             raise Refused(

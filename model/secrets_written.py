@@ -1,4 +1,4 @@
-"""SECRET parameters as a definition writes them: taken from among the others, refused where they would not stay so."""
+"""SECRET parameters in a definition: separated from the others, and refused where they would not remain secret."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from model.parameters import references
 
 
 def secrets_apart(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A definition with each `{type: SECRET, value: ...}` of its `params` as a plain value, its name in `secrets`.
+    """A definition in which each `{type: SECRET, value: ...}` of `params` is a plain value, its name in `secrets`.
 
     Raises `ValueError` for one with other fields.
     """
@@ -39,7 +39,7 @@ def secrets_apart(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def made_of_secret(name: str, value: str, secrets: Collection[str]) -> str | None:
-    """What is wrong with a parameter that names a secret; None if it names none."""
+    """What is wrong with a parameter that refers to a secret; None if it refers to none."""
     named = next((each for each in references(value) if each in secrets), None)
     if named is None or named == name:
         return None

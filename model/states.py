@@ -1,8 +1,9 @@
-"""The states of workflow and task instances, and the only ways from one to another.
+"""The states of workflow and task instances, and the allowed transitions between them.
 
-This list exists once: the runnables assert it, the triggers in `sql/schema.sql` are made from it
-(`dao/schema.py`), and `docs/states.md` is drawn from it. What commands do to the states of an instance is the table in
-`model/command_moves.py`, whose every move is in here. Source: semantics of Apache DolphinScheduler's states.
+This is the only list: the runnables assert it, the triggers in `sql/schema.sql` are generated from it
+(`dao/postgres/schema.py`), and the diagrams of `docs/states.md` too. How commands change the state of an instance is
+the table in `model/command_moves.py`, whose moves are all in this list. The states are those of Apache
+DolphinScheduler.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from enum import StrEnum
 
 
 class WorkflowState(StrEnum):
-    """Where a workflow instance stands."""
+    """The state of a workflow instance."""
 
     SERIAL_WAIT = "SERIAL_WAIT"
     RUNNING_EXECUTION = "RUNNING_EXECUTION"
@@ -26,7 +27,7 @@ class WorkflowState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing happens any more unless a command asks for it."""
+        """Whether nothing more happens unless a command requests it."""
         return self in _FINAL_WORKFLOW
 
     @property
@@ -36,7 +37,7 @@ class WorkflowState(StrEnum):
 
 
 class TaskState(StrEnum):
-    """Where one attempt of a task stands."""
+    """The state of one attempt of a task."""
 
     DELAY_EXECUTION = "DELAY_EXECUTION"
     QUEUED = "QUEUED"
@@ -63,15 +64,15 @@ _FINAL_TASK = frozenset({T.SUCCESS, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOL
 
 
 class WaitReason(StrEnum):
-    """Why an attempt in DELAY_EXECUTION is not queued yet; the row holds until when."""
+    """Why an attempt in DELAY_EXECUTION is not queued yet; the row has the time."""
 
     DELAY = "DELAY"
     """The task's `delay_time` after it became ready."""
     RETRY = "RETRY"
-    """The task's `retry_interval` after the failure before."""
+    """The task's `retry_interval` after the previous failure."""
 
 
-# A final instance leaves its state only by a command that recovers, repeats or executes.
+# A final instance leaves its state only through a command that resumes, repeats or executes it.
 _AGAIN = frozenset({W.RUNNING_EXECUTION})
 
 WORKFLOW_TRANSITIONS: Mapping[WorkflowState, frozenset[WorkflowState]] = {
@@ -86,7 +87,7 @@ WORKFLOW_TRANSITIONS: Mapping[WorkflowState, frozenset[WorkflowState]] = {
     W.STOP: _AGAIN,
 }
 
-# What a person may yet declare a success.
+# The states that a person may change to a success.
 _FORCED = frozenset({T.FORCED_SUCCESS})
 
 TASK_TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
@@ -96,7 +97,7 @@ TASK_TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
     T.QUEUED: frozenset({T.DISPATCH, T.RUNNING_EXECUTION, T.FAILURE, T.KILL, T.PAUSE}),
     # PAUSE: its worker gives it back, or is lost, while its run is paused.
     T.DISPATCH: frozenset({T.RUNNING_EXECUTION, T.QUEUED, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE}),
-    # PAUSE: of a task that stands for another workflow, which was paused.
+    # PAUSE: of a task that represents another workflow, which was paused.
     T.RUNNING_EXECUTION: frozenset({T.SUCCESS, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE}),
     T.SUCCESS: frozenset(),
     T.FAILURE: _FORCED,

@@ -1,10 +1,10 @@
-"""Time expressions: `$[yyyyMMdd-1]` in a text, replaced by the schedule time so written in the schedule's zone.
+"""Time expressions: `$[yyyyMMdd-1]` in a text is replaced by the schedule time, formatted in the schedule's zone.
 
-Whole days, weeks and months are steps on the calendar: on a day of 23 or 25 hours `-1` is still yesterday. Parts of a
-day (`-1/24`, an hour) are real time that passed. What is no time expression stays as it is, bash's `$[1+2]` above all;
-`$$[yyyy]` is a literal `$[yyyy]`. Source: docs/parameters.md, after DolphinScheduler. Two things differ from
-it: `year_week` says the year that the week belongs to (1 January 2022 is in 2021-52; there it is 2022-52, as in
-December), and parts of a day are exact where it cuts off at each division.
+Whole days, weeks and months are calendar steps: on a day of 23 or 25 hours `-1` is still yesterday. Parts of a day
+(`-1/24`, an hour) are elapsed time. Anything else stays as it is, especially bash's `$[1+2]`; `$$[yyyy]` is a literal
+`$[yyyy]`. Source: docs/parameters.md, after DolphinScheduler. Two things differ from it: `year_week` gives the year
+that the week belongs to (1 January 2022 is in 2021-52; DolphinScheduler gives 2022-52, as in December), and parts of a
+day are exact, where DolphinScheduler truncates at each division.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from model.arithmetic import calculate
 from model.java_dates import java_date
 
 EXPRESSION_LENGTH_MAX = 1000
-"""Longer ones are none: the text between two brackets far apart is something else."""
+"""Longer texts are not expressions: two brackets far apart enclose something else."""
 
 _EXPRESSION = re.compile(rf"\$(\$?)\[([^\[\]\n]{{1,{EXPRESSION_LENGTH_MAX}}})\]")
 _CALL = re.compile(r"([a-z_]+)\((.*)\)")
@@ -35,9 +35,9 @@ def replace_time_expressions(text: str, at: datetime, zone: ZoneInfo) -> str:
     """`text` with each `$[...]` that is a time expression replaced.
 
     Args:
-        text: of any size; the time needed grows in step with it.
+        text: of any size; the time needed is linear in it.
         at: the schedule time, aware.
-        zone: the schedule's zone, in which it is reckoned and written.
+        zone: the schedule's zone, in which it is computed and formatted.
     """
 
     def replaced(match: re.Match[str]) -> str:
@@ -51,7 +51,7 @@ def replace_time_expressions(text: str, at: datetime, zone: ZoneInfo) -> str:
 
 
 def time_expression(expression: str, at: datetime, zone: ZoneInfo) -> str | None:
-    """What stands between the brackets, worked out; None if it is no time expression or leaves the years 1 to 9999.
+    """The value of the text between the brackets; None if it is no time expression or leaves the years 1 to 9999.
 
     Args:
         expression: such as `yyyy-MM-dd HH:mm:ss-1/24`, `add_months(yyyyMMdd,-12*2)`, `timestamp(yyyyMMdd000000)`.
@@ -75,7 +75,7 @@ def time_expression(expression: str, at: datetime, zone: ZoneInfo) -> str | None
 
 
 Target = tuple[str, datetime]
-"""A pattern, and the aware moment that is to be written by it."""
+"""A pattern, and the aware moment to format with it."""
 
 
 def _written(target: Target | None) -> str | None:
@@ -98,8 +98,8 @@ def _target(expression: str, moment: datetime) -> Target | None:
 def _shifted(expression: str, moment: datetime) -> Target | None:
     """A pattern with or without `±days`.
 
-    A pattern may hold + and - itself. As in DolphinScheduler the last + decides, or without one the last -: if a digit
-    follows, a number of days is meant (`yyyy-MM-dd-1`), else it belongs to the pattern (`yyyy-MM-dd`).
+    A pattern may contain + and - itself. As in DolphinScheduler the last + decides, or without one the last -: if a
+    digit follows, it is a number of days (`yyyy-MM-dd-1`), else it belongs to the pattern (`yyyy-MM-dd`).
     """
     outside = _QUOTED.sub(lambda quoted: "'" * len(quoted[0]), expression)
     for sign in "+-":
@@ -112,7 +112,7 @@ def _shifted(expression: str, moment: datetime) -> Target | None:
 
 
 def _last_outside_parentheses(text: str, sign: str) -> int:
-    """Where the last `sign` stands that is in no parentheses; -1 if nowhere."""
+    """The index of the last `sign` outside parentheses; -1 if there is none."""
     depth = 0
     for place in range(len(text) - 1, -1, -1):
         if text[place] == ")":
@@ -125,9 +125,9 @@ def _last_outside_parentheses(text: str, sign: str) -> int:
 
 
 def _move(sign: str, amount: str, moment: datetime) -> datetime | None:
-    """`amount` days from `moment`; with a division in it, so many minutes of real time."""
+    """`amount` days from `moment`; if it contains a division, elapsed time in whole minutes."""
     before, slash, divisor = amount.partition("/")
-    whole = before.count("(") == before.count(")")  # the first / divides all that stands before it: 1+2/24 is 3 hours
+    whole = before.count("(") == before.count(")")  # the first / divides everything before it: 1+2/24 is 3 hours
     days = calculate(f"({before})/{divisor}" if slash and whole else amount)
     if days is None:
         return None
@@ -139,15 +139,15 @@ def _move(sign: str, amount: str, moment: datetime) -> datetime | None:
 
 
 def _on_calendar(moment: datetime, step: Callable[[datetime], datetime]) -> datetime:
-    """`moment` after a step of its wall clock and calendar, which knows of no summer time.
+    """`moment` after a step of its wall clock and calendar, which ignores clock changes.
 
-    A time that the clock leaves out is moved on by as much, as in Java (02:30 becomes 03:30), but never to another
-    date: the day before 31 December 2011 in Apia is the 30th, although there it never came.
+    A time that the clock skips is moved forward by the gap, as in Java (02:30 becomes 03:30), but never to another
+    date: the day before 31 December 2011 in Apia is the 30th, although Apia skipped it.
     """
     wall = moment.replace(tzinfo=None, fold=0)
     aimed = step(wall)
     if aimed == wall:
-        return moment  # the second 01:30 of an autumn night stays the second
+        return moment  # of a repeated 01:30 the second one stays the second
     aware = aimed.replace(tzinfo=moment.tzinfo)
     existing = aware.astimezone(UTC).astimezone(moment.tzinfo)
     return existing if existing.date() == aware.date() else aware
@@ -166,7 +166,7 @@ def _arguments(inner: str) -> tuple[str, int] | None:
 
 
 def _add_months(wall: datetime, months: int) -> datetime:
-    """The same day `months` later; where that month is too short, its last."""
+    """The same day `months` later; in a month that is too short, its last day."""
     year, month = divmod(wall.year * 12 + wall.month - 1 + months, 12)
     if not 1 <= year <= 9999:
         raise OverflowError
@@ -200,14 +200,14 @@ _STEPS: dict[str, Callable[[datetime, int], datetime]] = {
     "week_begin": lambda wall, days: _monday(wall) + timedelta(days=days),
     "week_end": lambda wall, days: _sunday(wall) + timedelta(days=days),
 }
-"""Function -> its step on the calendar; the time of day stays."""
+"""Function -> its calendar step; the time of day stays."""
 
 _DAYS_AGO = {"this_day": 0, "last_day": 1}
 
 
 def _year_week(inner: str, moment: datetime) -> str | None:
-    """Year and week, `2022-34` if the format holds a -, else `202234`. The number says on which day weeks begin (1 is
-    Monday); the first week of a year is that with four days in it."""
+    """Year and week, `2022-34` if the format contains a -, else `202234`. The number is the first day of the week (1 is
+    Monday); the first week of a year is that with at least four days in it."""
     pattern, number = _arguments(inner if "," in inner else f"{inner},1") or ("", 0)
     if not 1 <= number <= 7 or java_date(pattern, moment) is None:
         return None
@@ -218,7 +218,7 @@ def _year_week(inner: str, moment: datetime) -> str | None:
 
 
 def _timestamp(inner: str, moment: datetime) -> str | None:
-    """Unix seconds of what `inner` writes, which must come out as yyyyMMddHHmmss (`yyyyMMdd000000` does too)."""
+    """Unix seconds of the formatted `inner`, which must be yyyyMMddHHmmss (`yyyyMMdd000000` is too)."""
     target = _target(inner, moment)
     digits = _SECONDS.fullmatch(_written(target) or "")
     if target is None or digits is None:
@@ -226,5 +226,5 @@ def _timestamp(inner: str, moment: datetime) -> str | None:
     written = datetime(*map(int, digits.groups()))  # type: ignore[arg-type]  # noqa: DTZ001  # six numbers: a wall clock
     moved = target[1].replace(microsecond=0)
     if written == moved.replace(tzinfo=None):
-        return str(int(moved.timestamp()))  # not read back from its text: an autumn hour would lose which of two it is
+        return str(int(moved.timestamp()))  # not parsed from its text: a repeated hour would be ambiguous
     return str(int(written.replace(tzinfo=moment.tzinfo).timestamp()))

@@ -1,7 +1,7 @@
-"""The times by which a cluster lives: one truth, kept in the database; and what a node says of its own.
+"""The timing of a cluster: one set of values, stored in the database; and what each node reports of its own.
 
-A node whose settings name other times does not start. Those that live while a person changes the times keep theirs
-until they are started again. So each says with every beat how long it may be silent, and is judged by that.
+A node whose settings differ from it does not start. Nodes that run while a person changes it keep the old values until
+they are restarted. So each node reports with every beat how long it may be silent, and is judged by that.
 """
 
 from __future__ import annotations
@@ -12,19 +12,22 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from model.durations import seconds_of
 from model.errors import Refused
 
 TASKS_END_S = 1.0
-"""When a worker's process dies the keepers of its tasks end these at once; on a busy machine that takes a moment. So
-much later it may be fenced, upon which its tasks run elsewhere."""
+"""When a worker's process dies, the supervisors of its tasks kill these at once; on a busy machine that takes a moment.
+The worker is fenced only after this delay, and then its tasks run elsewhere."""
 
 WORKER_CUT_MARGIN_S = 30.0
-"""A worker that lost the database ends its own tasks at `worker_cut_limit`; who judges it waits so much longer."""
+"""A worker that lost the database ends its tasks at `worker_cut_limit`; the others wait this much longer."""
 
 
 def _from_number(value: object) -> object:
-    """Numbers are seconds, also as text: an environment variable has no other form."""
+    """Numbers are seconds, also as text: an environment variable is always text."""
     if isinstance(value, str):
+        if (seconds := seconds_of(value)) is not None:
+            return timedelta(seconds=seconds)
         try:
             return timedelta(seconds=float(value))
         except (ValueError, OverflowError):
@@ -33,7 +36,7 @@ def _from_number(value: object) -> object:
 
 
 Duration = Annotated[timedelta, BeforeValidator(_from_number), Field(gt=timedelta(0))]
-"""A time span: seconds (2, 0.5, "2"), or ISO 8601 (PT1M)."""
+"""A duration: seconds (2, 0.5, "2"), or ISO 8601 (PT1M)."""
 
 
 def _seconds(value: float) -> timedelta:
@@ -41,14 +44,14 @@ def _seconds(value: float) -> timedelta:
 
 
 class Timing(BaseModel):
-    """How long silence may last before it means something."""
+    """The time limits for silence and for the beats of nodes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     heartbeat_every: Duration = Field(_seconds(2), description="time between two beats of a node")
     session_timeout: Duration = Field(_seconds(10), description="silence after which the registry drops a node")
     master_fence_after: Duration = Field(
-        _seconds(10), description="standstill of a master's beat after which others take over its workflows"
+        _seconds(10), description="standstill of a master's beat after which others fail over its workflows"
     )
     worker_fence_after: Duration = Field(
         _seconds(30),
@@ -77,7 +80,7 @@ class Timing(BaseModel):
 
     @classmethod
     def recorded(cls, seconds: Mapping[str, object]) -> Self:
-        """The times as they stand in the database, or as a person wants them to. Raises `Refused`."""
+        """The values as stored in the database, or as a person wants to set them. Raises `Refused`."""
         try:
             return cls.model_validate(seconds)
         except ValidationError as error:
@@ -87,11 +90,11 @@ class Timing(BaseModel):
             raise Refused(f"the cluster cannot live by these times: {where}{': ' if where else ''}{sentence}") from None
 
     def seconds(self) -> dict[str, float]:
-        """Each time by its name, in seconds, as they are recorded."""
+        """Each value by its name, in seconds, as stored."""
         return {name: getattr(self, name).total_seconds() for name in type(self).model_fields}
 
     def agreed(self, recorded: Timing) -> Timing:
-        """The cluster's times, for a node with these settings. Raises `Refused` when the settings name others."""
+        """The cluster's timing, for a node with these settings. Raises `Refused` when the settings differ from it."""
         ours, theirs = self.seconds(), recorded.seconds()
         differing = [name for name in ours if name in self.model_fields_set and ours[name] != theirs[name]]
         if not differing:
@@ -105,9 +108,9 @@ class Timing(BaseModel):
 
 
 class Silence(BaseModel):
-    """How long a node may be silent before others take it for dead, in seconds, as it says itself with each beat.
+    """How long a node may be silent before others consider it dead, in seconds, as it reports with each beat.
 
-    `cut_s` is how long a worker goes on with the registry alone; for a master it means nothing.
+    `cut_s` is how long a worker continues with the registry alone; a master ignores it.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -119,12 +122,13 @@ class Silence(BaseModel):
 
     @classmethod
     def of_master(cls, timing: Timing) -> Self:
-        """What a master with these times says."""
+        """The silence that a master with this timing reports."""
         return cls._of(timing, timing.master_fence_after)
 
     @classmethod
     def of_worker(cls, timing: Timing) -> Self:
-        """What a worker with these times says, and keeps to: before the earliest of them all it ran has ended."""
+        """The silence that a worker with this timing reports and obeys: its tasks have ended before the earliest
+        limit."""
         return cls._of(timing, timing.worker_fence_after)
 
     @classmethod

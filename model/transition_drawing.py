@@ -1,4 +1,4 @@
-"""The tables of `model/states.py` as a drawing, for `docs/states.md`; a test holds the two together."""
+"""The tables of `model/states.py` as a diagram, for `docs/states.md`; a test compares the two."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ S = TypeVar("S", bound=StrEnum)
 
 
 def transition_drawing(firsts: Iterable[S], transitions: Mapping[S, frozenset[S]]) -> str:
-    """A Mermaid state diagram that begins with any of `firsts` and ends where there is no way on."""
+    """A Mermaid state diagram that begins with any of `firsts` and ends in the states without a transition."""
     lines = ["stateDiagram-v2", *(f"    [*] --> {first}" for first in firsts)]
     for old, news in transitions.items():
         lines += [f"    {old} --> {new}" for new in sorted(news)] or [f"    {old} --> [*]"]

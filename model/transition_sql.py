@@ -1,6 +1,6 @@
-"""The tables of `model/states.py` as SQL: which change of a state the database refuses.
+"""The tables of `model/states.py` as SQL: the database refuses every other change of a state.
 
-`sql/schema.sql` holds the text that this makes, so that a person reads one file; a test compares the two.
+`sql/schema.sql` contains the generated text, so that there is one file to read; a test compares the two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ S = TypeVar("S", bound=StrEnum)
 
 
 def transition_trigger(table: str, transitions: Mapping[S, frozenset[S]]) -> str:
-    """The trigger that refuses every change of `table.state` which is not listed."""
+    """The trigger that refuses every change of `table.state` that is not listed."""
     pairs = [f"('{old}', '{new}')" for old, news in transitions.items() for new in sorted(news)]
     lines = ",\n        ".join(pairs)
     return (

@@ -1,13 +1,13 @@
-"""What a workflow definition says: tasks, their order, parameters and defaults.
+"""A workflow definition: tasks, their order, parameters and defaults.
 
-One model for every way to write one: a YAML file, Python, REST, or a row of `workflow_version` inserted by SQL. All
-are checked here, and each error names the task and the field.
+One model for every source: a YAML file, Python, REST, or a row of `workflow_version` inserted by SQL. All are validated
+here, and each error names the task and the field.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain
 from typing import Annotated, Any, Self
@@ -42,7 +42,7 @@ _MISFIT = "misfit"
 
 
 def _flag(value: Any) -> Any:
-    """YAML reads a bare NO as text or as false, depending on its version."""
+    """YAML parses a bare NO as text or as false, depending on its version."""
     return ("YES" if value else "NO") if isinstance(value, bool) else value
 
 
@@ -56,10 +56,10 @@ def _zone_name(name: str) -> str:
 class TaskSpec(BaseModel):
     """One task of a workflow. `after` names the tasks that must have succeeded before it.
 
-    `retry_times` attempts follow a FAILURE, each `retry_interval` after the one before. `delay_time` passes between
-    the moment it is ready and the queue. `dispatch_timeout` counts from the queue, `timeout` from its start on the
-    worker. `flag` NO forbids it: it is passed over. `cache` reuses what an earlier success with the same parameters
-    gave. `tenant` is the user of the operating system that it runs as.
+    `retry_times` attempts follow a FAILURE, each `retry_interval` after the previous one. `delay_time` is the pause
+    between the moment it is ready and the queue. `dispatch_timeout` counts from the queue, `timeout` from its start on
+    the worker. `flag` NO disables it: it is skipped. `cache` reuses the outputs of an earlier success with the same
+    parameters. `tenant` is the user of the operating system that it runs as.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -86,12 +86,12 @@ class TaskSpec(BaseModel):
 
 
 class WorkflowSpec(BaseModel):
-    """The content of one version of a workflow. Make one with `WorkflowSpec.parse`, which words the errors.
+    """The content of one version of a workflow. Create one with `WorkflowSpec.parse`, which formats the errors.
 
-    `params` are its global parameters, and `secrets` the names of those that are SECRET, with a value there or given by
-    the start; a definition may write one in `params` as `{type: SECRET, value: ...}`. `outputs` names those that a run
-    gives to the workflow above it. A run that takes longer than `timeout_minutes` is warned of, or fails
-    (`timeout_strategy`). Time expressions are reckoned in `time_zone` unless a schedule says another.
+    `params` are its global parameters, and `secrets` the names of the SECRET ones, whose value is there or given at the
+    start; a definition may write one in `params` as `{type: SECRET, value: ...}`. `outputs` names those that a run
+    passes to its parent workflow. A run that exceeds `timeout_minutes` causes a warning, or fails (`timeout_strategy`).
+    Time expressions are computed in `time_zone` unless a schedule has another.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -131,10 +131,6 @@ class WorkflowSpec(BaseModel):
             for before in task.after:
                 if before == task.name:
                     raise _misfit(place, f'task "{task.name}" waits for itself; remove it from its "after"')
-                if before not in places:
-                    near = get_close_matches(before, names, n=1)
-                    cure = f'did you mean "{near[0]}"?' if near else "add that task or remove it"
-                    raise _misfit(place, f'task "{task.name}" waits for "{before}", which does not exist; {cure}')
             for param in task.local_params:
                 if sentence := misfit(param):
                     raise _misfit(place, f'task "{task.name}": {sentence}')
@@ -142,6 +138,13 @@ class WorkflowSpec(BaseModel):
                 raise _misfit(place, f'task "{task.name}" has two local_params of one name; give each its own')
             if len(set(task.after)) < len(task.after):
                 raise _misfit(place, f'task "{task.name}" names the same task twice in its "after"; once is enough')
+        if absent := [
+            (place, _absent(task.name, before, names))
+            for place, task in enumerate(self.tasks)
+            for before in task.after
+            if before not in places
+        ]:
+            raise _misfit(absent[0][0], "; ".join(sentence for _, sentence in absent[:20]))
         cycle = find_cycle({task.name: task.after for task in self.tasks})
         if cycle:
             raise _misfit(
@@ -189,13 +192,13 @@ class WorkflowSpec(BaseModel):
         return self
 
     def secret_names(self) -> frozenset[str]:
-        """The names of all parameters that are SECRET, in all of it or in one of its tasks."""
+        """The names of all SECRET parameters, of the workflow and of its tasks."""
         local = (param.name for task in self.tasks for param in task.local_params if param.type is ParameterType.SECRET)
         return frozenset(chain(self.secrets, local))
 
     @classmethod
     def parse(cls, content: Mapping[str, Any]) -> WorkflowSpec:
-        """Check and build. Raises `InvalidWorkflow` with one sentence for each thing that is wrong."""
+        """Validate and build. Raises `InvalidWorkflow` with one sentence for each problem."""
         try:
             return cls.model_validate(content)
         except ValidationError as error:
@@ -217,13 +220,13 @@ class WorkflowSpec(BaseModel):
         return self.model_copy(update={"tasks": tuple(tasks)})
 
     def graph(self) -> Graph:
-        """Who waits for whom, by code. Needs `coded`."""
+        """The dependencies of the tasks, by code. Needs `coded`."""
         codes = {task.name: TaskCode(task.code or 0) for task in self.tasks}
         return Graph.of({codes[task.name]: [codes[before] for before in task.after] for task in self.tasks})
 
 
 class Problem(BaseModel):
-    """One thing that is wrong in a definition: where (a path of keys and positions) and the sentence."""
+    """One problem in a definition: its place (a path of keys and indexes) and the sentence."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -246,12 +249,18 @@ def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:
     return task.type == "DEPENDENT" and field == "timeout"
 
 
+def _absent(task: str, before: str, names: Sequence[str]) -> str:
+    near = get_close_matches(before, names, n=1)
+    fix = f'did you mean "{near[0]}"?' if near else "add that task or remove it"
+    return f'task "{task}" waits for "{before}", which does not exist; {fix}'
+
+
 def _misfit(task: int, sentence: str) -> PydanticCustomError:
-    """What is wrong between tasks: where (the position of one of them) and the sentence."""
+    """A problem between tasks: its place (the index of one of them) and the sentence."""
     return PydanticCustomError(_MISFIT, "{sentence}", {"task": task, "sentence": sentence})
 
 
-# What pydantic says in words of Python, in words of whoever writes a workflow.
+# Pydantic's messages, translated from Python's terms to those of a workflow's author.
 _SAID = {
     "tuple_type": "must be a list, such as [a, b]",
     "dict_type": "must be a mapping of names to values",
@@ -260,6 +269,25 @@ _SAID = {
     "string_unicode": "must not hold half a character",
     "too_long": f"must not have more than {TASKS_MAX} entries",
 }
+
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("depends_on", "upstream", "upstream_tasks", "dependencies", "depends", "needs", "pre_tasks"), "after"
+    ),
+    **dict.fromkeys(("retries", "max_retries", "fail_retry_times", "retry"), "retry_times"),
+    **dict.fromkeys(("retry_delay", "retry_delay_seconds", "fail_retry_interval"), "retry_interval"),
+    **dict.fromkeys(("execution_timeout", "timeout_seconds"), "timeout"),
+    **dict.fromkeys(("dagrun_timeout",), "timeout_minutes"),
+    **dict.fromkeys(("task_id", "dag_id", "id"), "name"),
+    **dict.fromkeys(("operator", "task_type"), "type"),
+    **dict.fromkeys(("bash_command", "command", "script", "task_params", "args"), "params"),
+    **dict.fromkeys(("queue", "work_pool", "pool"), "worker_group"),
+    **dict.fromkeys(("priority_weight", "task_priority"), "priority"),
+    **dict.fromkeys(("global_params", "parameters"), "params"),
+    **dict.fromkeys(("steps", "jobs", "task_definitions"), "tasks"),
+    **dict.fromkeys(("timezone", "tz"), "time_zone"),
+}
+"""Words of Airflow, Prefect and DolphinScheduler, and the field that is meant."""
 
 _NO_CONTROL = "must not hold control characters"
 _PATTERNS = {
@@ -293,7 +321,8 @@ def _fields(where: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 def _near(where: tuple[str | int, ...]) -> str:
     fields = TaskSpec.model_fields if where[0] == "tasks" else WorkflowSpec.model_fields
-    near = get_close_matches(str(where[-1]), list(fields), n=1)
+    meant = _ELSEWHERE.get(str(where[-1]).lower())
+    near = [meant] if meant in fields else get_close_matches(str(where[-1]), list(fields), n=1)
     return f', did you mean "{near[0]}"?' if near else f"; known are {', '.join(fields)}"
 
 

@@ -1,6 +1,6 @@
 """Time zones by their IANA names, such as Europe/Berlin.
 
-A process loads all of them once, when it starts: later a file might not be readable for a moment.
+A process loads all of them once, at its start: later a file might be temporarily unreadable.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from model.means import is_passing
 
 _loaded: dict[str, ZoneInfo] = {}
 _names: set[str] = set()
-"""The names of all zones, once they have been looked for."""
+"""The names of all zones, once they are loaded."""
 
 
 def load_zones() -> None:
-    """Load every zone that this machine has, about 600, in a tenth of a second. What cannot be read is left out.
+    """Load every zone of this machine, about 600, in a tenth of a second. Unreadable ones are left out.
 
     A second call does nothing.
     """
@@ -31,11 +31,11 @@ def load_zones() -> None:
 
 
 def zone(name: str) -> ZoneInfo:
-    """The zone of that name.
+    """The zone with that name.
 
     Raises:
         Refused: there is none.
-        Unavailable: its file cannot be read just now.
+        Unavailable: its file cannot be read at the moment.
     """
     if name in _loaded:
         return _loaded[name]

@@ -1,1 +1,1 @@
-"""Who is alive: one small protocol, kept by ZooKeeper (`zookeeper.py`) or by PostgreSQL (`postgres.py`)."""
+"""Which nodes are alive: a protocol, implemented with ZooKeeper (`zookeeper.py`) or PostgreSQL (`postgres.py`)."""

@@ -1,34 +1,34 @@
-"""Which registry a cluster has: recorded in its database, and by a mark in the registry itself.
+"""The registry of a cluster: recorded in its database, and identified by a mark in the registry itself.
 
-A node that was started with another, or with none where the others have ZooKeeper, would think itself alone. The mark
-is a random text that the first node makes; the address is recorded beside it, without secrets, for whoever names none.
-A ZooKeeper that came back empty has no mark: whoever comes to it by the recorded address, or was connected before,
-makes it again.
+A node that was started with another registry, or with none where the others use ZooKeeper, would see no other nodes.
+The mark is a random text that the first node creates. The address is recorded with it, without secrets, for nodes that
+configure none. A ZooKeeper that came back empty has no mark: a node that uses the recorded address, or was connected
+before, creates it again.
 """
 
 from __future__ import annotations
 
 from uuid import uuid4
 
-from dao import cluster
-from dao.cluster import RecordedRegistry
-from dao.database import Database, parse_url
+from dao.cluster import cluster
+from dao.cluster.cluster import RecordedRegistry
+from dao.postgres.database import Database, parse_url
 from model.errors import Refused, Unavailable
 from model.nodes import NodeKind
 from registry.ensemble import SCHEME, Ensemble
 from registry.protocol import Registry
 
 OWN_DATABASE = "database"
-"""What is recorded for the cluster's database itself."""
+"""The recorded value when the registry is the cluster's database itself."""
 _MOVE = "to move the cluster, stop all nodes and say: shoal db registry --set URL"
 
 
 class AnotherRegistry(Refused):
-    """The registry that was named is not the cluster's."""
+    """The configured registry is not the cluster's."""
 
 
 def place_of(url: str, database_url: str) -> str:
-    """Where a registry is, in a form that can be compared, recorded and shown: no user, no password."""
+    """The address of a registry, in a form that can be compared, recorded and shown: no user, no password."""
     if url.partition("://")[0] == SCHEME:
         ensemble = Ensemble.parse(url)
         return f"{SCHEME}://{','.join(sorted(ensemble.hosts.split(',')))}{ensemble.root}"
@@ -37,9 +37,9 @@ def place_of(url: str, database_url: str) -> str:
 
 
 def url_to_use(given: str | None, recorded: RecordedRegistry | None, database_url: str) -> str:
-    """The URL of the registry: as it was set, else as it is recorded, else the database's.
+    """The URL of the registry: as configured, else as recorded, else the database's.
 
-    Raises `AnotherRegistry` when what was set is of another kind than what is recorded.
+    Raises `AnotherRegistry` when the configured one is of another kind than the recorded one.
     """
     if recorded is None:
         return given or database_url
@@ -52,11 +52,11 @@ def url_to_use(given: str | None, recorded: RecordedRegistry | None, database_ur
 
 
 async def settle(database: Database, registry: Registry, place: str) -> None:
-    """Make sure that an open registry is the cluster's; the first one becomes it.
+    """Verify that an open registry is the cluster's; the first one becomes it.
 
     Raises:
         AnotherRegistry: it is another, or another cluster's.
-        Unavailable: it does not answer, or is empty, so that nobody can know.
+        Unavailable: it does not answer, or is empty, so this cannot be verified.
     """
     async with database.reading() as connection:
         recorded = await cluster.registry(connection)
@@ -69,7 +69,7 @@ async def settle(database: Database, registry: Registry, place: str) -> None:
 
 
 async def check(registry: Registry, recorded: RecordedRegistry, place: str) -> None:
-    """Raises `AnotherRegistry` if an open registry is not the recorded one, `Unavailable` if nobody can know."""
+    """Raises `AnotherRegistry` if an open registry is not the recorded one, `Unavailable` if it cannot verify that."""
     mark = await registry.read_mark()
     if mark == recorded.mark or (mark is None and place == recorded.place):
         return
@@ -84,7 +84,7 @@ async def check(registry: Registry, recorded: RecordedRegistry, place: str) -> N
 async def take(registry: Registry, place: str) -> RecordedRegistry:
     """Mark an open registry for this cluster, whatever it was before; the caller records it.
 
-    Raises `AnotherRegistry` when nodes are there.
+    Raises `AnotherRegistry` when nodes are registered there.
     """
     return RecordedRegistry(await _first_mark(registry), place)
 
@@ -112,6 +112,9 @@ def _another(place: str, recorded: str) -> AnotherRegistry:
 
 
 def _root(place: str) -> str:
-    """What two addresses of one registry have in common: the root in ZooKeeper's tree, of which servers may be named
-    in any number; that both are databases, which may be reached by several names."""
+    """The part that all addresses of one registry share.
+
+    For ZooKeeper it is the root in its tree, since any number of its servers may be named. For databases it is only
+    that both are databases, since a database may have several names.
+    """
     return place.rpartition("://")[2].partition("/")[2] if place.startswith(SCHEME) else OWN_DATABASE

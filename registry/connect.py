@@ -1,4 +1,4 @@
-"""Which registry a URL means."""
+"""Selects the registry that a URL names."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def make_registry(url: str, *, session_timeout: timedelta, application_name: str
     Args:
         url: `zookeeper://[user:password@]host:2181[,host:2181...]/root`, or a database URL
             `postgresql+psycopg://user:password@host:5432/name`.
-        session_timeout: silence after which the others no longer see us; at least a second.
-        application_name: what database connections are called; ZooKeeper has no use for it.
+        session_timeout: silence after which other nodes no longer see us; at least a second.
+        application_name: the name of database connections; not used by ZooKeeper.
 
     Raises:
-        Refused: the URL or the time-out is wrong. The sentence never holds a password.
+        Refused: the URL or the time-out is wrong. The message never holds a password.
     """
     if session_timeout < _SHORTEST:
         raise Refused(f"session_timeout is {session_timeout.total_seconds():g} s; a registry needs at least 1 s")
     scheme = url.partition("://")[0]
-    # The clients are imported where they are needed: each takes a tenth of a second.
+    # The clients are imported where they are needed: each import takes a tenth of a second.
     if scheme == ZOOKEEPER:
         from registry.zookeeper import ZooKeeperRegistry
 

@@ -1,7 +1,7 @@
-"""How far a registry's last answer can be trusted: one rule for both registries, reckoned when asked.
+"""How far a registry's last answer can be trusted: one rule for both registries, computed when read.
 
-No timer runs for it. A timer does not fire in a process that is stopped or in a machine that sleeps, and on waking
-the old state would be believed for a moment longer; a clock that went on meanwhile cannot be fooled like that.
+There is no timer for it. A timer does not fire in a process that is stopped or in a machine that sleeps, so on waking
+the old state would be trusted for a moment longer. A clock that counts during sleep avoids that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from registry.protocol import ConnectionState
 
 
 def boottime_s() -> float:
-    """Seconds of a clock that nobody sets and that counts while the machine sleeps."""
+    """Seconds of a clock that cannot be set and that counts while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -21,7 +21,7 @@ class Contact:
     """The last proof that our session lives, and the connection state that follows from it.
 
     Args:
-        session_timeout: a session that had no proof for so long counts as over, whatever the connection says.
+        session_timeout: a session without proof for this long counts as over, whatever the connection state.
     """
 
     def __init__(self, session_timeout: timedelta) -> None:
@@ -47,7 +47,7 @@ class Contact:
         return boottime_s() - self.last_s
 
     def proved(self, sent_s: float) -> None:
-        """A round trip sent at `sent_s` came back and proved the session."""
+        """Record that a round trip sent at `sent_s` succeeded and proved the session."""
         if self.state is ConnectionState.LOST:
             self.unbroken_since_s = sent_s
         self.last_s = max(self.last_s, sent_s)
@@ -55,6 +55,6 @@ class Contact:
         self._over = False
 
     def over(self) -> None:
-        """A server said that the session has ended, or we ended it."""
+        """Record that the session has ended: a server reported it, or we ended it."""
         self.up = False
         self._over = True

@@ -1,4 +1,4 @@
-"""A ZooKeeper URL taken apart: `zookeeper://[user:password@]host[:port][,host[:port]...]/root`."""
+"""Parses a ZooKeeper URL: `zookeeper://[user:password@]host[:port][,host[:port]...]/root`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROOT = re.compile(r"(?:/[\w.@-]+)+")
 
 @dataclass(frozen=True)
 class Credentials:
-    """Who we are to ZooKeeper. What we create only this user may read or write."""
+    """Our user in ZooKeeper. Only this user may read or write what we create."""
 
     user: str
     password: str = field(repr=False)
@@ -35,10 +35,10 @@ class Ensemble:
 
     @classmethod
     def parse(cls, url: str) -> Ensemble:
-        """Read a URL; user and password may be percent-encoded.
+        """Parse a URL; user and password may be percent-encoded.
 
         Raises:
-            Refused: it has another form. The sentence does not repeat the URL, which may hold a password.
+            Refused: the form is wrong. The message does not repeat the URL, which may hold a password.
         """
         _, _, rest = url.partition("://")
         authority, slash, path = rest.partition("/")

@@ -1,4 +1,4 @@
-"""What stands in an entry: a heartbeat as JSON. Whatever else stands there is left out, and said once."""
+"""The content of an entry: a heartbeat as JSON. Any other content is skipped, and logged once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def write_entry(heartbeat: Heartbeat) -> str:
 
 
 class EntryReader:
-    """Reads entries of all kinds; remembers which it has complained of, since they are read every few seconds."""
+    """Reads entries of all kinds; remembers which it has reported, since they are read every few seconds."""
 
     def __init__(self, url: str) -> None:
         self._url = url

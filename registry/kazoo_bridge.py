@@ -1,11 +1,11 @@
-"""Where kazoo's threads meet the event loop: the one module that touches kazoo.
+"""The bridge between kazoo's threads and the event loop: the only module that uses kazoo.
 
-Requests are sent from the loop (kazoo only queues them) and their answers come back as futures. What runs in kazoo's
-own threads is named `_on_*`: it hands one call to the loop, never blocks and never asks kazoo anything, which would
-hang (python-zk/kazoo#355, #381). Only the end of a session blocks; it gets a daemon thread and a deadline (#426).
+Requests are sent from the loop (kazoo only queues them) and their answers come back as futures. Functions that run in
+kazoo's own threads are named `_on_*`: they pass one call to the loop, never block and never call kazoo, which would
+hang (python-zk/kazoo#355, #381). Only ending a session blocks; it gets a daemon thread and a deadline (#426).
 
-kazoo says LOST only once a server has said so, and a watch of its may go deaf for ever. So `Contact` judges the
-session by its own clock, and a watch only wakes (reliability study 6.1).
+kazoo reports LOST only once a server has reported it, and its watches may stop working permanently. So `Contact` judges
+the session by its own clock, and a watch only wakes.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ from kazoo.security import make_digest_acl
 from model.errors import Unavailable
 from registry.ensemble import Ensemble
 
-# kazoo logs requests, passwords included, at DEBUG, and a warning for each vain try to connect.
+# kazoo logs requests, passwords included, at DEBUG, and a warning for each failed attempt to connect.
 _kazoo_log = logging.getLogger("shoal.kazoo")
 _kazoo_log.addFilter(lambda record: record.levelno >= logging.ERROR)
 
-# For ever, and never longer apart than 0.7 s and 40 % of jitter: kazoo's default doubles the pause up to an hour.
+# Without end, with pauses of at most 0.7 s plus 40 % jitter: kazoo's default doubles the pause up to an hour.
 _RECONNECT: dict[str, Any] = {"max_tries": -1, "delay": 0.1, "max_delay": 0.7, "max_jitter": 0.4}
 _ENDED = (KeeperState.CLOSED, KeeperState.AUTH_FAILED)
 
 
 class Owner(Enum):
-    """Whose a znode is."""
+    """The owner of a znode."""
 
     US = "US"
-    """Ephemeral, and of our present session."""
+    """Ephemeral, and of our current session."""
     OTHER = "OTHER"
-    """Of another session, a former one of ours included, or of none."""
+    """Of another session, including a former one of ours, or of none."""
     NOBODY = "NOBODY"
     """There is no such znode."""
 
 
 class Denied(Unavailable):
-    """The server answers, but not to us: wrong credentials, or somebody changed what they may do."""
+    """The server answers, but denies access: wrong credentials, or the permissions were changed."""
 
 
 class KazooBridge:
-    """One session with ZooKeeper, renewed by itself, for one event loop.
+    """One session with ZooKeeper, renewed automatically, for one event loop.
 
     Args:
-        ensemble: where, and as whom. With credentials everything created is for that user alone.
-        session_timeout: asked of the server, which may grant less or more within its own bounds.
+        ensemble: the servers and the user. With credentials everything created is for that user alone.
+        session_timeout: requested of the server, which may grant less or more within its own bounds.
         on_connection: called on the loop with True when a session is there (again), False when the connection is
             suspended, None when the session is over.
         on_children: called on the loop when children of a folder that was read may have come or gone.
@@ -83,14 +83,14 @@ class KazooBridge:
         self._client = self._start()
 
     def revive(self, *, is_over: bool) -> None:
-        """Help where kazoo cannot go on by itself.
+        """Recover where kazoo cannot do so by itself.
 
-        It gives up after an error of its own: then a new client begins. And servers with empty folders or an older
-        backup refuse, without a word, whoever knows a later transaction than they do. kazoo forgets what it knows
-        when a server says that the session is over; these never do.
+        It gives up after an internal error: then a new client starts. And servers with empty folders or an older backup
+        silently refuse clients that know a later transaction than they do. kazoo forgets that transaction when a server
+        reports the session as over; these servers never do.
 
         Args:
-            is_over: the session is over, whatever a server would say.
+            is_over: the session is over, whatever a server would report.
         """
         if self._client.client_state in _ENDED:
             self._end_in_thread(self._client)
@@ -106,13 +106,13 @@ class KazooBridge:
                 await ended
 
     async def ensure_folder(self, path: str) -> None:
-        """Make a persistent znode and its parents, unless they are there."""
+        """Create a persistent znode and its parents, unless they exist."""
         await self._ask(lambda client: client.ensure_path_async(path))
 
     async def children(self, path: str) -> list[str]:
-        """The names under a folder as the leader knows them now, in no order; arms the watch.
+        """The current names under a folder according to the leader, in no order; sets the watch.
 
-        A missing folder is made, so that it can be watched.
+        A missing folder is created, so that it can be watched.
         """
         for _ in range(3):
             try:
@@ -122,14 +122,14 @@ class KazooBridge:
         raise Unavailable(f"{path} in the registry {self._ensemble} vanishes as soon as it is made; see who deletes it")
 
     async def read(self, path: str) -> bytes | None:
-        """A znode's data; None when it is gone."""
+        """A znode's data; None when it does not exist."""
         with contextlib.suppress(NoNodeError):
             data, _ = await self._ask(lambda client: client.get_async(path))
             return bytes(data)
         return None
 
     async def write(self, path: str, data: bytes) -> Owner:
-        """Write a znode's data and tell whose it is. By going through a quorum it proves the session as well."""
+        """Write a znode's data and return its owner. The write needs a quorum, so it also proves the session."""
         try:
             stat = await self._ask(lambda client: client.set_async(path, data))
         except NoNodeError:
@@ -138,17 +138,17 @@ class KazooBridge:
         return Owner.US if session is not None and stat.ephemeralOwner == session[0] else Owner.OTHER
 
     async def create_ephemeral(self, path: str, data: bytes) -> None:
-        """Make a znode of our session, and its parents. Nothing happens if it is there already: look whose it is."""
+        """Create a znode of our session, and its parents. Does nothing if it exists already: then check its owner."""
         with contextlib.suppress(NodeExistsError):
             await self._ask(lambda client: client.create_async(path, data, ephemeral=True, makepath=True))
 
     async def create(self, path: str, data: bytes) -> None:
-        """Make a znode that stays, and its parents. Nothing happens if it is there already."""
+        """Create a persistent znode, and its parents. Does nothing if it exists already."""
         with contextlib.suppress(NodeExistsError):
             await self._ask(lambda client: client.create_async(path, data, makepath=True))
 
     async def delete(self, path: str) -> None:
-        """Delete a znode, if it is there."""
+        """Delete a znode, if it exists."""
         with contextlib.suppress(NoNodeError):
             await self._ask(lambda client: client.delete_async(path))
 
@@ -166,18 +166,18 @@ class KazooBridge:
         client.add_listener(lambda state: self._on_state(client, state))
         try:
             client.start_async()
-        except Exception:  # no descriptor or thread: the threads that it has begun would stay
+        except Exception:  # no descriptor or thread: the threads that it has started would stay
             client.handler.stop()
             raise
         return client
 
     def _read_children(self, client: KazooClient, path: str) -> Any:
-        # Requests are served in their order: the read waits until this server has caught up with the leader.
+        # Requests are served in order: the read waits until this server has caught up with the leader.
         client.sync_async(path)
         return client.get_children_async(path, watch=self._on_children)
 
     async def _ask(self, send: Callable[[KazooClient], Any]) -> Any:
-        """Send one request and await its answer; NoNodeError and NodeExistsError pass, other errors are translated."""
+        """Send one request and await its answer; raises NoNodeError and NodeExistsError, translates other errors."""
         client = self._client
         if not client.connected:
             raise Unavailable(f"no server of the registry {self._ensemble} answers; is ZooKeeper running there?")
@@ -205,7 +205,7 @@ class KazooBridge:
         )
 
     def _on_children(self, _event: object) -> None:
-        """Runs in kazoo's thread. One bound method for all reads: kazoo keeps it once a folder, however often armed."""
+        """Runs in kazoo's thread. One bound method for all reads: kazoo stores it once per folder."""
         self._tell(self._on_children_changed)
 
     def _on_answer(self, arrived: asyncio.Future[None]) -> None:
@@ -213,7 +213,7 @@ class KazooBridge:
         self._tell(_resolve, arrived)
 
     def _tell(self, function: Callable[..., None], *arguments: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody is left to be told
+        with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody is left to notify
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def _connection_changed(self, client: KazooClient, connected: bool | None) -> None:
@@ -233,7 +233,7 @@ class KazooBridge:
 
         try:
             threading.Thread(target=end, name="kazoo-end", daemon=True).start()
-        except RuntimeError:  # the machine has no thread left: better a loop that waits than a session that stays
+        except RuntimeError:  # the machine has no thread left: better block the loop than leave the session open
             end()
         return ended
 

@@ -1,9 +1,9 @@
 """The registry in PostgreSQL: leases in the table `registry_lease`, for a laptop and for clusters without ZooKeeper.
 
-An entry is alive until `expires_at`, which each reader judges by the database's clock, never by its own. The keeper
-renews our lease every third of the session time-out, unless something wrote it meanwhile: an idle node asks the
-database about three times in ten seconds. Coming, going and a change of what others act upon are notified at once;
-a process that dies says nothing, so a reader sets its own alarm for the first lease that may lapse.
+An entry is alive until `expires_at`, compared with the database's clock, never with a node's own. The keeper renews our
+lease every third of the session time-out, unless another write renewed it meanwhile: an idle node sends the database
+about three statements in ten seconds. Nodes that come or go, and changes that other nodes act upon, are notified at
+once. A process that dies sends nothing, so a reader sets an alarm for the first lease that may lapse.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, LiteralString
 
 import structlog
 
-from dao.database import shown
-from dao.listen import Listener
+from dao.postgres.database import shown
+from dao.postgres.listen import Listener
 from model.backoff import Backoff
 from model.errors import Refused, ShoalError, Unavailable
 from model.nodes import Heartbeat, NodeKind
@@ -32,8 +32,8 @@ CHANNEL = "shoal_registry"
 _CLOSE_S = 2.0
 _ALARM_MARGIN_S = 0.05
 
-# One statement for a first lease, a renewal, and a lease that somebody deleted. Notifies when the others could not
-# see us before, or when told to.
+# One statement for a first lease, a renewal, and a lease that was deleted. Notifies when other nodes could not see us
+# before, or when requested.
 _HOLD = """
     WITH seen AS (
         SELECT FROM registry_lease
@@ -70,7 +70,7 @@ class PostgresRegistry:
     Args:
         url: the database, in SQLAlchemy's form.
         session_timeout: how long a lease lasts.
-        application_name: what our connections are called in the database; the one that listens gets "-listen" added.
+        application_name: the name of our connections in the database; the one that listens gets "-listen" added.
     """
 
     def __init__(self, url: str, *, session_timeout: timedelta, application_name: str) -> None:
@@ -132,7 +132,7 @@ class PostgresRegistry:
         ]
 
     async def close(self) -> None:
-        """Take our entry away and close both connections."""
+        """Delete our entry and close both connections."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -147,13 +147,13 @@ class PostgresRegistry:
         self._contact.over()
 
     async def register(self, heartbeat: Heartbeat) -> None:
-        """Make our entry. If this raises `Unavailable`, it still appears as soon as the database answers."""
+        """Create our entry. If this raises `Unavailable`, the entry still appears as soon as the database answers."""
         self._wanted = heartbeat
         await self._prove()
         await self._ask(_SWEEP)
 
     async def update(self, heartbeat: Heartbeat) -> None:
-        """Write the latest heartbeat, now or when the database answers again. Nothing happens before `register`."""
+        """Write the latest heartbeat, now or when the database answers again. Does nothing before `register`."""
         if self._wanted is None:
             return
         self._wanted = heartbeat
@@ -162,7 +162,7 @@ class PostgresRegistry:
                 await self._prove()
 
     async def unregister(self) -> None:
-        """Take our entry away. If this raises `Unavailable`, it goes when the database answers, or lapses."""
+        """Delete our entry. If this raises `Unavailable`, it is deleted when the database answers, or lapses."""
         self._wanted = None
         await self._prove()
 
@@ -188,7 +188,7 @@ class PostgresRegistry:
         return str((await self._ask(_HOLD_MARK, mark=mark))[0][0])
 
     async def _keep(self) -> None:
-        """Renew the lease, and try again while the database is away, until cancelled."""
+        """Renew the lease, and retry while the database is unavailable, until cancelled."""
         backoff = Backoff()
         while True:
             if self._contact.up:
@@ -202,7 +202,7 @@ class PostgresRegistry:
             was_up = self._contact.up
             try:
                 await self._prove()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the lease must be tried again
+            except Exception as error:  # noqa: BLE001 - whatever the error, the lease must be retried
                 self._disconnected(error)
                 continue
             backoff.reset()
@@ -211,7 +211,7 @@ class PostgresRegistry:
                 self.changed.set()
 
     async def _prove(self) -> None:
-        """Make our lease be as wanted, by a round trip that proves that the database knows us."""
+        """Bring our lease to its wanted state, by a round trip that proves that the database knows us."""
         async with self._entry_lock:
             sent_s = boottime_s()
             if self._wanted is not None:
@@ -251,7 +251,7 @@ class PostgresRegistry:
             log.warning("registry_disconnected", registry=self.url, error=str(error), so="members are as last read")
 
     def _notified(self, payload: str) -> None:
-        """Somebody came, went or changed; "" = we listen anew, and the server may have forgotten our lease."""
+        """A node came, went or changed; "" = we listen again, and the server may have lost our lease."""
         self.changed.set()
         if not payload:
             self._wake.set()

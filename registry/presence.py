@@ -1,4 +1,4 @@
-"""Whom the registry shows, when that may be used against those whom it does not show."""
+"""The nodes that the registry shows, if the absence of the others may be used against them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from registry.protocol import ConnectionState, Registry
 
 
 async def present(registry: Registry, longest_session_s: float) -> set[Epoch] | None:
-    """Epochs in a fresh read of a connected registry; None when it cannot be trusted now.
+    """Epochs from a fresh read of a connected registry; None when it cannot be trusted now.
 
-    Not before we have been connected for as long as sessions last, the longest that anybody may have: it may have come
-    back empty, and a worker that has lost the database goes on for as long as it believes in its session. Asked again
-    after the read, which may have waited for a new session.
+    It is trusted only after we have been connected for the longest session time-out that any node may have: the
+    registry may have come back empty, and a worker that has lost the database continues for as long as it believes in
+    its session. Checked again after the read, which may have waited for a new session.
     """
     trusted_since_s = boottime_s() - longest_session_s
     if registry.unbroken_since > trusted_since_s:

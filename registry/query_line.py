@@ -1,4 +1,4 @@
-"""One database connection that answers in time or is thrown away, and is made anew when next asked."""
+"""One database connection that answers in time or is closed; it is made again by the next request."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, LiteralString
 
-from dao.connection import Connection
-from dao.database import connect
-from dao.errors import translating
+from dao.postgres.connection import Connection
+from dao.postgres.database import connect
+from dao.postgres.errors import translating
 from model.errors import Unavailable
 
 
 class _NoAnswer(Unavailable):
-    """The server took too long: asking again at once would only take twice as long."""
+    """The server took too long: an immediate retry would only take twice as long."""
 
 
 class QueryLine:
-    """Runs single statements, each in a transaction of its own, one after the other.
+    """Runs single statements, one after the other, each in a separate transaction.
 
     Args:
         url: the database, in SQLAlchemy's form.
-        application_name: what the connection is called in the database.
+        application_name: the name of the connection in the database.
         answer_within_s: the longest wait for an answer, a new connection included.
     """
 
@@ -33,11 +33,11 @@ class QueryLine:
         self._lock = asyncio.Lock()
 
     async def ask(self, statement: LiteralString, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
-        """Run an *idempotent* statement: if an older connection turns out to be dead it is sent again on a new one.
+        """Run an *idempotent* statement: if an older connection turns out to be dead, it is sent again on a new one.
 
         Raises:
-            Unavailable: no answer in time; the statement may have run all the same.
-            dao.errors.BadData: the database refused what it was given.
+            Unavailable: no answer in time; the statement may have run nevertheless. dao.postgres.errors.BadData: the
+                database refused the data.
         """
         async with self._lock:
             was_open = self._connection is not None

@@ -1,12 +1,12 @@
 """The registry in ZooKeeper: ephemeral znodes `<root>/masters/<epoch>` and `<root>/workers/<epoch>`.
 
-An epoch is written with 19 digits, so that names sort as numbers do; it is never used twice, so a new life never meets
-its old entry. One task, the keeper, makes the entry be as it should: at least every third of the session time-out,
-and at once after a reconnect, it writes the entry and sees whether that is still ours. That write is also the proof
-that our session lives. So nothing depends on ZooKeeper telling us of what was lost.
+An epoch is written with 19 digits, so that names sort like numbers; it is never used twice, so a new life never meets
+its old entry. One task, the keeper, keeps the entry correct: at least every third of the session time-out, and at once
+after a reconnect, it writes the entry and checks that it is still ours. That write also proves that our session lives.
+So nothing depends on ZooKeeper notifying us of a loss.
 
-ZooKeeper ends sessions and deletes their entries in two steps, and at times long after the client has a new session:
-an entry of our own epoch that is not of our session is deleted and made anew.
+ZooKeeper ends sessions and deletes their entries in two steps, sometimes long after the client has a new session: an
+entry of our own epoch that belongs to another session is deleted and created again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ZooKeeperRegistry:
 
     Args:
         ensemble: servers, root and credentials.
-        session_timeout: how long the others keep seeing us when we are gone.
+        session_timeout: how long other nodes still see us after we are gone.
     """
 
     def __init__(self, ensemble: Ensemble, *, session_timeout: timedelta) -> None:
@@ -75,11 +75,11 @@ class ZooKeeperRegistry:
         return self._contact.unbroken_since_s
 
     async def open(self, timeout_s: float) -> None:
-        """Connect and make the folders.
+        """Connect and create the folders.
 
         Raises:
             Unavailable: no server answered within `timeout_s` seconds.
-            Refused: a server answered, and does not let these credentials at the root.
+            Refused: a server answered, but denies these credentials access to the root.
         """
         bridge = self._bridge = KazooBridge(
             self._ensemble,
@@ -108,7 +108,7 @@ class ZooKeeperRegistry:
         self._keeper = asyncio.create_task(self._keep(), name="registry-keeper")
 
     async def close(self) -> None:
-        """Take our entry away and end the session."""
+        """Delete our entry and end the session."""
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.wait([self._keeper])
@@ -123,12 +123,12 @@ class ZooKeeperRegistry:
         self._contact.over()
 
     async def register(self, heartbeat: Heartbeat) -> None:
-        """Make our entry. If this raises `Unavailable`, it still appears as soon as a server lets it."""
+        """Create our entry. If this raises `Unavailable`, the entry still appears as soon as a server accepts it."""
         self._wanted = heartbeat
         await self._prove()
 
     async def update(self, heartbeat: Heartbeat) -> None:
-        """Write the latest heartbeat, now or when a server answers again. Nothing happens before `register`."""
+        """Write the latest heartbeat, now or when a server answers again. Does nothing before `register`."""
         if self._wanted is None:
             return
         self._wanted = heartbeat
@@ -136,12 +136,12 @@ class ZooKeeperRegistry:
             await self._prove()
 
     async def unregister(self) -> None:
-        """Take our entry away. If this raises `Unavailable`, it goes as soon as a server lets it."""
+        """Delete our entry. If this raises `Unavailable`, it is deleted as soon as a server answers."""
         self._wanted = None
         await self._prove()
 
     async def members(self, kind: NodeKind) -> list[Heartbeat]:
-        """A fresh read, which also arms the watch anew."""
+        """A fresh read, which also sets the watch again."""
         bridge = self._connected_bridge()
         folder = self._folder(kind)
         names = await bridge.children(folder)
@@ -155,7 +155,7 @@ class ZooKeeperRegistry:
         return found.decode(errors="replace") if found else None
 
     async def hold_mark(self, mark: str) -> str:
-        """See the protocol. Servers with empty folders get it again from whoever was connected before."""
+        """See the protocol. Servers with empty folders get the mark again from a node that was connected before."""
         await self._connected_bridge().create(self._mark_path, mark.encode())
         self._mark = await self.read_mark() or mark
         return self._mark
@@ -165,7 +165,7 @@ class ZooKeeperRegistry:
         return f"{self._ensemble.root}/cluster"
 
     async def _keep(self) -> None:
-        """Prove the session and keep the entry, until cancelled."""
+        """Prove the session and maintain the entry, until cancelled."""
         proved, is_new = True, False
         while True:
             due_s = self._prove_every_s - self._contact.silent_s if proved else _RETRY_S
@@ -182,7 +182,7 @@ class ZooKeeperRegistry:
                 if is_new and self._mark is not None:
                     await self._connected_bridge().create(self._mark_path, self._mark.encode())
                 is_new = False
-            except Exception as error:  # noqa: BLE001 - whatever it is, the entry must be tried again
+            except Exception as error:  # noqa: BLE001 - whatever the error, the entry must be retried
                 if self._contact.up:
                     log.warning("registry_entry_unproved", registry=self.url, error=str(error), so="it tries again")
             if reconnected:
@@ -190,7 +190,7 @@ class ZooKeeperRegistry:
                 self.changed.set()
 
     async def _prove(self) -> None:
-        """Make the entry be as wanted, by at least one round trip that proves the session."""
+        """Bring the entry to its wanted state, by at least one round trip that proves the session."""
         bridge = self._connected_bridge()
         async with self._entry_lock:
             sent_s = boottime_s()
@@ -207,7 +207,7 @@ class ZooKeeperRegistry:
         path = f"{self._folder(heartbeat.kind)}/{heartbeat.epoch:0{_EPOCH_DIGITS}}"
         self._made = path
         data = write_entry(heartbeat).encode()
-        # At worst: another session's entry, none, made, ours.
+        # The worst sequence: another session's entry, no entry, created, ours.
         for _ in range(4):
             match await bridge.write(path, data):
                 case Owner.US:

@@ -1,1 +1,1 @@
-"""The face of Shoal: command line, settings, and everything on one machine."""
+"""The user interface of Shoal: command line, settings, and a whole cluster on one machine."""

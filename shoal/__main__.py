@@ -1,4 +1,4 @@
-"""`python -m shoal`: the same as the command `shoal`, for who starts it with a certain interpreter."""
+"""`python -m shoal`: the same as the command `shoal`, but with a chosen interpreter."""
 
 from __future__ import annotations
 

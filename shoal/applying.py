@@ -1,7 +1,7 @@
-"""Saving the workflows of files: together or not at all, and only if every workflow that they name exists then.
+"""Saving the workflows of files: all or none, and only if every workflow that they refer to exists afterwards.
 
-They are saved first and looked at afterwards, in one transaction: so it does not matter in which order they stand in
-the files, and of those that run each other in a circle every one is named.
+They are saved first and checked afterwards, in one transaction. So their order in the files does not matter, and every
+workflow of a cycle is reported.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import definitions, references
-from dao.definitions import Definition
+from dao.definitions import definitions, references
+from dao.definitions.definitions import Definition
 from shoal.keys import SecretSettings
 from shoal.sealing import sealed_for_saving
 from shoal.workflow_file import BadWorkflowFile, WorkflowDocument
@@ -20,12 +20,12 @@ from shoal.workflow_file import BadWorkflowFile, WorkflowDocument
 async def save_all(
     connection: AsyncConnection, documents: Sequence[WorkflowDocument], secrets: SecretSettings
 ) -> list[tuple[Definition, bool]]:
-    """Save them, their secrets sealed; whether each became a new version.
+    """Save them, their secrets sealed; returns for each whether it became a new version.
 
-    In a transaction that must not be kept if this raises.
+    The caller must roll back the transaction if this raises.
 
     Raises:
-        BadWorkflowFile: one of them names a workflow that does not exist, or runs itself through others.
+        BadWorkflowFile: one of them refers to a workflow that does not exist, or runs itself through others.
         Refused: one of them has a SECRET parameter, and there is no key to seal it.
     """
     saved = []
@@ -42,5 +42,5 @@ async def save_all(
 
 
 def _line(document: WorkflowDocument, sentence: str) -> int:
-    """The line of the task with whose name a sentence begins."""
+    """The line of the task whose name is at the start of a sentence."""
     return next((line for name, line in document.lines.items() if sentence.startswith(f'task "{name}": ')), 1)

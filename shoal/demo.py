@@ -1,7 +1,7 @@
 """`shoal demo`: three masters and two workers, one master killed half way, and the proof that nothing was lost.
 
-All of it is real: an own PostgreSQL in a temporary folder, processes, kill -9. The times of the cluster are shortened,
-so that one can watch; with the default ones the same takes some seconds longer.
+Everything is real: a separate PostgreSQL in a temporary folder, processes, kill -9. The cluster's timing is shortened
+so that the effect is visible; with the default timing the same takes some seconds longer.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from dao import definitions, lists, schema
-from dao import demo as tables
-from dao.database import Database
-from dao.demo import Tally
-from dao.nodes import NodeRow
+from dao.cluster.nodes import NodeRow
+from dao.definitions import definitions
+from dao.postgres import schema
+from dao.postgres.database import Database
+from dao.views import demo as tables
+from dao.views import listings
+from dao.views.demo import Tally
 from model.choices import ReleaseState
 from model.errors import Unavailable
 from model.ids import Epoch, WorkflowCode
@@ -45,10 +47,10 @@ LOOK_EVERY_S = 0.1
 SLOTS_WITHIN_S = 15.0
 REBALANCE_WITHIN_S = 25.0
 DEAD_FOR_S = 4.0
-"""How long the others go on alone, so that it can be seen."""
+"""How long the other masters run alone, so that the user can see it."""
 END_WITHIN_S = 30.0
 FAILS_ON_PURPOSE = "one_branch_fails"
-"""The one workflow of the seed that is to end as FAILURE."""
+"""The only workflow of the seed that is expected to end as FAILURE."""
 
 LONGER = WorkflowSpec.parse(
     {
@@ -63,12 +65,12 @@ LONGER = WorkflowSpec.parse(
 
 
 class Demo:
-    """One demo. `run` does all of it.
+    """One demo; `run` executes all of it.
 
     Args:
         commands: how many to insert.
         seconds: over how long.
-        view: where it shows itself.
+        view: the display.
     """
 
     def __init__(self, commands: int, seconds: float, view: View) -> None:
@@ -83,7 +85,7 @@ class Demo:
         self._looked = asyncio.Event()
 
     async def run(self) -> Summary:
-        """Build up, let it run, kill, watch, start again, wait for the end, and count.
+        """Set up, let it run, kill, watch, restart, wait for the end, and count.
 
         Raises:
             Unavailable: something does not start, or does not happen in time.
@@ -119,7 +121,7 @@ class Demo:
     async def _happen(
         self, cluster: LocalCluster, database: Database, begin: Callable[[], asyncio.Task[None]]
     ) -> Summary:
-        """The story itself. `begin` lets the commands come in; its task ends when the last one is there."""
+        """The sequence of events. `begin` starts the commands; its task ends when the last one is inserted."""
         await self._until("all slots are given out", lambda: self._slots() == _slots(MASTERS), SLOTS_WITHIN_S)
         inserting = begin()
         half_s = self._seconds + END_WITHIN_S
@@ -140,7 +142,7 @@ class Demo:
         return Summary(self._commands, proof, tally, by_master, rebalance_s, self._at_s())
 
     async def _kill(self, victim: Child) -> float:
-        """Kill a master; the seconds until the others have taken over everything."""
+        """Kill a master; returns the seconds until the others have failed over everything."""
         epoch = next(row.epoch for row in self._masters if self._lives.get(row.epoch) == victim.name)
         owned = self._tally.owned.get(epoch, 0)
         killed_s = time.monotonic()
@@ -148,13 +150,13 @@ class Demo:
         self._tell(f"kill -9 {victim.name} (slot {self._slot_of(epoch)}), which owns {owned} runs")
         await victim.ended()
 
-        def taken_over() -> bool:
+        def failed_over() -> bool:
             return self._slots() == _slots(MASTERS - 1) and not self._tally.owned.get(epoch)
 
-        await self._until(f"the others take over from {victim.name}", taken_over, REBALANCE_WITHIN_S)
+        await self._until(f"the others fail over from {victim.name}", failed_over, REBALANCE_WITHIN_S)
         took_s = time.monotonic() - killed_s
         slots = ", ".join(f"{self._name(row.epoch)} {self._slot_of(row.epoch)}" for row in self._masters)
-        self._tell(f"slots counted anew after {took_s:.1f} s: {slots}; the runs of {victim.name} go on there")
+        self._tell(f"slots rebalanced after {took_s:.1f} s: {slots}; the runs of {victim.name} go on there")
         return took_s
 
     async def _bring_back(self, cluster: LocalCluster, victim: Child) -> None:
@@ -178,17 +180,17 @@ class Demo:
             await asyncio.sleep(INSERT_EVERY_S)
 
     async def _look(self, cluster: LocalCluster, database: Database) -> None:
-        """Read and show what is so, again and again."""
+        """Repeatedly read and show the current state."""
         while True:
             async with database.reading() as connection:
                 self._tally = await tables.read_tally(connection)
-                self._masters = await lists.masters(connection)
+                self._masters = await listings.masters(connection)
             self._looked.set()
             self._view.show(self._picture(cluster))
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def _until(self, what: str, is_so: Callable[[], bool], within_s: float) -> None:
-        """Wait until what was read says so. Raises `Unavailable` after `within_s`."""
+        """Wait until the last state read fulfils a condition. Raises `Unavailable` after `within_s`."""
         try:
             async with asyncio.timeout(within_s):
                 while not is_so():
@@ -202,7 +204,7 @@ class Demo:
         return not self._tally.waiting and ended == self._commands
 
     def _slots(self) -> list[Slot]:
-        """The slots that the living masters believe to have."""
+        """The slots that the living masters believe they have."""
         return sorted(row.heartbeat.slot for row in self._masters if row.heartbeat and row.heartbeat.slot)
 
     def _slot_of(self, epoch: Epoch) -> str:
@@ -242,7 +244,7 @@ class Demo:
 
 
 async def _load_workflows(database: Database) -> list[WorkflowCode]:
-    """The seed's workflows and a longer one; the codes of those that can be started."""
+    """Load the seed's workflows and a longer one; returns the codes of those that can be started."""
     await schema.upgrade(database)
     async with database.reading() as connection:
         await tables.load_seed(connection)

@@ -1,4 +1,4 @@
-"""What `shoal demo` says at its end, and whether it holds. Pure: counts go in, lines come out."""
+"""The final report of `shoal demo`, and whether the demo succeeded. Pure: counts go in, lines come out."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dao.demo import Proof, Tally
+from dao.views.demo import Proof, Tally
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The end of a demo.
+    """The result of a demo.
 
     `by_master` counts the commands that each master took, by its name; `rebalance_s` is the time from the kill until
-    the others had counted their slots anew and nothing belonged to the dead one any more.
+    the others had recomputed their slots and nothing belonged to the killed master any more.
     """
 
     inserted: int
@@ -26,7 +26,7 @@ class Summary:
 
     @property
     def faults(self) -> list[str]:
-        """What does not hold, a sentence each; empty when everything does."""
+        """The failed checks, a sentence each; empty when all passed."""
         proof = self.proof
         checks = [
             (proof.waiting, "commands still wait"),
@@ -45,11 +45,11 @@ class Summary:
 
     @property
     def holds(self) -> bool:
-        """Whether every command was handled exactly once, and all it asked for has ended."""
+        """Whether every command was handled exactly once, and all its runs have ended."""
         return not self.faults
 
     def lines(self) -> list[str]:
-        """For people."""
+        """The report for people."""
         proof = self.proof
         verdict = (
             f"✓ every command was handled exactly once: {self.inserted} inserted, {proof.starts_handled} started, "
@@ -61,14 +61,14 @@ class Summary:
             verdict,
             f"  runs by state      {_counts(self.tally.runs)} (one workflow of the seed fails on purpose)",
             f"  tasks run          {proof.tasks} attempts: {_counts(self.tally.tasks)}",
-            f"  commands taken     {_counts(self.by_master)}, {proof.takeovers_handled} of them takeovers of the dead",
-            f"  time to rebalance  {self.rebalance_s:.1f} s from kill -9 until the slots were counted anew and "
-            f"nothing belonged to the dead master",
+            f"  commands taken     {_counts(self.by_master)}, {proof.takeovers_handled} of them failovers",
+            f"  time to rebalance  {self.rebalance_s:.1f} s from kill -9 until the slots were rebalanced and "
+            f"the killed master owned nothing",
             f"  all of it          {self.took_s:.1f} s",
         ]
 
     def as_fields(self) -> dict[str, Any]:
-        """For programs."""
+        """The report for programs."""
         return {
             "holds": self.holds,
             "faults": self.faults,

@@ -1,4 +1,4 @@
-"""How `shoal demo` shows what happens: a live picture on a terminal, plain lines elsewhere."""
+"""The display of `shoal demo`: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MasterPicture:
 
 @dataclass(frozen=True)
 class Picture:
-    """One moment of the demo. `at_s` counts from its begin; `wanted` is how many runs there shall be at the end."""
+    """One moment of the demo. `at_s` counts from its beginning; `wanted` is the expected number of runs at the end."""
 
     at_s: float
     wanted: int
@@ -45,35 +45,35 @@ class Picture:
 
     @property
     def ended(self) -> int:
-        """Runs that have ended."""
+        """The number of runs that have ended."""
         return sum(number for state, number in self.runs.items() if state.is_final)
 
 
 class View(Protocol):
-    """Where the demo shows itself."""
+    """A display of the demo."""
 
     def show(self, picture: Picture) -> None:
-        """A new moment."""
+        """Show a new state."""
         ...
 
     def tell(self, at_s: float, sentence: str) -> None:
-        """Something happened."""
+        """Report an event."""
         ...
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Close the display."""
         ...
 
 
 class PlainView:
-    """Lines for pipes and logs: what happens at once, the numbers now and then."""
+    """Lines for pipes and logs: events at once, the numbers now and then."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._shown_s = -PLAIN_EVERY_S
 
     def show(self, picture: Picture) -> None:
-        """Print the numbers, if the last were some time ago."""
+        """Print the numbers, if the last were printed some time ago."""
         if picture.at_s - self._shown_s < PLAIN_EVERY_S:
             return
         self._shown_s = picture.at_s
@@ -84,7 +84,7 @@ class PlainView:
         self._print(picture.at_s, f"{picture.ended}/{picture.wanted} runs ended, {picture.waiting} wait   {masters}")
 
     def tell(self, at_s: float, sentence: str) -> None:
-        """Print it."""
+        """Print the event."""
         self._print(at_s, sentence)
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class PlainView:
 
 
 class LiveView:
-    """A picture that changes in its place, with the last lines of the story below."""
+    """A view that is redrawn in place, with the last events below."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -104,15 +104,15 @@ class LiveView:
         self._live.start()
 
     def show(self, picture: Picture) -> None:
-        """Draw it."""
+        """Redraw it."""
         self._live.update(drawn(picture, self._story))
 
     def tell(self, at_s: float, sentence: str) -> None:
-        """Add it to the story; it is drawn with the next picture."""
+        """Add the event to the list; it is drawn with the next picture."""
         self._story = [*self._story, f"{at_s:5.1f} s  {sentence}"][-STORY_LINES:]
 
     def close(self) -> None:
-        """Leave the last picture and give the terminal back."""
+        """Leave the last picture on the screen and release the terminal."""
         self._live.stop()
 
 
@@ -148,6 +148,6 @@ def drawn(picture: Picture, story: Sequence[str]) -> RenderableType:
 
 
 def make_view(*, silent: bool) -> View:
-    """The view that fits standard output; `silent` shows nothing."""
+    """The display that fits standard output; `silent` shows nothing."""
     console = Console(markup=False, highlight=False, emoji=False, quiet=silent)
     return LiveView(console) if console.is_terminal and not silent else PlainView(console)

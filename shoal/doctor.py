@@ -1,7 +1,8 @@
-"""What `shoal doctor` finds: everything that must hold of a cluster, asked from outside, one after the other.
+"""The checks of `shoal doctor`: everything that must be true of a cluster, checked from outside, one by one.
 
-The servers, then who is there, then what the tables say (`dao/checks.py`, `dao/server_checks.py`, `dao/reasons.py`: the
-same question as the masters' own watchers ask). Nothing is mended here; each find comes with the sentence how to.
+First the servers, then the nodes, then the tables (`dao/checks/table_checks.py`, `dao/checks/server_checks.py`,
+`dao/checks/stuck_runs.py`: the same queries that the masters' own watchers use). Nothing is fixed here; each finding
+comes with a sentence that explains the fix.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from enum import StrEnum
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import checks, cluster, commands, error_commands, lists, reasons, schema, server_checks
-from dao.checks import SHOWN_MAX, Check
-from dao.database import Database, database_time
-from dao.nodes import NodeRow
-from dao.server_checks import CONNECTIONS_LEFT_MIN, OLDEST_SERVER, Server
+from dao.checks import server_checks, stuck_runs, table_checks
+from dao.checks.server_checks import CONNECTIONS_LEFT_MIN, OLDEST_SERVER, Server
+from dao.checks.table_checks import SHOWN_MAX, Check
+from dao.cluster import cluster
+from dao.cluster.nodes import NodeRow
+from dao.commands import commands, error_commands
+from dao.postgres import schema
+from dao.postgres.database import Database, database_time
+from dao.views import listings
 from model.errors import Refused, ShoalError, Unavailable
 from model.nodes import NodeKind, NodeState
 from model.timing import Timing
@@ -38,7 +43,7 @@ TIMING_HOLDS = "all nodes live by the cluster's times"
 
 
 class Verdict(StrEnum):
-    """Of one thing that must hold. A NOTE is worth to know, and no fault of the cluster; UNKNOWN could not be asked."""
+    """The result of a check. A NOTE is useful to know, and no fault of the cluster; UNKNOWN could not be checked."""
 
     HOLDS = "HOLDS"
     BROKEN = "BROKEN"
@@ -48,8 +53,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """One thing that must hold, and how it stands. `told` is a figure or the first find's count in words, `shown` the
-    first finds of `count`, `mend` what to do about them."""
+    """One check and its result. `told` is a figure or the number of findings in words, `shown` the first findings of
+    `count`, `fix` how to fix them."""
 
     name: str
     holds: str
@@ -57,11 +62,11 @@ class Result:
     told: str = ""
     count: int = 0
     shown: Sequence[str] = ()
-    mend: str = ""
+    fix: str = ""
 
 
 async def examine(settings: Settings, database: Database) -> AsyncIterator[Result]:
-    """Ask everything, in order. Ends early when the database does not answer or has another schema."""
+    """Run all checks, in order. Ends early when the database does not answer or has another schema."""
     try:
         async with database.reading() as connection:
             asked_s, asked_at = boottime_s(), datetime.now(UTC)
@@ -69,8 +74,8 @@ async def examine(settings: Settings, database: Database) -> AsyncIterator[Resul
             took_s = boottime_s() - asked_s
             found = await server_checks.server(connection)
     except ShoalError as error:
-        mend = "Is it running, and are URL, user and password right? shoal config show"
-        yield _judged("database", "the database answers", [f"{database.shown}: {error}"], mend)
+        fix = "Is it running, and are URL, user and password right? shoal config show"
+        yield _judged("database", "the database answers", [f"{database.shown}: {error}"], fix)
         return
     yield database_result(found, database.shown, took_s)
     try:
@@ -99,7 +104,7 @@ async def examine(settings: Settings, database: Database) -> AsyncIterator[Resul
 
 
 def database_result(server: Server, shown: str, took_s: float) -> Result:
-    """Whether it is a server that Shoal can live on."""
+    """Whether the server meets Shoal's requirements."""
     faults = []
     if server.major < OLDEST_SERVER:
         faults.append(f"it is PostgreSQL {server.version}, and Shoal needs {OLDEST_SERVER} or newer")
@@ -110,7 +115,7 @@ def database_result(server: Server, shown: str, took_s: float) -> Result:
 
 
 def clock_result(ahead_s: float) -> Result:
-    """Whether this machine's clock is that of the database, which is `ahead_s` seconds ahead."""
+    """Whether this machine's clock agrees with the database's, which is `ahead_s` seconds ahead."""
     holds = "this machine's clock is that of the database"
     told = f"{duration(abs(ahead_s))} {'behind' if ahead_s > 0 else 'ahead'}"
     if abs(ahead_s) <= CLOCK_OFF_S:
@@ -120,7 +125,7 @@ def clock_result(ahead_s: float) -> Result:
 
 
 def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
-    """Whether there are masters, and whether they agree on who has which slot."""
+    """Whether there are masters, and whether they agree on their slots."""
     rows = [master.row for master in slots.masters]
     none = [] if rows else ["no master is alive: no command is taken, no run goes on"]
     said = f"{slots.registry_fault}" if slots.registry_fault else ""
@@ -151,29 +156,31 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
     ]  # fmt: skip
 
 
-def room_result(slots: SlotReport, waiting: Sequence[lists.WithoutRoom]) -> Result:
-    """Whether a master has room for what waits. That none has is no fault: runs end, and make some."""
+def room_result(slots: SlotReport, waiting: Sequence[listings.WithoutRoom]) -> Result:
+    """Whether a master has room for what waits. It is no fault if none has: runs end, and free some."""
     holds = "a master has room for what waits"
     masters = [master_facts(master.row) for master in slots.masters]
     running, capacity = sum(each.running for each in masters), sum(each.capacity for each in masters)
     told = f"{running} of {counted(capacity, 'run')}"
     if not waiting or not masters or not all(each.is_full for each in masters):
         return _good("room", holds, told)
-    awaited = sorted(waiting, key=lambda each: each.above is None)  # those that runs wait for first
+    awaited = sorted(waiting, key=lambda each: each.above is None)  # those that other runs wait for come first
     shown = [
         f"command {each.id} ({each.type[:40]}) has waited for {duration(each.age_s)}: {full_masters(masters)}"
         + (f"; run {each.above[:20]} waits for the run that it asks for" if each.above else "")
         for each in awaited[:SHOWN_MAX]
     ]
-    mend = (
+    fix = (
         "They are taken when runs have ended or only wait: shoal runs; to have more room start another master, "
         "shoal master, or raise master.max_running_workflows."
     )
-    return Result("room", holds, Verdict.NOTE, f"{told}, {counted(len(waiting), 'command')}", len(waiting), shown, mend)
+    return Result("room", holds, Verdict.NOTE, f"{told}, {counted(len(waiting), 'command')}", len(waiting), shown, fix)
 
 
-def worker_results(rows: Sequence[NodeRow], queue: Sequence[lists.GroupQueue], silent_after: timedelta) -> list[Result]:
-    """Whether there are workers, and for each group that something waits for."""
+def worker_results(
+    rows: Sequence[NodeRow], queue: Sequence[listings.GroupQueue], silent_after: timedelta
+) -> list[Result]:
+    """Whether there are workers, and some for each group with waiting tasks."""
     none = [] if rows else ["no worker is alive: no task runs but those of the masters"]
     served = Counter(group for row in rows if row.heartbeat for group in row.heartbeat.groups)
     waiting = [
@@ -189,13 +196,13 @@ def worker_results(rows: Sequence[NodeRow], queue: Sequence[lists.GroupQueue], s
         ),
         _judged(
             "groups", "each group that tasks wait for has a worker", waiting,
-            "Start a worker of that group, shoal worker --group NAME, or stop the run and mend its worker_group.",
+            "Start a worker of that group, shoal worker --group NAME, or stop the run and fix its worker_group.",
         ),
     ]  # fmt: skip
 
 
 def timing_result(rows: Sequence[NodeRow], timing: Timing) -> Result:
-    """Whether all nodes have started since the cluster's times were changed. Who has not is judged by its own."""
+    """Whether all nodes have started since the cluster's timing was changed. Others are judged by their own timing."""
     former = [
         f"{row} lives by the times with which it started"
         for row in rows
@@ -229,12 +236,12 @@ async def _of_the_server(database: Database, server: Server) -> AsyncIterator[Re
 
 async def _of_the_cluster(connection: AsyncConnection, settings: Settings, timing: Timing) -> list[Result]:
     slots = await read_slots(connection, settings)
-    workers, queue = await lists.workers(connection), await lists.queue_by_group(connection)
+    workers, queue = await listings.workers(connection), await listings.queue_by_group(connection)
     increment = await commands.id_increment(connection)
     step = settings.master.id_step
     stride = [f"ids come in steps of {increment}, and master.id_step is {step}: some slots get no commands"]
     silent_after = 3 * timing.heartbeat_every
-    waiting = await lists.without_room(connection, timedelta(seconds=QUEUED_S), COUNTED_MAX)
+    waiting = await listings.without_room(connection, timedelta(seconds=QUEUED_S), COUNTED_MAX)
     return [
         *master_results(slots, silent_after),
         room_result(slots, waiting),
@@ -248,14 +255,14 @@ async def _of_the_cluster(connection: AsyncConnection, settings: Settings, timin
 
 
 async def _of_the_tables(database: Database, settings: Settings, timing: Timing) -> AsyncIterator[Result]:
-    # What the living see to by themselves: they fence, and then look within a sweep.
+    # The living nodes handle this by themselves: they fence, and then find it within a sweep.
     after = timing.master_fence_after + settings.master.sweep_every + timedelta(seconds=4)
-    values: dict[str, object] = {"handed_on_after": after}
-    for check in checks.BEFORE_REASONS:
+    values: dict[str, object] = {"failed_over_after": after}
+    for check in table_checks.BEFORE_REASONS:
         yield await _checked(database, check, values)
-    # Two looks of the watcher, which come first.
+    # Two polls of the watcher, which come first.
     yield await _reasons(database, settings.master.stuck_after + 3 * settings.master.watch_every)
-    for check in checks.AFTER_REASONS:
+    for check in table_checks.AFTER_REASONS:
         yield await _checked(database, check, values)
     holds = "no command was refused"
     try:
@@ -266,17 +273,17 @@ async def _of_the_tables(database: Database, settings: Settings, timing: Timing)
         return
     shown = [f"command {each.id} ({each.type[:40]}): {each.reason}" for each in refused[:SHOWN_MAX]]
     verdict = Verdict.NOTE if refused else Verdict.HOLDS
-    mend = "Mend what the reason says, then: shoal errors retry ID, or shoal errors drop ID."
+    fix = "Fix what the reason says, then: shoal errors retry ID, or shoal errors drop ID."
     more = "or more" if len(refused) == COUNTED_MAX else ""
     told = f"{len(refused)} {more}".strip() if refused else ""
-    yield Result("refused_commands", holds, verdict, told, len(refused), shown, mend if refused else "")
+    yield Result("refused_commands", holds, verdict, told, len(refused), shown, fix if refused else "")
 
 
 async def _reasons(database: Database, older_than: timedelta) -> Result:
     name, holds = "runs_have_a_reason_to_wait", "each unfinished run has a reason to wait"
     try:
         async with database.reading() as connection:
-            stuck = await reasons.stuck(connection, older_than)
+            stuck = await stuck_runs.stuck(connection, older_than)
     except ShoalError as error:
         return _unknown(name, holds, error)
     return _judged(
@@ -290,10 +297,10 @@ async def _reasons(database: Database, older_than: timedelta) -> Result:
 async def _checked(database: Database, check: Check, values: Mapping[str, object]) -> Result:
     try:
         async with database.reading() as connection:
-            finds = await checks.find(connection, check, values)
+            finds = await table_checks.find(connection, check, values)
     except ShoalError as error:
         return _unknown(check.name, check.holds, error)
-    return _judged(check.name, check.holds, finds.shown, check.mend, count=finds.count)
+    return _judged(check.name, check.holds, finds.shown, check.fix, count=finds.count)
 
 
 def _silent(rows: Sequence[NodeRow], after: timedelta) -> list[str]:
@@ -311,12 +318,12 @@ def _figure(rows: Sequence[NodeRow], kind: str) -> str:
 
 
 def _judged(
-    name: str, holds: str, faults: Sequence[str], mend: str, told: str = "", *, count: int | None = None
+    name: str, holds: str, faults: Sequence[str], fix: str, told: str = "", *, count: int | None = None
 ) -> Result:
     if not faults:
         return _good(name, holds, told)
     many = len(faults) if count is None else count
-    return Result(name, holds, Verdict.BROKEN, f"{many} found", many, tuple(faults[:SHOWN_MAX]), mend)
+    return Result(name, holds, Verdict.BROKEN, f"{many} found", many, tuple(faults[:SHOWN_MAX]), fix)
 
 
 def _good(name: str, holds: str, told: str) -> Result:
@@ -324,5 +331,5 @@ def _good(name: str, holds: str, told: str) -> Result:
 
 
 def _unknown(name: str, holds: str, error: ShoalError) -> Result:
-    mend = "Try again." if isinstance(error, Unavailable) else "May this user of the database read its tables?"
-    return Result(name, holds, Verdict.UNKNOWN, "could not be asked", 1, (str(error),), mend)
+    fix = "Try again." if isinstance(error, Unavailable) else "May this user of the database read its tables?"
+    return Result(name, holds, Verdict.UNKNOWN, "could not be asked", 1, (str(error),), fix)

@@ -1,6 +1,6 @@
 """The keys for stored secrets: from the settings, and a key file that only its owner may read.
 
-A key file has one key a line, the one that encrypts first; `#` begins a comment. `shoal up` makes its own.
+A key file has one key per line, first the one that encrypts; `#` begins a comment. `shoal up` creates its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 from pydantic_settings import NoDecode
 
-from dao.vault import Vault, key_id_of, new_key
+from dao.secrets.vault import Vault, key_id_of, new_key
 from model.errors import Refused
 
 FILE_NAME = "secret-keys"
@@ -31,7 +31,7 @@ Keys = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split)]
 
 
 class SecretSettings(BaseModel):
-    """Where the keys are."""
+    """Where the keys come from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,18 +42,18 @@ class SecretSettings(BaseModel):
 
 
 def open_vault(settings: SecretSettings) -> Vault:
-    """The vault with all keys of the settings, those of the file last; empty when there are none.
+    """The vault with all keys of the settings, those of the file last; empty if there are none.
 
     Raises:
-        Refused: the file cannot be read, or others can read it too; or a text is no key.
+        Refused: the file cannot be read, or other users can read it too; or a text is no key.
     """
     listed = [key.get_secret_value() for key in settings.keys]
     return Vault([*listed, *(read_key_file(settings.key_file) if settings.key_file else ())])
 
 
 def read_key_file(path: Path) -> list[str]:
-    """The keys of a file. Raises `Refused`: it is not there, not a file, or open to others."""
-    cure = "mend secrets.key_file, or make one with `shoal secrets add-key FILE`"
+    """The keys of a file. Raises `Refused`: it does not exist, is not a file, or is accessible to other users."""
+    cure = "fix secrets.key_file, or make one with `shoal secrets add-key FILE`"
     try:
         with path.open("rb") as file:
             facts = os.fstat(file.fileno())
@@ -68,9 +68,9 @@ def read_key_file(path: Path) -> list[str]:
 
 
 def add_key(path: Path) -> str:
-    """Put a new key before those of a key file, which is made (0600) if it is not there; the new key's id.
+    """Add a new key at the beginning of a key file, which is created (0600) if needed; returns the new key's id.
 
-    The file is replaced in one step, so that no reader ever finds half of it. Raises `Refused`.
+    The file is replaced atomically, so that no reader ever sees half of it. Raises `Refused`.
     """
     older = read_key_file(path) if path.exists() else []
     key = new_key()
@@ -89,7 +89,7 @@ def add_key(path: Path) -> str:
 
 
 def own_key_file(folder: Path) -> Path:
-    """The key file in the data folder of `shoal up`, made if it is not there. Raises `Refused`."""
+    """The key file in the data folder of `shoal up`, created if it does not exist. Raises `Refused`."""
     path = folder / FILE_NAME
     if not path.exists():
         add_key(path)

@@ -1,9 +1,9 @@
-"""Masters and workers on this machine, each a process of its own: started, killed, started again, stopped.
+"""Masters and workers on this machine, each a separate process: started, killed, restarted, stopped.
 
-`shoal up`, `shoal demo` and the tests use it. A child belongs to its starter: it gets SIGKILL from the kernel when the
-thread that started it ends, even by kill -9, and sits in a session of its own, so that a Ctrl-C on the terminal
-reaches only the starter, which then stops its children in order. The database's URL goes by environment, never as an
-argument: everybody on the machine may read those.
+Used by `shoal up`, `shoal demo` and the tests. A child belongs to its starter: the kernel sends it SIGKILL when the
+thread that started it ends, even by kill -9. It has its own session, so that a Ctrl-C on the terminal reaches only the
+starter, which then stops its children in order. The database's URL is passed in the environment, never as an
+argument: every user of the machine can read arguments.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dao import nodes
-from dao.database import Database
-from dao.nodes import NodeRow
+from dao.cluster import nodes
+from dao.cluster.nodes import NodeRow
+from dao.postgres.database import Database
 from model.errors import Unavailable
 from model.nodes import NodeKind, Slot
 from shoal.embedded.program import end_with_us, last_words
@@ -28,12 +28,12 @@ from shoal.secrecy import without_keys
 
 LOOK_EVERY_S = 0.05
 LOG_BYTES_MAX = 10_000_000
-"""A child's log that is larger is put aside when the child starts, once: two files at most."""
+"""A larger log of a child is renamed once when the child starts: two files at most."""
 
 
 @dataclass
 class Child:
-    """One master or worker; `name` (m1, w1) stays when it is started again. It ends with the thread that started it."""
+    """One master or worker; it keeps its `name` (m1, w1) when restarted. It ends with the thread that started it."""
 
     name: str
     kind: NodeKind
@@ -42,7 +42,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The id of its present process."""
+        """The id of its current process."""
         return self.process.pid
 
     @property
@@ -51,7 +51,7 @@ class Child:
         return self.process.returncode is None
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal; nothing happens when it has ended."""
+        """Send a signal; does nothing when it has ended."""
         with suppress(ProcessLookupError):
             self.process.send_signal(number)
 
@@ -60,7 +60,7 @@ class Child:
         return await self.process.wait()
 
     def last_words(self) -> str:
-        """What it said last, on one line."""
+        """The end of its output, on one line."""
         with self.log.open("rb") as file:
             file.seek(max(0, self.log.stat().st_size - 10_000))
             return last_words(file.read().decode(errors="replace"))
@@ -71,8 +71,8 @@ class LocalCluster:
 
     Args:
         database_url: with the schema of this program.
-        folder: for logs, and for what the workers keep; made if it is not there.
-        registry_url: the database's if not given.
+        folder: for logs, and for the workers' files; created if it does not exist.
+        registry_url: by default the database's.
         settings: further environment of the children, such as SHOAL_TIMING__HEARTBEAT_EVERY.
     """
 
@@ -91,7 +91,7 @@ class LocalCluster:
             **(settings or {}),
             "SHOAL_DATABASE_URL": database_url,
             "SHOAL_REGISTRY_URL": registry_url or database_url,
-            "SHOAL_PORT": "0",  # one that is set for a single process would be taken by the first of many
+            "SHOAL_PORT": "0",  # a port set for a single process would be used by the first of many
             "SHOAL_WORKER__LOG_PORT": "0",
         }
         self._database = Database(database_url, application_name="shoal-local-cluster", connections_max=1)
@@ -104,12 +104,12 @@ class LocalCluster:
 
     @property
     def masters(self) -> list[Child]:
-        """The masters, ended ones too."""
+        """The masters, including ended ones."""
         return [child for child in self.children if child.kind is NodeKind.MASTER]
 
     @property
     def workers(self) -> list[Child]:
-        """The workers, ended ones too."""
+        """The workers, including ended ones."""
         return [child for child in self.children if child.kind is NodeKind.WORKER]
 
     async def start(self, kind: NodeKind) -> Child:
@@ -123,7 +123,7 @@ class LocalCluster:
         return child
 
     async def start_again(self, child: Child) -> None:
-        """Give a child that has ended a new process."""
+        """Start a new process for a child that has ended."""
         assert not child.runs, f"{child.name} still runs"
         child.process = await self._launch(child.name, child.kind, child.log)
 
@@ -131,7 +131,7 @@ class LocalCluster:
         """Wait until a child has its row, its beat and, as a master, its slot.
 
         Raises:
-            Unavailable: it ended instead, or took longer than `within_s`; the sentence quotes it.
+            Unavailable: it ended, or took longer than `within_s`; the message quotes it.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
@@ -157,7 +157,7 @@ class LocalCluster:
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def stop(self, within_s: float = 45) -> None:
-        """Let all leave gracefully, at the same time; who takes longer than `within_s` is killed."""
+        """Let all leave gracefully, at the same time; those that take longer than `within_s` are killed."""
         for child in self.children:
             child.send(signal.SIGTERM)
         with suppress(TimeoutError):

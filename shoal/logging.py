@@ -1,4 +1,4 @@
-"""How processes log: one event a line, readable on a terminal, JSON elsewhere. Configured once, here."""
+"""The log configuration: one event per line, readable on a terminal, JSON elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def configure_logging(log_format: str) -> None:
 
     Args:
         log_format: `text`, `json`, or `auto`: text on a terminal, else JSON. `quiet`: warnings and errors only, as
-            text; for verbs that answer a person and have no story of their own to tell.
+            text; for verbs whose output is a result and not a log.
     """
     quiet = log_format == "quiet"
     as_text = quiet or log_format == "text" or (log_format == "auto" and sys.stderr.isatty())

@@ -1,4 +1,4 @@
-"""Running one role as a process: signals, exit codes, and the address that it holds.
+"""Running one role as a process: signals, exit codes, and its reserved address.
 
 The first SIGTERM or SIGINT asks for a graceful stop, the second ends the process at once.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from model.errors import Refused
-from registry.address import advertised, joined
+from node.address import advertised, joined
 
 log = structlog.get_logger()
 
@@ -26,21 +26,21 @@ HARD_STOP_EXIT_CODE = 130
 async def until_stopped(
     serve: Callable[[asyncio.Event], Coroutine[Any, Any, None]], started: asyncio.Event, leave_within_s: float
 ) -> None:
-    """Run `serve(stop)`; `stop` is set by the first signal. Errors of `serve` come out as they are.
+    """Run `serve(stop)`; the first signal sets `stop`. Errors of `serve` are raised unchanged.
 
     Args:
         leave_within_s: seconds that a graceful stop may take; then the process ends as after a second signal. A
-            server that hangs must not hold up a stop for as long as its time-outs add up to.
-        serve: returns when it has stopped; must stand being cancelled until it has set `started`. It may set `stop`
+            server that hangs must not delay a stop by the sum of all its timeouts.
+        serve: returns when it has stopped; must tolerate cancellation until it has set `started`. It may set `stop`
             itself.
         started: set by `serve` once there is something to stop gracefully. A signal before that cancels it: it may
-            be waiting for a server that never comes.
+            be waiting for a server that is down.
     """
     stop = asyncio.Event()
     serving = asyncio.create_task(serve(stop))
 
     def stop_hard(why: str) -> None:
-        log.warning("stopped_hard", why=why, so="what it owned is taken over by others")
+        log.warning("stopped_hard", why=why, so="what it owned is failed over by others")
         os._exit(HARD_STOP_EXIT_CODE)
 
     signals = 0
@@ -71,10 +71,10 @@ async def until_stopped(
 
 
 def hold_address(host: str, port: int) -> tuple[str, socket.socket]:
-    """Reserve `port` on this machine for as long as the socket lives; nobody can connect to it.
+    """Reserve `port` on this machine for as long as the socket lives; it accepts no connections.
 
-    With the host's name it is a master's name in the cluster, if it has no other, so two processes must not have it.
-    Port 0 takes any free one. The address is for people: `host`, or for every address (`0.0.0.0`) the machine's name.
+    Host name and port are a master's default name in the cluster, so two processes must not share them. Port 0 takes
+    any free one. The address is for people: `host`, or the machine's name for the wildcard address (`0.0.0.0`).
     Raises `Refused` when another process has it.
     """
     holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

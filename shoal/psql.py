@@ -1,4 +1,4 @@
-"""Starting psql on our database with nothing secret among its arguments, which everybody on the machine can read."""
+"""Starting psql on our database without secrets in its arguments, which every user of the machine can read."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 
 from psycopg import pq
 
-from dao.database import parse_url
+from dao.postgres.database import parse_url
 from model.errors import Refused
 
 
 def psql_environment(url: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which psql finds the database of an URL: PGHOST, PGPASSWORD and their like.
+    """The environment with which psql connects to the database of a URL: PGHOST, PGPASSWORD and so on.
 
-    What the URL does not say is libpq's default, not what a PG variable of the caller says of another database.
+    Parts that the URL lacks get libpq's defaults, not the caller's PG variables, which may mean another database.
     """
     plain = parse_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     found = dict(environment)
@@ -31,10 +31,10 @@ def psql_environment(url: str, environment: Mapping[str, str]) -> dict[str, str]
 
 
 def become_psql(url: str, arguments: Sequence[str]) -> None:
-    """Replace this process by psql. Raises `Refused` when there is none."""
+    """Replace this process by psql. Raises `Refused` when it is not installed."""
     program = shutil.which("psql")
     if program is None:
         raise Refused(
             "there is no psql on this machine; install a PostgreSQL client, or use any other with `shoal db url`"
         )
-    os.execve(program, ["psql", *arguments], psql_environment(url, os.environ))  # noqa: S606 - what it is for
+    os.execve(program, ["psql", *arguments], psql_environment(url, os.environ))  # noqa: S606 - intended

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import definitions, lists, questions
-from dao.definitions import Definition
-from dao.lists import Run, TaskRun
-from master.plan import Plan
+from dao.definitions import definitions
+from dao.definitions.definitions import Definition
+from dao.views import listings, lookups
+from dao.views.listings import Run, TaskRun
+from master.drive.plan import Plan
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
@@ -18,16 +19,16 @@ FAILED = "@failed"
 
 
 async def find_run(connection: AsyncConnection, named: str) -> WorkflowInstanceId:
-    """The run that is meant: an id, `@last`, `@failed`, or a workflow's name for its last run. Raises `NotFound`."""
+    """Find a run: an id, `@last`, `@failed`, or a workflow's name for its last run. Raises `NotFound`."""
     number = as_id(named)
     if number is not None:
         return WorkflowInstanceId(number)
     if named == LAST:
-        found = await lists.runs(connection, 1)
+        found = await listings.runs(connection, 1)
     elif named == FAILED:
-        found = await lists.runs(connection, 1, states=[WorkflowState.FAILURE])
+        found = await listings.runs(connection, 1, states=[WorkflowState.FAILURE])
     else:
-        found = await lists.runs(connection, 1, workflow=named)
+        found = await listings.runs(connection, 1, workflow=named)
     if not found:
         what = {LAST: "there is no run yet", FAILED: "no run has failed"}
         raise NotFound(what.get(named, f'no run of a workflow "{named}"') + "; `shoal runs` lists the runs")
@@ -35,15 +36,15 @@ async def find_run(connection: AsyncConnection, named: str) -> WorkflowInstanceI
 
 
 async def find_task(connection: AsyncConnection, named: str) -> tuple[Run, TaskRun]:
-    """The task instance that is meant: its id, or RUN/name for the last attempt of that task. Raises `NotFound`."""
+    """Find a task instance: its id, or RUN/name for the last attempt of that task. Raises `NotFound`."""
     number = as_id(named)
     if number is not None:
-        run, tasks = await lists.run(connection, await questions.run_of_task(connection, TaskInstanceId(number)))
+        run, tasks = await listings.run(connection, await lookups.run_of_task(connection, TaskInstanceId(number)))
         return run, next(task for task in tasks if task.id == number)
     of_run, slash, name = named.partition("/")
     if not slash:
         raise NotFound(f'"{named}" names no task; give its id, or RUN/name such as 12/{named}')
-    run, tasks = await lists.run(connection, await find_run(connection, of_run))
+    run, tasks = await listings.run(connection, await find_run(connection, of_run))
     attempts = [task for task in tasks if task.name == name]
     if not attempts:
         known = ", ".join(dict.fromkeys(task.name for task in tasks)) or "none"
@@ -52,7 +53,7 @@ async def find_task(connection: AsyncConnection, named: str) -> tuple[Run, TaskR
 
 
 async def find_startable(connection: AsyncConnection, name: str, project: str) -> Definition:
-    """The workflow that is meant. Raises `NotFound`, and `Refused` if it is OFFLINE."""
+    """Find a workflow. Raises `NotFound`, and `Refused` if it is OFFLINE."""
     head = await definitions.find(connection, name, project)
     if head.release_state is not ReleaseState.ONLINE:
         raise Refused(f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it')
@@ -60,7 +61,7 @@ async def find_startable(connection: AsyncConnection, name: str, project: str) -
 
 
 async def find_plan(connection: AsyncConnection, run: Run) -> Plan | None:
-    """The definition of a run; None when it is gone or cannot be read."""
+    """The definition of a run; None when it is deleted or cannot be read."""
     key = (run.workflow_code, run.version)
     spec = (await definitions.specs(connection, [key])).get(key)
     try:
@@ -70,5 +71,5 @@ async def find_plan(connection: AsyncConnection, run: Run) -> Plan | None:
 
 
 def as_id(named: str) -> int | None:
-    """The number that a text is, if it is one that the database can hold."""
+    """The number in a text, if it is one that the database can store."""
     return int(named) if named.isascii() and named.isdecimal() and len(named) < 19 else None

@@ -1,20 +1,20 @@
-"""The cluster's registry, recorded by a person: at first, or when the cluster moves to another."""
+"""Recording the cluster's registry: at first, or when a person moves the cluster to another."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from dao import cluster, nodes
-from dao.cluster import RecordedRegistry
-from dao.database import Database
-from dao.nodes import NodeRow
+from dao.cluster import cluster, nodes
+from dao.cluster.cluster import RecordedRegistry
+from dao.cluster.nodes import NodeRow
+from dao.postgres.database import Database
 from model.errors import Refused
 from model.nodes import NodeKind
 from model.timing import WORKER_CUT_MARGIN_S
+from node.process import is_gone
 from registry import belonging
 from registry.connect import make_registry
-from registry.process import is_gone
 from registry.protocol import Registry
 from shoal.settings import Settings
 
@@ -22,7 +22,7 @@ OPEN_S = 5.0
 
 
 async def record_named(database: Database, settings: Settings) -> None:
-    """Record the registry that the settings name, if they name one. Raises as `belonging.settle`."""
+    """Record the registry in the settings, if there is one. Raises as `belonging.settle`."""
     url = settings.named_registry()
     if url is None:
         return
@@ -33,11 +33,11 @@ async def record_named(database: Database, settings: Settings) -> None:
 
 
 async def move_to(database: Database, url: str, settings: Settings) -> RecordedRegistry:
-    """Make another registry the cluster's; nodes must take it with their next start.
+    """Make another registry the cluster's; nodes must use it from their next start.
 
     Raises:
-        Refused: a node lives, here or there.
-        Unavailable: it does not answer.
+        Refused: a node is alive in one of them.
+        Unavailable: the new registry does not answer.
     """
     async with _opened(url, settings) as registry:
         taken = await belonging.take(registry, belonging.place_of(url, settings.database()))

@@ -1,4 +1,4 @@
-"""The sample workflow: saved and run once where there is no workflow yet, so that the first look shows something."""
+"""The sample workflow: saved and run once if no workflow exists yet, so that there is something to see."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import asyncio
 from contextlib import suppress
 from importlib.resources import files
 
-from dao import commands, definitions
-from dao.commands import NewCommand
-from dao.database import Database
+from dao.commands import commands
+from dao.commands.commands import NewCommand
+from dao.definitions import definitions
+from dao.postgres.database import Database
 from model.command_moves import CommandType
 from model.ids import WorkflowCode
 from shoal.waiting import RunEnd, follow_command
@@ -16,14 +17,14 @@ from shoal.workflow_file import parse_workflows
 from worker.tasks.catalog import TaskCatalog
 
 NAME = "hello"
-"""Of the workflow, and of the file in this package, which is a link to the one in `examples/`."""
+"""The name of the workflow, and of its file in this package, which is a link to the one in `examples/`."""
 CODE = WorkflowCode(1001)
-"""The one that it has in `sql/seed` too, so that what is written there and in the README works here."""
+"""The same code as in `sql/seed`, so that the examples there and in the README work here."""
 WITHIN_S = 20.0
 
 
 async def run_once(database: Database) -> RunEnd | None:
-    """Save the sample and run it, unless there is any workflow; how it ended, None if it did not run or end in time."""
+    """Save and run the sample if there is no workflow yet; how it ended, None if it did not run or end in time."""
     async with database.reading() as connection:
         if await definitions.all_heads(connection, 1):
             return None

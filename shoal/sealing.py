@@ -1,4 +1,4 @@
-"""Sealing SECRET parameters where people give them: in a file that is applied, and for a start or a schedule."""
+"""Sealing SECRET parameters where users supply them: in an applied file, at a start, or in a schedule."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import definitions
-from dao.definitions import Definition
-from dao.secret_parameters import sealed_spec, sealed_values
+from dao.definitions import definitions
+from dao.definitions.definitions import Definition
+from dao.secrets.parameters import sealed_spec, sealed_values
 from model.errors import NotFound, Refused
 from model.workflow import WorkflowSpec
 from shoal.keys import SecretSettings, open_vault
@@ -18,7 +18,7 @@ from shoal.workflow_file import WorkflowDocument
 async def sealed_for_saving(
     connection: AsyncConnection, document: WorkflowDocument, settings: SecretSettings
 ) -> WorkflowSpec:
-    """What is saved of a file: its secrets sealed. Raises `Refused`: it has some, and there is no key."""
+    """The content of a file to save, with its secrets sealed. Raises `Refused`: it has some, and there is no key."""
     if not document.spec.secret_names():
         return document.spec
     try:
@@ -38,9 +38,9 @@ async def sealed_for_start(
     settings: SecretSettings,
     version: int | None = None,
 ) -> dict[str, str]:
-    """Values for a run, those that its workflow declares SECRET sealed.
+    """The values for a run, with those sealed that its workflow declares SECRET.
 
-    Raises `Refused`: there is no key, or nobody can read which are secret.
+    Raises `Refused`: there is no key, or the definition cannot be read to find out which are secret.
     """
     if not values:
         return {}

@@ -1,4 +1,4 @@
-"""What a role keeps from the tasks that run as its user: its memory, its environment, its passwords."""
+"""Hiding a role's memory, environment and passwords from the tasks that run as its user."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ _KEYS = "SHOAL_SECRETS__"
 
 
 def hide() -> None:
-    """Keep other processes of the same user out of our environment and memory (/proc); no core dumps."""
+    """Make our environment and memory (/proc) unreadable to other processes of the same user; no core dumps."""
     hide_from_own_user()
 
 
 def forget_keys() -> None:
-    """Drop the keys for stored secrets from the environment: a role that opens none does not get them."""
+    """Remove the keys for stored secrets from the environment: a role that opens none does not need them."""
     for name in [name for name in os.environ if name.upper().startswith(_KEYS)]:
         del os.environ[name]
 
 
 def forget_all() -> None:
-    """Drop every secret from the environment, once the settings are read: no child shall inherit one."""
+    """Remove every secret from the environment, once the settings are read: no child may inherit one."""
     forget_keys()
     for name in [name for name in os.environ if name.upper() in _SECRET]:
         del os.environ[name]
 
 
 def without_keys(environment: dict[str, str]) -> dict[str, str]:
-    """An environment for a child that opens no stored secret."""
+    """An environment for a child that does not open stored secrets."""
     return {name: value for name, value in environment.items() if not name.upper().startswith(_KEYS)}

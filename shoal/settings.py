@@ -90,30 +90,30 @@ class Settings(BaseSettings):
         return tuple(sources)
 
     def database(self) -> str:
-        """The database's URL. Raises `Refused` when there is none."""
+        """The database's URL. Raises `Refused` if it is not set."""
         if self.database_url is None:
             raise Refused("no database is named; give --database-url or SHOAL_DATABASE_URL, or use `shoal up`")
         return self.database_url.get_secret_value()
 
     @property
     def data_folder(self) -> Path:
-        """Where `shoal up` keeps its data: as set, else the user's data folder, for root the system's."""
+        """Where `shoal up` stores its data: as set, else the user's data folder, for root the system's."""
         return self.folder or default_folder()
 
     def worker_settings(self) -> WorkerSettings:
-        """Those of a worker, its folder too: as set, else one for its name in the data folder."""
+        """The settings of a worker, with its folder: as set, else one for its name in the data folder."""
         if self.worker.folder is not None:
             return self.worker
         folder = self.data_folder / "workers" / (self.name or "default")
         return self.worker.model_copy(update={"folder": folder})
 
     def named_registry(self) -> str | None:
-        """The registry's URL, if one was set; else the cluster's is used, as it is recorded."""
+        """The registry's URL, if it is set; else the cluster's recorded registry is used."""
         return self.registry_url.get_secret_value() if self.registry_url else None
 
 
 def load_settings(flags: dict[str, Any] | None = None) -> Settings:
-    """Settings with `flags` (nested, None = not given) on top. Raises `Refused` with a sentence for each fault."""
+    """Settings with `flags` (nested, None = not given) on top. Raises `Refused` with a sentence for each problem."""
     try:
         return Settings(**_given(flags or {}))
     except ValidationError as error:
@@ -128,7 +128,7 @@ def _config_file() -> Path | None:
     named = os.environ.get("SHOAL_CONFIG")
     if named:
         if not Path(named).is_file():
-            raise Refused(f"the settings file {named} does not exist; mend --config or SHOAL_CONFIG")
+            raise Refused(f"the settings file {named} does not exist; fix --config or SHOAL_CONFIG")
         return Path(named)
     default = Path("shoal.toml")
     return default if default.is_file() else None

@@ -1,7 +1,7 @@
-"""Who has which slot: the truth, reckoned as every master reckons it, beside what each master believes.
+"""The slots of all masters: the actual ones, computed as every master computes them, beside what each master believes.
 
-The two differ for moments, while a master comes or goes. That is safe: the transaction of the claim decides who gets
-a command, the slot only divides the work.
+The two differ briefly while a master joins or leaves. That is safe: the transaction of the claim decides who gets a
+command, the slot only divides the work.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import cluster, lists
-from dao.cluster import RecordedRegistry
-from dao.lists import FencedNode
-from dao.nodes import NodeRow
-from master.slots import slot_view
+from dao.cluster import cluster
+from dao.cluster.cluster import RecordedRegistry
+from dao.cluster.nodes import NodeRow
+from dao.views import listings
+from dao.views.listings import FencedNode
+from master.membership.slots import slot_view
 from model.errors import Refused, Unavailable
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, Slot
@@ -29,7 +30,7 @@ FENCED_SHOWN_MAX = 5
 
 @dataclass(frozen=True)
 class MasterSlot:
-    """A living master: the slot that it has, and the one that it believes to have."""
+    """A living master: its actual slot, and the one that it believes it has."""
 
     row: NodeRow
     slot: Slot | None
@@ -38,16 +39,16 @@ class MasterSlot:
 
     @property
     def agrees(self) -> bool:
-        """Whether it knows."""
+        """Whether it believes the actual one."""
         return self.slot == self.believes
 
 
 @dataclass(frozen=True)
 class SlotReport:
-    """All masters, first slot first, and those that were fenced last, newest first.
+    """All masters, ordered by slot, and those fenced most recently, newest first.
 
-    `total` is the number of slots. `registry_fault` says why the registry could not be asked; slots are then as the
-    database alone tells them.
+    `total` is the number of slots. `registry_fault` is why the registry could not be read; slots then come from the
+    database alone.
     """
 
     masters: Sequence[MasterSlot]
@@ -57,20 +58,20 @@ class SlotReport:
 
 
 async def read_slots(connection: AsyncConnection, settings: Settings) -> SlotReport:
-    """Ask registry and database. A registry that is away is told of, not raised.
+    """Read the registry and the database. An unreachable registry is reported in the result, not raised.
 
-    Raises `AnotherRegistry` when the settings name one that is not the cluster's.
+    Raises `AnotherRegistry` when the settings have a registry that is not the cluster's.
     """
     members, fault = await _members(await cluster.registry(connection), settings)
-    rows = await lists.masters(connection)
-    fenced = [node for node in await lists.last_fenced(connection, 10 * FENCED_SHOWN_MAX) if _is_master(node)]
+    rows = await listings.masters(connection)
+    fenced = [node for node in await listings.last_fenced(connection, 10 * FENCED_SHOWN_MAX) if _is_master(node)]
     return report(rows, members, fenced[:FENCED_SHOWN_MAX], fault)
 
 
 def report(
     rows: Sequence[NodeRow], members: Sequence[Heartbeat] | None, fenced: Sequence[FencedNode], fault: str | None
 ) -> SlotReport:
-    """Put together what was read. Pure. `members` None: the registry could not be asked."""
+    """Combine the data. Pure. `members` None: the registry could not be read."""
     present: Collection[Epoch] = {row.epoch for row in rows}
     if members is None:
         members = [row.heartbeat for row in rows if row.heartbeat is not None]

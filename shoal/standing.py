@@ -1,6 +1,6 @@
-"""What is so about a task that has no attempt: it waits, is skipped or forbidden, or was not meant to run.
+"""The state of a task that has no attempt: it waits, is skipped or disabled, or was not selected to run.
 
-Pure; reckoned from the rows by the rules by which a master decides what may begin (`master/progress.py`).
+Pure; computed from the rows by the rules with which a master decides what may begin (`master/drive/ready_tasks.py`).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dao.lists import TaskRun
-from master.plan import Plan
-from master.progress import Progress
+from dao.views.listings import TaskRun
+from master.drive.plan import Plan
+from master.drive.ready_tasks import Progress
 from model.ids import TaskCode
 from model.states import TaskState
 
@@ -20,20 +20,20 @@ class Unbegun(StrEnum):
     """Why a task has no attempt."""
 
     WAITING = "WAITING"
-    """Its turn is to come."""
+    """It has not been reached yet."""
     NOT_BEGUN = "NOT_BEGUN"
-    """Its run ended first."""
+    """Its run ended before it."""
     SKIPPED = "SKIPPED"
-    """It hangs on branches only that were not chosen."""
+    """It is only on branches that were not chosen."""
     FORBIDDEN = "FORBIDDEN"
-    """Its definition says `flag: NO`."""
+    """Its definition has `flag: NO`."""
     LEFT_OUT = "LEFT_OUT"
     """The run was started, or run again, for other tasks only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Why a task has no attempt, and the tasks that must be settled before it begins."""
+    """Why a task has no attempt, and the tasks that must end before it begins."""
 
     state: Unbegun
     missing: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ def unbegun(
     Args:
         scope: the tasks to which the run is limited; None = all.
         attempts: all of the run.
-        ended: whether the run has.
+        ended: whether the run has ended.
     """
     latest = {attempt.code: attempt for attempt in attempts if attempt.valid and attempt.code in plan.tasks}
     progress = Progress(plan, scope)
@@ -63,13 +63,13 @@ def unbegun(
 
 
 def latest_by_name(attempts: Iterable[TaskRun]) -> Mapping[str, TaskRun]:
-    """The attempt of each task that counts."""
+    """The valid attempt of each task."""
     return {attempt.name: attempt for attempt in attempts if attempt.valid}
 
 
 def of_this_round(attempts: Iterable[TaskRun]) -> list[TaskRun]:
-    """Of each task the attempt that counts, and those before it that it makes good: what failed or was lost since the
-    task last began from the start."""
+    """For each task the valid attempt and the earlier ones that it replaces: what failed or was lost since the task
+    last began from the start."""
     kept: list[TaskRun] = []
     after: dict[TaskCode, TaskRun] = {}
     for attempt in sorted(attempts, key=lambda each: -each.attempt):

@@ -1,4 +1,4 @@
-"""The log of a task, read over HTTP from the worker on whose disk it lies."""
+"""The log of a task, read over HTTP from the worker that has it on disk."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 
 import httpx
 
-from dao import lists, log_keys, questions
-from dao.database import Database
-from dao.lists import Run, TaskRun
+from dao.postgres.database import Database
+from dao.tasks import log_keys
+from dao.views import listings, lookups
+from dao.views.listings import Run, TaskRun
 from model.errors import NotFound, Refused, Unavailable
 from model.nodes import NodeState
-from registry.life import boottime_s
+from node.life import boottime_s
 from worker.log_signature import TIME_HEADER, signed
 
 LOOK_EVERY_S = 0.5
@@ -30,14 +31,14 @@ async def read_output(
     """The log's bytes from its beginning.
 
     Args:
-        database: asked for the task's state while following.
-        run: to which the task belongs.
-        task: whose log is wanted.
-        follow: go on until the task has ended; else give what there is now.
-        ca: who signs the certificates of workers that serve by TLS; None = whom the system trusts.
+        database: queried for the task's state while following.
+        run: the task's run.
+        task: whose log to read.
+        follow: continue until the task has ended; otherwise return the present content.
+        ca: the CA of workers that use TLS; None = the system's CAs.
 
     Raises:
-        Refused: the task has not begun (and `follow` is off), or its worker takes no signature of ours.
+        Refused: the task has not begun (and `follow` is off), or its worker does not accept our signature.
         NotFound: nothing was written, or not on that worker.
         Unavailable: the worker is gone, so its log cannot be read, or does not answer.
     """
@@ -52,7 +53,7 @@ async def read_output(
     async with httpx.AsyncClient(base_url=task.log_url, verify=tls, timeout=TIMEOUT_S, trust_env=False) as client:
         reader = _Reader(client, database, path)
         while True:
-            # The state first: what is written after it was read as final does not exist.
+            # Read the state first: nothing is written after the state is final.
             task = await _again(database, run, task)
             size = None
             while size is None or offset < size:
@@ -69,22 +70,22 @@ async def read_output(
 
 async def _again(database: Database, run: Run, task: TaskRun) -> TaskRun:
     async with database.reading() as connection:
-        _, tasks = await lists.run(connection, run.id)
+        _, tasks = await listings.run(connection, run.id)
     return next(each for each in tasks if each.id == task.id)
 
 
 class _Reader:
-    """Asks for parts of one log, each by a signature of its own: no secret goes to an address that a row names."""
+    """Requests parts of one log, each with its own signature: no secret is sent to an address that comes from a row."""
 
     def __init__(self, client: httpx.AsyncClient, database: Database, path: str) -> None:
         self._client = client
         self._database = database
         self._path = path
         self._ahead_s: float | None = None
-        """How far the worker's time is ahead of ours; None = not heard yet."""
+        """How far the worker's clock is ahead of ours; None = unknown yet."""
 
     async def part(self, task: TaskRun, offset: int) -> tuple[bytes, int]:
-        """Bytes from `offset`, and the size of the whole log. Nothing written yet is an empty log while it runs."""
+        """Bytes from `offset`, and the size of the whole log. If nothing is written yet, an empty log while it runs."""
         response = await self._ask(task, offset)
         if response.status_code == 401 and _is_time(told := response.headers.get(TIME_HEADER, "")):
             self._ahead_s = float(told) - boottime_s()
@@ -132,11 +133,11 @@ def _trusted(ca: Path | None) -> ssl.SSLContext:
 
 
 async def _unreachable(database: Database, task: TaskRun, error: httpx.HTTPError) -> str:
-    """The sentence why a worker's log service does not answer."""
+    """Why a worker's log service does not answer, as a sentence."""
     life = None
     if task.worker is not None:
         async with database.reading() as connection:
-            life = await questions.node_life(connection, task.worker)
+            life = await lookups.node_life(connection, task.worker)
     if life is not None and life.state in (NodeState.LEFT, NodeState.FENCED) and life.ended_at is not None:
         return (
             f"the log is on worker {life.address}, which is gone since {life.ended_at:%Y-%m-%d %H:%M:%S} UTC "

@@ -1,7 +1,7 @@
 """`shoal up`: everything on this machine, in one folder, until Ctrl-C.
 
-An own PostgreSQL, its schema, masters and workers as processes. The first time it saves the sample workflow and runs
-it once. A child that dies is started again, less and less eagerly. All of it ends with this process, however that ends.
+A separate PostgreSQL, its schema, masters and workers as processes. The first start saves the sample workflow and runs
+it once. A child that dies is restarted, with growing pauses. All of it ends with this process, however that ends.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from dao import schema
-from dao.database import Database
-from dao.nodes import NodeRow
+from dao.cluster.nodes import NodeRow
+from dao.postgres import schema
+from dao.postgres.database import Database
 from model.backoff import Backoff
 from model.errors import Refused, Unavailable
 from model.nodes import NodeKind
@@ -27,10 +27,10 @@ from shoal.settings import Settings
 from shoal.whereabouts import remove_whereabouts, write_whereabouts
 
 STEADY_AFTER_S = 60.0
-"""A child that ran so long before it died is started again at once."""
+"""A child that ran this long before it died is restarted at once."""
 
 WORKER_DRAIN_S = 3.0
-"""Who presses Ctrl-C waits for the prompt: running tasks get less time than on a cluster, and run again next time."""
+"""After Ctrl-C a user waits for the prompt: running tasks get less time than on a cluster, and run again next time."""
 
 STOP_MARGIN_S = 20.0
 
@@ -41,12 +41,12 @@ class Up:
     """One `shoal up`.
 
     Args:
-        settings: its folder and times; masters and workers read the same from environment and file.
+        settings: its folder and timing; masters and workers read the same from environment and file.
         masters: how many.
         workers: how many.
-        tell: gets a line for each thing that a person would like to know.
+        tell: called with a line for each event that is useful to the user.
 
-    Raises `Refused` when settings name another database or registry, which would be ignored.
+    Raises `Refused` when settings contain another database or registry, which would be ignored.
     """
 
     def __init__(self, settings: Settings, masters: int, workers: int, tell: Tell) -> None:
@@ -56,7 +56,7 @@ class Up:
                 "SHOAL_ variables away, or run `shoal master` and `shoal worker` with them"
             )
         self.started = asyncio.Event()
-        """Set when all is there; before that, `serve` may be cancelled."""
+        """Set when everything is started; before that, `serve` may be cancelled."""
         self._folder = settings.data_folder
         self._kinds = [NodeKind.MASTER] * masters + [NodeKind.WORKER] * workers
         self._tell = tell
@@ -71,8 +71,8 @@ class Up:
         """Start everything, keep it running until `stop` is set, and stop it in the reverse order.
 
         Raises:
-            Refused: another process uses the folder, or its data is not for this program.
-            Unavailable: something does not start; the sentence quotes it.
+            Refused: another process uses the folder, or its data is not usable by this program.
+            Unavailable: something does not start; the message quotes it.
         """
         began_s = time.monotonic()
         async with AsyncExitStack() as running:
@@ -82,7 +82,7 @@ class Up:
             self._line("PostgreSQL", f"{server.version}   started in {_since(began_s)}   (data in {self._folder})")
             database = Database(url, application_name="shoal-up", connections_max=2)
             running.push_async_callback(database.close)
-            await schema.upgrade(database, nobody_runs=True)  # those of a former `up` ended with its database
+            await schema.upgrade(database, nobody_runs=True)  # the processes of a previous `up` ended with its database
             keys = {"SHOAL_SECRETS__KEY_FILE": str((self._key_file or own_key_file(self._folder)).absolute())}
             cluster = LocalCluster(
                 url, private_folder(self._folder / "cluster"), settings={**self._for_children, **keys}
@@ -116,7 +116,7 @@ class Up:
         self._tell(f"  In another terminal: shoal run {sample.NAME} --wait   shoal runs   shoal slots")
 
     async def _keep(self, cluster: LocalCluster, child: Child) -> None:
-        """Start a child again whenever it ends by itself."""
+        """Restart a child whenever it ends by itself."""
         backoff = Backoff(first_s=0.5, max_s=30)
         while True:
             began_s = time.monotonic()

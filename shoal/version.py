@@ -1,4 +1,4 @@
-"""Which Shoal this is."""
+"""The version of Shoal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def shoal_version() -> str:
-    """The version that is installed; `unknown` when it runs from a folder that was never installed."""
+    """The installed version; `unknown` when it runs from a folder that was never installed."""
     try:
         return version("shoal")
     except PackageNotFoundError:

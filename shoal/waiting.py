@@ -1,22 +1,23 @@
-"""Waiting for what a command asked for: until a master took it, then until its run has ended."""
+"""Waiting for the result of a command: until a master took it, then until its run has ended."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dao import lists, questions
-from dao.database import Database
-from dao.questions import CommandFate
-from model.errors import Refused, ShoalError
+from dao.postgres.database import Database
+from dao.views import listings, lookups
+from dao.views.listings import TaskRun
+from dao.views.lookups import CommandFate
+from model.errors import Refused, ShoalError, Unavailable
 from model.ids import CommandId, WorkflowInstanceId
 from model.states import WorkflowState
 
 LOOK_EVERY_S = 0.1
 LOOK_EVERY_S_MAX = 1.0
 TAKEN_WITHIN_S = 5.0
-"""A master takes a command within moments; after so long it is better to say that none did."""
+"""A master takes a command within moments; after this time it is better to report that none did."""
 
 
 class NotDone(ShoalError):
@@ -50,7 +51,7 @@ async def until_taken(database: Database, command: CommandId, within_s: float = 
         async with asyncio.timeout(within_s):
             while True:
                 async with database.reading() as connection:
-                    fate = await questions.fate_of(connection, command)
+                    fate = await lookups.fate_of(connection, command)
                 if fate.reason is not None:
                     raise NotDone(fate.reason)
                 if fate.handled_at is not None:
@@ -61,32 +62,43 @@ async def until_taken(database: Database, command: CommandId, within_s: float = 
 
 
 async def follow_command(
-    database: Database, command: CommandId, started: Callable[[CommandFate], None] = lambda _fate: None
+    database: Database,
+    command: CommandId,
+    *,
+    started: Callable[[CommandFate], None] = lambda _fate: None,
+    looked: Callable[[Sequence[TaskRun]], None] = lambda _tasks: None,
+    away: Callable[[Unavailable], None] = lambda _error: None,
 ) -> RunEnd:
-    """Wait until the run that a command asks for has ended.
+    """Wait until the run that a command asks for has ended. Waits for a database that is away.
 
     Args:
-        database: looked at ten times a second at first, once a second later.
+        database: polled ten times a second at first, once a second later.
         command: one that starts a run, or changes one.
         started: called once, when a master took it.
+        looked: called with the attempts of its tasks, each time that they were read.
+        away: called each time that the database did not answer.
     Raises:
         Refused: the command became an error command; the sentence is its reason.
     """
     pause_s = LOOK_EVERY_S
     fate: CommandFate | None = None
     while True:
-        async with database.reading() as connection:
-            if fate is None or fate.run is None:
-                fate = await questions.fate_of(connection, command)
-                if fate.reason is not None:
-                    raise Refused(f"command {command} was refused: {fate.reason}")
+        try:
+            async with database.reading() as connection:
+                if fate is None or fate.run is None:
+                    fate = await lookups.fate_of(connection, command)
+                    if fate.reason is not None:
+                        raise Refused(f"command {command} was refused: {fate.reason}")
+                    if fate.run is not None:
+                        started(fate)
                 if fate.run is not None:
-                    started(fate)
-            if fate.run is not None:
-                run, tasks = await lists.run(connection, fate.run)
-                if run.state.is_final:
-                    name = run.workflow or str(run.workflow_code)
-                    begun = len({task.code for task in tasks if task.valid})
-                    return RunEnd(run.id, name, run.state, begun, run.took_s, run.reason)
+                    run, tasks = await listings.run(connection, fate.run)
+                    looked(tasks)
+                    if run.state.is_final:
+                        name = run.workflow or str(run.workflow_code)
+                        begun = len({task.code for task in tasks if task.valid})
+                        return RunEnd(run.id, name, run.state, begun, run.took_s, run.reason)
+        except Unavailable as error:
+            away(error)
         await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 1.1, LOOK_EVERY_S_MAX)

@@ -1,7 +1,7 @@
-"""Where a running `shoal up` can be asked: a file in its data folder, so that the other verbs need no URL.
+"""The address of a running `shoal up`: a file in its data folder, so that the other verbs need no URL.
 
-It holds the database's password, so it is for its user alone. It names the process that wrote it: one that was killed
-could not take it away.
+It contains the database's password, so only its user can read it. It names the process that wrote it, since a killed
+process leaves the file behind.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from model.nodes import ProcessIdentity
-from registry.process import is_gone, this_process
+from node.process import is_gone, this_process
 
 FILE_NAME = "up.json"
 
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """The database of a running `shoal up`, and whose it is."""
+    """The database of a running `shoal up`, and its process."""
 
     database_url: str = field(repr=False)
     process: ProcessIdentity
 
 
 def write_whereabouts(folder: Path, database_url: str) -> None:
-    """Say that this process serves `database_url`. The folder must exist."""
+    """Record that this process serves `database_url`. The folder must exist."""
     file = folder / FILE_NAME
-    file.unlink(missing_ok=True)  # whatever is there, with whatever permissions: it is made anew
+    file.unlink(missing_ok=True)  # recreated, so that old permissions do not matter
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w") as output:
         json.dump(asdict(Whereabouts(database_url, this_process())), output)
 
 
 def read_whereabouts(folder: Path) -> Whereabouts | None:
-    """The running `shoal up` of this user in `folder`; None when there is none, or it ended without a word."""
+    """The running `shoal up` of this user in `folder`; None when there is none, or it ended without cleaning up."""
     try:
         if (folder / FILE_NAME).lstat().st_uid != os.geteuid():
             return None
@@ -47,5 +47,5 @@ def read_whereabouts(folder: Path) -> Whereabouts | None:
 
 
 def remove_whereabouts(folder: Path) -> None:
-    """Nobody is to be asked here any more."""
+    """Remove the record."""
     (folder / FILE_NAME).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Why something does not move: one plain sentence, and one line that says what to do about it.
+"""Why something does not move: one plain sentence, and one line with the next step.
 
-Pure: facts go in, words come out (`why_facts.py` collects them). The command line and later the web page use the same.
-Commands and tasks are explained here, runs in `why_run.py`.
+Pure: facts go in, text comes out (`why_facts.py` collects the facts). Commands and tasks are explained here, runs in
+`why_run.py`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from shoal.standing import Unbegun
 from shoal.words import counted, duration
 
 SILENT_AFTER_S = 6.0
-"""A master whose last beat is older is suspect: three beats by default."""
+"""A master whose last beat is older is considered suspect: three beats by default."""
 
 NAMES_MAX = 5
 
 
 @dataclass(frozen=True)
 class Why:
-    """The answer: what is so, and what to do."""
+    """The answer: the cause, and what to do."""
 
     sentence: str
     do: str
@@ -30,7 +30,7 @@ class Why:
 
 @dataclass(frozen=True)
 class MasterFacts:
-    """The master on whom something depends; `running` of `capacity` workflow instances. `because` is why it is BUSY."""
+    """The master that something depends on; `running` of `capacity` workflow instances. `because` is why it is BUSY."""
 
     address: str
     is_busy: bool
@@ -47,9 +47,9 @@ class MasterFacts:
 
 @dataclass(frozen=True)
 class CommandFacts:
-    """A command. `slot` and `owner` are whose it is now, None without a living master; `run` is what it became.
+    """A command. `slot` and `owner` are its present ones, None without a living master; `run` is the one it started.
 
-    `masters` are all that live, if it needs room on one of them.
+    `masters` are all living ones, if it needs room on one of them.
     """
 
     id: int
@@ -65,7 +65,7 @@ class CommandFacts:
 
 @dataclass(frozen=True)
 class GroupFacts:
-    """A worker group: its living workers, what they run of what they could, and how many tasks wait.
+    """A worker group: its living workers, their running tasks and capacity, and how many tasks wait.
 
     `busy` of the workers take nothing new, for the reasons in `because`; `running` and `places` are the others'.
     """
@@ -80,12 +80,12 @@ class GroupFacts:
 
     @property
     def takes_nothing(self) -> bool:
-        """Whether nobody is there who takes a task, now or when one has ended."""
+        """Whether no worker takes a task, now or when a running one has ended."""
         return self.busy >= self.workers
 
     @property
     def reasons(self) -> str:
-        """Why the busy ones are."""
+        """Why the busy workers are busy."""
         return names_of(sorted(set(self.because)), "; ")
 
 
@@ -93,12 +93,12 @@ class GroupFacts:
 class TaskFacts:
     """The last attempt of a task, or a task that has not begun (`id` and `state` are None).
 
-    `waits_for` are the predecessors that have not succeeded, each with its state, None = not begun. `place` counts in
-    the queue of its group, 1 = next. `worker_gone` says that the worker left or was fenced. `since_s` is how long it
-    has been running, or took. `due_in_s` remains of a wait for `wait_reason`. `standing` says why it has no attempt.
-    `children` are the runs for which it stands, `asked` the commands of those that no master has begun, and `child` the
-    answer for the one that matters most. `depends_on` is what a DEPENDENT task waits for, in words. `given_back` is why
-    a worker did not begin the attempt before this one.
+    `waits_for` are the predecessors that have not succeeded, each with its state, None = not begun. `place` is the
+    position in the queue of its group, 1 = next. `worker_gone`: the worker left or was fenced. `since_s` is how long it
+    has been running, or ran. `due_in_s` is the rest of a wait for `wait_reason`. `standing` is why it has no attempt.
+    `children` are the runs that it represents, `asked` the commands of those that no master has begun, and `child` the
+    answer for the most important one. `depends_on` is what a DEPENDENT task waits for, in words. `given_back` is why
+    a worker did not begin the previous attempt.
     """
 
     run: int
@@ -124,10 +124,10 @@ class TaskFacts:
 
 
 def why_command(command: CommandFacts) -> Why:
-    """Why a command is not taken, or what became of it."""
+    """Why a command is not taken, or what its result was."""
     name = f"Command {command.id}"
     if command.refused is not None:
-        return Why(f"{name} was refused: {command.refused}", f"Mend that, then: shoal errors retry {command.id}")
+        return Why(f"{name} was refused: {command.refused}", f"Fix that, then: shoal errors retry {command.id}")
     if not command.waits:
         became = f"it became run {command.run}" if command.run else "its history names no run"
         ask = f"Ask about the run: shoal why {command.run}" if command.run else "The runs: shoal runs"
@@ -163,7 +163,7 @@ def why_command(command: CommandFacts) -> Why:
 
 
 def full_masters(masters: Sequence[MasterFacts]) -> str:
-    """How full those are that have no room."""
+    """How full the masters without room are."""
     running, capacity = sum(each.running for each in masters), sum(each.capacity for each in masters)
     who = "all masters are full" if len(masters) > 1 else f"the only master, {masters[0].address}, is full"
     return f"{who}, with {running} of {counted(capacity, 'run')}"
@@ -230,14 +230,14 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
 
 
 def why_delayed(task: TaskFacts) -> Why:
-    """Of a task whose time has not come."""
+    """For a task whose time has not come."""
     what = "its next attempt" if task.wait_reason is WaitReason.RETRY else "its delay to pass"
     due = f"due in {duration(task.due_in_s)}" if (task.due_in_s or 0) > 0 else "due now"
     return Why(f"{task.name} waits for {what}, {due}.", f"Look again then: shoal why {task.run}/{task.name}")
 
 
 def why_queued(task: TaskFacts) -> Why:
-    """Of a task that waits for a worker, and what kept the last one from it."""
+    """For a task that waits for a worker, and why the last worker gave it back."""
     why = _queued(task)
     if task.given_back is None:
         return why
@@ -277,7 +277,7 @@ def _queued(task: TaskFacts) -> Why:
 
 
 def why_running(task: TaskFacts) -> Why:
-    """Of a task that runs, on a worker or as what a master waits for."""
+    """For a task that runs, on a worker or in a master."""
     if task.depends_on:
         waits = " and ".join(task.depends_on[:NAMES_MAX])
         more = f" and {len(task.depends_on) - NAMES_MAX} more" if len(task.depends_on) > NAMES_MAX else ""
@@ -299,7 +299,7 @@ def why_running(task: TaskFacts) -> Why:
 
 
 def _stands_for(task: TaskFacts) -> Why:
-    """A task that is as far as its children are."""
+    """For a task that represents child runs: its progress is theirs."""
     unfinished = [id_ for id_, state in task.children if not state.is_final]
     of = f"{task.name} stands for {counted(len(task.children) + len(task.asked), 'run')}"
     if not unfinished and task.asked:
@@ -331,6 +331,6 @@ def _stands(state: TaskState | None) -> str:
 
 
 def names_of(names: Sequence[str], between: str = ", ") -> str:
-    """The first of them, and how many more there are."""
+    """The first names, and the number of the others."""
     shown = between.join(names[:NAMES_MAX])
     return shown if len(names) <= NAMES_MAX else f"{shown} and {len(names) - NAMES_MAX} more"

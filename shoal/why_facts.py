@@ -1,4 +1,4 @@
-"""The facts behind `why`: what is so about a command, a run or a task, read from the tables."""
+"""The facts behind `why`: the state of a command, a run or a task, read from the tables."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import kin, lists, questions
-from dao.lists import Run, TaskRun
-from dao.nodes import NodeRow
-from master.plan import Plan
+from dao.cluster.nodes import NodeRow
+from dao.runs import relations
+from dao.views import listings, lookups
+from dao.views.listings import Run, TaskRun
+from master.drive.plan import Plan
 from model.command_moves import URGENT
 from model.errors import NotFound
 from model.ids import CommandId, WorkflowInstanceId
@@ -25,14 +26,14 @@ from shoal.why import CommandFacts, GroupFacts, MasterFacts, TaskFacts, Why, why
 from shoal.why_run import RunFacts, why_run
 
 PLACES_ASKED_MAX = 20
-"""Places in the queue are counted one by one; nobody reads more of them."""
+"""Positions in the queue are counted one by one; a larger number is not useful."""
 NESTED_MAX = 5
-"""So many runs below each other make a sentence that can still be read."""
+"""The maximum depth of nested runs in a readable sentence."""
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is so about the cluster, read once for an answer."""
+    """The state of the cluster, read once for an answer."""
 
     slots: SlotReport
     workers: Sequence[NodeRow]
@@ -58,13 +59,13 @@ async def answer_run_or_task(connection: AsyncConnection, around: Surroundings, 
     if task is None:
         known = ", ".join(task.name for task in facts.tasks[:20])
         raise NotFound(f'run {facts.id} has no task "{task_name}"; it has {known}')
-    if facts.handing_on is not None or facts.owner_gone:
-        return why_run(facts)  # nothing begins without an owner, whatever the task itself waits for
+    if facts.failing_over is not None or facts.owner_gone:
+        return why_run(facts)  # without an owner nothing begins
     return why_task(task, facts.state)
 
 
 async def _command(connection: AsyncConnection, around: Surroundings, id_: CommandId) -> CommandFacts:
-    fate = await questions.fate_of(connection, id_)
+    fate = await lookups.fate_of(connection, id_)
     if fate.handled_at is not None:
         return CommandFacts(fate.id, waits=False, age_s=fate.age_s, run=fate.run, refused=fate.reason)
     total = around.slots.total
@@ -83,10 +84,10 @@ async def _command(connection: AsyncConnection, around: Surroundings, id_: Comma
 
 
 async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowInstanceId, nested: int = 0) -> RunFacts:
-    run, attempts = await lists.run(connection, id_)
+    run, attempts = await listings.run(connection, id_)
     plan = await find_plan(connection, run)
-    handing_on = None if run.state.is_final else await questions.handing_on(connection, id_)
-    owner = await questions.node_life(connection, run.master)
+    failing_over = None if run.state.is_final else await lookups.failing_over(connection, id_)
+    owner = await lookups.node_life(connection, run.master)
     latest = latest_by_name(attempts)
     facts = _without_attempt(run, plan, attempts, latest) if plan else []
     facts += await _begun(connection, around, run, attempts, plan, nested)
@@ -104,8 +105,8 @@ async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowI
         run.owner,
         owner_gone=is_driven and (owner is None or owner.state in (NodeState.LEFT, NodeState.FENCED)),
         masters=len(around.slots.masters),
-        handing_on=await _command(connection, around, handing_on) if handing_on is not None else None,
-        before=await kin.before(connection, id_, run.workflow_code) if is_in_line else (),
+        failing_over=await _command(connection, around, failing_over) if failing_over is not None else None,
+        before=await relations.before(connection, id_, run.workflow_code) if is_in_line else (),
         requested=None if run.state.is_final else run.requested_state,
     )
 
@@ -135,12 +136,12 @@ async def _begun(
     """The tasks with an attempt that counts."""
     groups = await _groups(connection, around.workers)
     has_children = plan is None or plan.has_children
-    children = await kin.children(connection, run.id) if has_children else []
-    on_their_way = await kin.asked(connection, run.id) if has_children and not run.state.is_final else []
+    children = await relations.children(connection, run.id) if has_children else []
+    on_their_way = await relations.asked(connection, run.id) if has_children and not run.state.is_final else []
     facts = []
     for position, attempt in enumerate(latest_by_name(attempts).values()):
         asks = attempt.state is TaskState.QUEUED and position < PLACES_ASKED_MAX
-        place = await questions.place_in_queue(connection, attempt.id) if asks else None
+        place = await lookups.place_in_queue(connection, attempt.id) if asks else None
         own = [child for child in children if (child.code, child.attempt) == (attempt.code, attempt.attempt)]
         rests = [child for child in own if not child.state.is_final]
         here = (attempt.code, attempt.attempt)
@@ -176,7 +177,7 @@ async def _begun(
 
 
 def _given_back(attempts: Sequence[TaskRun], attempt: TaskRun) -> str | None:
-    """Why a worker gave the attempt before this one back; None if none did."""
+    """Why a worker gave back the attempt before this one; None if none did."""
     for each in attempts:
         if (each.code, each.attempt) == (attempt.code, attempt.attempt - 1) and each.worker is not None:
             return each.reason if each.state is TaskState.PAUSE else None
@@ -191,12 +192,12 @@ def _depends_on(plan: Plan | None, attempt: TaskRun) -> list[str]:
 async def _is_gone(connection: AsyncConnection, attempt: TaskRun) -> bool:
     if attempt.state.is_final or attempt.worker is None:
         return False
-    life = await questions.node_life(connection, attempt.worker)
+    life = await lookups.node_life(connection, attempt.worker)
     return life is None or life.state in (NodeState.LEFT, NodeState.FENCED)
 
 
 async def _groups(connection: AsyncConnection, workers: Iterable[NodeRow]) -> dict[str, GroupFacts]:
-    waiting = {each.worker_group: each.waiting for each in await lists.queue_by_group(connection)}
+    waiting = {each.worker_group: each.waiting for each in await listings.queue_by_group(connection)}
     serving: dict[str, list[Heartbeat]] = {name: [] for name in waiting}
     for worker in workers:
         if worker.state is NodeState.ALIVE and worker.heartbeat is not None:
@@ -220,7 +221,7 @@ def _group(name: str, workers: Sequence[Heartbeat], waiting: int) -> GroupFacts:
 
 
 def master_facts(row: NodeRow) -> MasterFacts:
-    """A living master, as its last beat tells."""
+    """A living master, according to its last beat."""
     assert row.kind is NodeKind.MASTER
     beat = row.heartbeat
     if beat is None:

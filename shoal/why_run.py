@@ -13,10 +13,10 @@ from shoal.words import duration
 
 @dataclass(frozen=True)
 class RunFacts:
-    """A run, and its tasks in the order of the workflow. `handing_on` is the open command of a failover.
+    """A run, and its tasks in the order of the workflow. `failing_over` is the open command of a failover.
 
-    `before` are the runs of its workflow that must end before this one, which waits for its turn; `requested` is a
-    pause or stop that its owner has not seen to yet.
+    `before` are the runs of its workflow that must end before this one, if it waits for its turn; `requested` is a
+    pause or stop that its owner has not handled yet.
     """
 
     id: int
@@ -28,7 +28,7 @@ class RunFacts:
     owner: str | None = None
     owner_gone: bool = False
     masters: int = 1
-    handing_on: CommandFacts | None = None
+    failing_over: CommandFacts | None = None
     before: Sequence[tuple[int, WorkflowState]] = ()
     requested: WorkflowState | None = None
 
@@ -44,9 +44,9 @@ def why_run(run: RunFacts) -> Why:
         return Why(f"{name} has ended as FAILURE: {run.reason or 'no reason was stored'}", do)
     if run.state in (WorkflowState.PAUSE, WorkflowState.STOP):
         return _suspended(run, name)
-    if run.handing_on is not None:
-        command = why_command(run.handing_on)
-        lost = f"{name} lost its master{f' {run.owner}' if run.owner else ''} and waits to be taken over"
+    if run.failing_over is not None:
+        command = why_command(run.failing_over)
+        lost = f"{name} lost its master{f' {run.owner}' if run.owner else ''} and waits to be failed over"
         return Why(f"{lost}. {command.sentence}", command.do)
     if run.owner_gone:
         if not run.masters:
@@ -67,7 +67,7 @@ def why_run(run: RunFacts) -> Why:
 
 
 def _suspended(run: RunFacts, name: str) -> Why:
-    """How to go on with a run that rests."""
+    """How to resume a paused or stopped run."""
     open_tasks = [task.name for task in run.tasks if _is_open(task)]
     left = f"; {names_of(open_tasks)} would run then" if open_tasks else ""
     because = run.reason or "no reason was stored"
@@ -78,7 +78,7 @@ def _suspended(run: RunFacts, name: str) -> Why:
 
 
 def _is_open(task: TaskFacts) -> bool:
-    """Whether a task would run if its run, which rests, went on."""
+    """Whether a task would run if its paused or stopped run were resumed."""
     if task.state is None:
         return task.standing is Unbegun.NOT_BEGUN
     return task.state in (TaskState.PAUSE, TaskState.KILL, TaskState.NEED_FAULT_TOLERANCE)
@@ -113,7 +113,7 @@ def _halting(run: RunFacts, name: str, what: str) -> Why:
 
 
 def _unfinished(run: RunFacts, name: str) -> Why:
-    """A run with a living owner: what it waits for most."""
+    """For a run with a living owner: the most important thing that it waits for."""
     queued = [task for task in run.tasks if task.state is TaskState.QUEUED]
     delayed = [task for task in run.tasks if task.state is TaskState.DELAY_EXECUTION]
     running = [task for task in run.tasks if task.state in (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)]

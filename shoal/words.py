@@ -1,4 +1,4 @@
-"""How times, durations and states are said to people."""
+"""Times, durations and states as text for people."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ STATES: dict[str, tuple[str, str]] = {
     "ONLINE": ("●", "green"),
     "OFFLINE": ("○", "dim"),
 }
-"""State -> its sign and its style. A shape beside the colour: not everybody sees colours, and pipes have none."""
+"""State -> its symbol and style. A symbol besides the colour: not everyone sees colours, and pipes have none."""
 
 MEANINGS: dict[str, str] = {
     "SERIAL_WAIT": "waits until earlier runs of its workflow have ended",
     "READY_PAUSE": "being paused: what runs may finish, nothing new begins",
     "READY_STOP": "being stopped: what runs is killed",
-    "FAILOVER": "handed on to another master",
+    "FAILOVER": "failed over to another master",
 }
-"""What a state of a run means that does not say it by its name."""
+"""The meaning of those states of a run whose name does not explain it."""
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
 def duration(seconds: float | None) -> str:
-    """Such as `30 ms`, `1.2 s`, `4 min 12 s`, `3 h 5 min`, `2 d 4 h`; `-` when there is none."""
+    """Such as `30 ms`, `1.2 s`, `4 min 12 s`, `3 h 5 min`, `2 d 4 h`; `-` for None."""
     if seconds is None:
         return "-"
     if seconds < 1:
@@ -66,7 +66,7 @@ def duration(seconds: float | None) -> str:
 
 
 def ago(seconds: float | None) -> str:
-    """Such as `12 s ago`; coarser than a duration, since it changes while one looks."""
+    """Such as `12 s ago`; less precise than a duration, since it is soon out of date."""
     if seconds is None:
         return "-"
     for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
@@ -86,7 +86,7 @@ def exact(time: datetime) -> str:
 
 
 def when(time: datetime | None, now: datetime, *, utc: bool) -> str:
-    """A time relative to `now`, or exactly if `utc`; `-` when there is none."""
+    """A time relative to `now`, or exactly if `utc`; `-` for None."""
     if time is None:
         return "-"
     return exact(time) if utc else ago((now - time).total_seconds())
@@ -107,5 +107,5 @@ def parse_duration(text: str) -> timedelta:
 
 
 def plain(text: str) -> str:
-    """`text` on one line and without anything that a terminal would obey: names and reasons come from anywhere."""
+    """`text` on one line and without terminal control characters: names and reasons come from untrusted sources."""
     return "".join(character if character.isprintable() else " " for character in text)

@@ -1,7 +1,7 @@
-"""Workflow definitions in YAML files: read, and checked so far that a worker could run them.
+"""Workflow definitions in YAML files: read, and validated as far as possible without running them.
 
-One workflow a document. Its keys are `name`, `project` and `release_state`, and those of `model.workflow.WorkflowSpec`.
-All that is wrong with it is told at once, each with file, line, task and cure; nothing is saved unless all is right.
+One workflow per document. Its keys are `name`, `project`, `release_state`, and those of `model.workflow.WorkflowSpec`.
+All problems are reported at once, each with file, line, task and fix; nothing is saved unless there is none.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from model.errors import NotFound, Refused
 from model.fields import Name
 from model.logic.catalog import LOGIC_TYPES
 from model.workflow import InvalidWorkflow, Problem, WorkflowSpec
+from shoal.workflow_warnings import one_variable
 from shoal.yaml_lines import BYTES_MAX, BadYaml, Document, Number, read_documents
 from worker.tasks.catalog import TaskCatalog
 
@@ -27,7 +28,7 @@ FAULTS_SHOWN_MAX = 20
 
 
 class Head(BaseModel):
-    """What names a workflow, beside what it does."""
+    """The keys that name a workflow; the others define it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,7 +39,7 @@ class Head(BaseModel):
 
 @dataclass(frozen=True)
 class WorkflowDocument:
-    """One workflow of a file, and the lines on which its tasks begin there."""
+    """One workflow of a file, and the lines at which its tasks begin."""
 
     project: str
     name: str
@@ -48,8 +49,22 @@ class WorkflowDocument:
     lines: Mapping[str, int] = field(default_factory=dict)
 
 
+_ELSEWHERE = {
+    **dict.fromkeys(("BASH", "SH", "COMMAND", "SCRIPT"), "SHELL"),
+    **dict.fromkeys(("PYTHON3", "PY"), "PYTHON"),
+    **dict.fromkeys(("SIMPLEHTTP", "REST", "WEBHOOK", "CURL"), "HTTP"),
+    **dict.fromkeys(("POSTGRES", "MYSQL", "QUERY", "SQLEXECUTEQUERY"), "SQL"),
+    **dict.fromkeys(("SPARKSUBMIT",), "SPARK"),
+    **dict.fromkeys(("KUBERNETES", "KUBERNETESPOD", "DOCKER", "CONTAINER"), "K8S"),
+    **dict.fromkeys(("SUBWORKFLOW", "SUBDAG", "SUB_WORKFLOW", "TRIGGERDAGRUN"), "SUB_PROCESS"),
+    **dict.fromkeys(("BRANCH", "BRANCHPYTHON"), "SWITCH"),
+    **dict.fromkeys(("EXTERNALTASKSENSOR", "SENSOR"), "DEPENDENT"),
+}
+"""Task types of Airflow, Prefect and DolphinScheduler, and the one that is meant."""
+
+
 class BadWorkflowFile(Refused):
-    """A file that cannot be applied: a line of text for each fault."""
+    """A file that cannot be applied: a line of text for each problem."""
 
     def __init__(self, faults: Iterable[str]) -> None:
         self.faults = tuple(faults)
@@ -63,7 +78,7 @@ def read_workflow_files(paths: Iterable[Path]) -> list[WorkflowDocument]:
 
     Raises:
         NotFound: one of the files is not there.
-        BadWorkflowFile: one cannot be read, or something in them is wrong; all faults of all files.
+        BadWorkflowFile: one cannot be read, or contains errors; lists all problems of all files.
     """
     catalog = TaskCatalog()
     found: dict[tuple[str, str], Path] = {}
@@ -96,7 +111,7 @@ def _content(path: Path) -> bytes:
 
 
 def parse_workflows(data: bytes, file: str, catalog: TaskCatalog) -> list[WorkflowDocument]:
-    """All workflows in the content of one file; `file` is what the sentences call it. Raises `BadWorkflowFile`."""
+    """All workflows in the content of one file; `file` is its name in messages. Raises `BadWorkflowFile`."""
     try:
         documents = read_documents(data)
     except BadYaml as error:
@@ -127,7 +142,7 @@ def _workflow(document: Document, file: str, catalog: TaskCatalog) -> WorkflowDo
     problems = list(_head_problems(head_fields))
     try:
         spec = WorkflowSpec.parse(content)
-        problems += _unrunnable(spec, catalog)
+        problems += [*_unrunnable(spec, catalog), *one_variable(spec)]
     except InvalidWorkflow as error:
         problems += error.problems
     if problems:
@@ -149,7 +164,7 @@ def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _unrunnable(spec: WorkflowSpec, catalog: TaskCatalog) -> Iterator[Problem]:
-    """The tasks that no worker of this version could run."""
+    """The tasks that no worker of this version can run."""
     for place, task in enumerate(spec.tasks):
         if task.type in LOGIC_TYPES:
             continue  # it runs in the master, and was checked with the rest
@@ -159,11 +174,17 @@ def _unrunnable(spec: WorkflowSpec, catalog: TaskCatalog) -> Iterator[Problem]:
         except Refused as error:
             is_known = task.type in catalog.known()
             if is_known and "${" in params:
-                continue  # a reference may stand for what is asked; its value comes with the command
+                continue  # a reference may give the required value, with the command
             where = ("tasks", place, "params" if is_known else "type")
-            near = get_close_matches(task.type.upper(), LOGIC_TYPES, n=1) if not is_known else []
+            near = [] if is_known else _near_types(task.type, [*catalog.known(), *LOGIC_TYPES])
             meant = f'there is no task type "{task.type}"; did you mean {near[0]}?' if near else str(error)
             yield Problem(where=where, sentence=f'task "{task.name}": {meant}')
+
+
+def _near_types(given: str, known: Iterable[str]) -> list[str]:
+    """The task type that is meant: `BASH`, `BashOperator`, `shell` are SHELL."""
+    word = given.upper().removesuffix("OPERATOR").removesuffix("TASK").strip("_")
+    return get_close_matches(_ELSEWHERE.get(word, word), list(known), n=1)
 
 
 def _twice(found: list[WorkflowDocument], file: str) -> Iterator[str]:
@@ -185,5 +206,5 @@ def _plain(value: Any) -> Any:
 
 
 def _written(value: Any) -> Any:
-    """A parameter is a text: a number is taken as it was written."""
+    """A parameter is a text: a number becomes its original spelling."""
     return value.written if isinstance(value, Number) else _plain(value)

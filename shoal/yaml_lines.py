@@ -1,8 +1,8 @@
-"""YAML as plain values, and the line on which each of them stands.
+"""YAML as plain values, and the line of each of them.
 
-Read from the composed nodes and not through a loader, because a loader forgets the lines, turns dates into objects,
+Read from the composed nodes and not through a loader, because a loader drops the lines, turns dates into objects,
 and expands an alias wherever it is used: ten lines of aliases to aliases become gigabytes ("billion laughs"). Here
-each use of an alias counts as a value of its own, and values are counted.
+each use of an alias counts as a separate value, and the number of values is limited.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Path = tuple[str | int, ...]
 
 
 class BadYaml(Refused):
-    """Something that cannot be read, and the line (from 1) on which it stands."""
+    """Something that cannot be read, and its line (from 1)."""
 
     def __init__(self, line: int, sentence: str) -> None:
         self.line = line
@@ -41,7 +41,7 @@ class BadYaml(Refused):
 
 @dataclass(frozen=True)
 class Number:
-    """A number and how it was written: where a text is wanted, `1.10` is not `1.1`."""
+    """A number and its original spelling: where a text is expected, `1.10` is not `1.1`."""
 
     value: int | float
     written: str
@@ -55,7 +55,7 @@ class Document:
     lines: dict[Path, int]
 
     def line_of(self, path: Path) -> int:
-        """The line of what stands at `path`, or of the innermost thing around it."""
+        """The line of the value at `path`, or of the innermost value that contains it."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
@@ -64,7 +64,7 @@ class Document:
 def read_documents(data: bytes) -> list[Document]:
     """All documents in a file, separated by `---`; empty ones are left out.
 
-    Raises `BadYaml` for the first thing that is wrong.
+    Raises `BadYaml` for the first error.
     """
     if len(data) > BYTES_MAX:
         raise BadYaml(1, f"the file has {len(data)} bytes, {BYTES_MAX} is the most; split it into several")
@@ -86,7 +86,7 @@ def _decoded(data: bytes) -> str:
 
 def _composed(text: str) -> Iterator[Node]:
     yaml = YAML(typ="safe", pure=True)
-    yaml.allow_duplicate_keys = True  # we look for them ourselves: its own sentence is a page long
+    yaml.allow_duplicate_keys = True  # we check for them ourselves: its message is a page long
     try:
         yield from (node for node in yaml.compose_all(text) if node is not None)
     except ReaderError as error:
@@ -112,7 +112,7 @@ def _syntax_error(text: str, error: MarkedYAMLError) -> BadYaml:
 
 
 class _Reader:
-    """Turns the nodes of one document into values, and counts them."""
+    """Converts the nodes of one document to values, and counts them."""
 
     def __init__(self) -> None:
         self._lines: dict[Path, int] = {}
@@ -152,7 +152,7 @@ class _Reader:
         return {**merged, **own}
 
     def _merged(self, node: Node, path: Path, line: int) -> dict[str, Any]:
-        """What `<<:` brings in: a mapping, or a list of them of which the first ones win."""
+        """The content of `<<:`: a mapping, or a list of them of which the first ones take precedence."""
         parts = [node] if isinstance(node, MappingNode) else node.value
         merged: dict[str, Any] = {}
         for part in parts if isinstance(parts, list) else ():
@@ -182,7 +182,7 @@ def _scalar(node: ScalarNode, line: int) -> Any:
 
 
 def _number(written: str) -> int | float | None:
-    """The value of a number of YAML 1.2; None for what JSON cannot hold."""
+    """The value of a number of YAML 1.2; None if JSON cannot represent it."""
     digits = written.replace("_", "")
     try:
         return int(digits, 0) if digits.lstrip("+-")[:2].lower() in ("0x", "0o") else int(digits)

@@ -21,9 +21,10 @@ BELOW = {
     "sql": set[str](),
     "dao": {"model", "sql"},
     "registry": {"model", "dao"},
-    "master": {"model", "dao", "registry"},
-    "worker": {"model", "dao", "registry"},
-    "shoal": {"model", "dao", "registry", "master", "worker", "sql"},
+    "node": {"model", "dao", "registry"},
+    "master": {"model", "dao", "registry", "node"},
+    "worker": {"model", "dao", "registry", "node"},
+    "shoal": {"model", "dao", "registry", "node", "master", "worker", "sql"},
 }
 """Each folder and those that it may import. A master that imports a worker, or the other way round, would share more
 than the database with it: then they can no longer be upgraded, restarted or trusted one by one."""
@@ -31,26 +32,19 @@ than the database with it: then they can no longer be upgraded, restarted or tru
 PURE = (
     "model/*.py",
     "model/logic/*.py",
-    "master/slots.py",
-    "master/judge.py",
-    "master/plan.py",
-    "master/progress.py",
-    "master/contexts.py",
-    "master/parameters.py",
-    "master/children.py",
-    "master/logic.py",
-    "master/summary.py",
-    "master/events.py",
-    "master/runnable.py",
-    "master/events.py",
-    "master/progress.py",
-    "master/contexts.py",
-    "master/parameters.py",
-    "master/children.py",
-    "master/logic.py",
-    "master/summary.py",
-    "master/revival.py",
-    "master/batch.py",
+    "master/membership/slots.py",
+    "master/membership/failure_detector.py",
+    "master/drive/plan.py",
+    "master/drive/ready_tasks.py",
+    "master/drive/output_scope.py",
+    "master/drive/parameters.py",
+    "master/drive/children.py",
+    "master/drive/logic.py",
+    "master/drive/outcome.py",
+    "master/drive/events.py",
+    "master/drive/runnable.py",
+    "master/claim/revival.py",
+    "master/claim/batch.py",
 )
 IMPURE = {
     "asyncio": "an await in the middle of a decision lets another event in, and the same events no longer give the same"
@@ -72,7 +66,7 @@ HOMELESS = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "
 
 CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time", "time.time_ns"}
 """Time that decides is the database's. A machine's clock jumps and differs from the next one's: a lease, a time-out or
-a fire time reckoned from it ends early on one machine and late on another. Measure spans by `registry/life.py`."""
+a fire time computed from it ends early on one machine and late on another. Measure spans by `node/life.py`."""
 
 CLOCK_READERS: dict[str, str] = {
     "shoal/doctor.py": "tells a person how far it is from the database's",
@@ -119,7 +113,7 @@ def calls_of(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def test_the_tests_see_the_modules() -> None:
-    assert {path.parent.name for path in modules} >= {"model", "dao", "registry", "master", "worker", "shoal"}
+    assert {path.parent.name for path in modules} >= {"model", "dao", "registry", "node", "master", "worker", "shoal"}
     assert len(pure) >= 15
     assert all(list(ROOT.glob(pattern)) for pattern in PURE)
 
@@ -185,7 +179,7 @@ def test_nobody_waits_with_wait_for() -> None:
     ]
     assert not wrong, (
         "in Python 3.11 asyncio.wait_for swallows a cancellation that comes together with the result, and its caller"
-        " never ends (bpo-42130); use `async with asyncio.timeout(...)`, or registry/waiting.py for an event"
+        " never ends (bpo-42130); use `async with asyncio.timeout(...)`, or node/waiting.py for an event"
     )
 
 

@@ -1,6 +1,6 @@
 """The launcher as one attempt sees it.
 
-It remembers whether anything may have begun, since only what surely has not may go back to the queue.
+It records whether anything may have begun, since only an attempt that certainly has not may return to the queue.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from worker.tenants import Launching
 
 
 class Begun:
-    """Passes requests of one attempt on to the launcher, and remembers them."""
+    """Passes requests of one attempt on to the launcher, and records them."""
 
     def __init__(self, launcher: Launching) -> None:
         self.may_have = False
         self.is_one_process = False
         """Whether the attempt is nothing but one process (`Task.runs_one_process`)."""
         self.last_word: LastWord | None = None
-        """What is to be written of its end."""
+        """Where its end is to be recorded."""
         self._launcher = launcher
 
     async def run(
@@ -56,7 +56,7 @@ class Begun:
             code, result = await self._launcher.carry_out(
                 order, env=env, cwd=cwd, log=log, identity=identity, last_word=self.last_word
             )
-            if result is not None and result.state is TaskState.PAUSE:  # it says so itself (`worker/child.py`)
+            if result is not None and result.state is TaskState.PAUSE:  # it reported so (`worker/child.py`)
                 raise NoMeans(result.reason)
         except NoMeans:
             self.may_have = before

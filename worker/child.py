@@ -1,9 +1,9 @@
-"""The process of one attempt whose work is its type's own code: a fork of the warm zygote, below its keeper.
+"""The process of one attempt that runs its type's own code: a fork of the warm zygote, below its keeper.
 
-What it writes to its standard output is the task's log. It ends at TERM by cancelling the task, so that a statement is
-cancelled on its server; and it asks before each effect whether the deadline has passed: a process that was frozen
-together with its keeper would else be a moment faster than the keeper when both thaw. What fails for want of something
-before it asked has done nothing, and is given back (PAUSE).
+Its standard output is the task's log. TERM cancels the task, so that a statement is cancelled on its server. Before
+each effect it checks whether the deadline has passed: otherwise, after a freeze of both this process and its keeper, it
+might act a moment before the keeper ends it. If it fails for lack of a resource before the first check, it has had no
+effect, and the attempt is given back (PAUSE).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ LAST_LINE_BYTES_MAX = 200
 
 
 def carry_out(order: Order, answer_fd: int, deadline: Deadline) -> NoReturn:
-    """Run the attempt, put its result where the request was, and end this process."""
+    """Run the attempt, write its result over the request, and end this process."""
     try:
         result = _run(order, deadline)
     except asyncio.CancelledError:
         os._exit(TERMINATED_CODE)
-    except (OSError, RuntimeError, MemoryError) as error:  # it has not even a loop
+    except (OSError, RuntimeError, MemoryError) as error:  # there is not even a loop
         if not is_passing(error):
             raise
         result = _not_begun(error)
     put_answer(answer_fd, answer_of(result))
-    os._exit(0)  # not by the interpreter's end: it would wait for threads that hang in a driver
+    os._exit(0)  # not the interpreter's normal exit: it would wait for threads that hang in a driver
 
 
 def _run(order: Order, deadline: Deadline) -> TaskResult:
@@ -51,7 +51,7 @@ def _run(order: Order, deadline: Deadline) -> TaskResult:
 
 
 def _cancel_once(attempt: asyncio.Task[TaskResult]) -> None:
-    """A second one would interrupt its clearing up."""
+    """A second cancellation would interrupt its cleanup."""
     if not attempt.cancelling():
         attempt.cancel()
 
@@ -76,7 +76,7 @@ async def _attempt(order: Order, deadline: Deadline) -> TaskResult:
 
 
 def _masked(text: str, order: Order) -> str:
-    """Here already: a keeper writes the answer to the disk."""
+    """Mask secrets here already: a keeper writes the answer to the disk."""
     masking = Masking(order.secrets)
     return (masking.feed(text.encode(errors="replace")) + masking.finish()).decode(errors="replace")
 
@@ -86,7 +86,7 @@ def _not_begun(error: BaseException) -> TaskResult:
 
 
 class _Licence:
-    """To be asked for before each effect."""
+    """Permission for an effect, to be requested before each one."""
 
     def __init__(self, deadline: Deadline) -> None:
         self.was_asked_for = False
@@ -141,7 +141,7 @@ class _Output:
 
 
 class _NoProcesses:
-    """It is in a tree of its own already: what it starts by itself ends with it."""
+    """It is in a tree of its own already: all that it starts ends with it."""
 
     async def run(self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog) -> int:  # noqa: ARG002
         raise Refused("a task type that runs below a keeper starts processes by itself, such as by asyncio")

@@ -1,7 +1,7 @@
-"""The environment of a task: a short list of what it needs from the machine, who it is, and its parameters.
+"""The environment of a task: a short list of what it needs from the machine, its identity, and its parameters.
 
-An allow-list, because the worker's own environment holds the database's password and whatever the operator's shell
-had; a list of what to leave out would be one name short.
+It is an allow-list, because the worker's own environment contains the database's password and whatever the operator's
+shell had; a deny-list would always miss a name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 
 PASSED_ON = frozenset(
     {"PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL"}
-    | {"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}  # where the cluster is that the worker runs in
+    | {"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}  # the address of the cluster in which the worker runs
 )
 PASSED_ON_PREFIX = "LC_"
 
@@ -29,16 +29,16 @@ def task_environment(
     fence: Epoch,
     extra: Mapping[str, str],
 ) -> dict[str, str]:
-    """Everything that the task's process gets.
+    """The whole environment of the task's process.
 
     Args:
         own: the worker's environment; only the listed names are taken.
-        fence: the worker's epoch. It rises from worker to worker, so an outside resource can refuse an older one.
-        attempt: from 1. `SHOAL_TASK_KEY` is the same for all attempts, a key to do something only once.
+        fence: the worker's epoch. It rises from worker to worker, so an external resource can refuse an older one.
+        attempt: from 1. `SHOAL_TASK_KEY` is the same for all attempts: an idempotency key.
         extra: parameters; they may replace what comes from the machine (PATH), never a `SHOAL_` name.
 
     Raises:
-        Refused: a name or value in `extra` that no environment can hold.
+        Refused: a name or value in `extra` that no environment can contain.
     """
     for name, value in extra.items():
         if not name or "=" in name or "\0" in name or "\0" in value:

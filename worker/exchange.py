@@ -1,7 +1,7 @@
-"""The one writer of a worker: ends of attempts go out, new tasks come in, in one transaction.
+"""The only writer of a worker: ends of attempts are reported and new tasks claimed, in one transaction.
 
-While one exchange is under way the next reports gather, so that a busy worker writes in large batches by itself. A
-report that hits no row means that the task was taken from us: its process is gone by then, and we say nothing.
+While an exchange runs the next reports accumulate, so a busy worker writes in large batches by itself. A report that
+matches no row means that the task was taken from us: its process has ended by then, and nothing is reported.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import structlog
-from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import nodes, task_claims
-from dao.errors import BadData
-from dao.notify import EVENT, notify
-from dao.task_claims import ClaimedTask, Report
+from dao.postgres.database import FencedTransaction
+from dao.postgres.errors import BadData
+from dao.postgres.notify import EVENT, notify
+from dao.tasks import task_claims
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.backoff import Backoff
 from model.errors import Fenced, Unavailable, Unknown
 from model.ids import TaskInstanceId
 from model.states import TaskState
-from registry.life import Life
-from registry.rounds import run_rounds
+from node.life import Life
+from node.write_loop import run_rounds
 from worker.executor import Executor
 from worker.report import report
 from worker.settings import WorkerSettings
@@ -38,17 +38,18 @@ class Exchange:
         self.queued = False
         """Whether there may be tasks to claim; set it, then `wake`."""
         self.kills = False
-        """Whether somebody may want a task killed; set it, then `wake`."""
+        """Whether there may be tasks to kill; set it, then `wake`."""
         self.compares = False
-        """Whether what is held is to be compared with the rows; set it, then `wake`."""
+        """Whether the held tasks are to be compared with the rows; set it, then `wake`."""
         self.accepting = True
-        """Whether new tasks are taken at all; False from the moment it is to stop."""
+        """Whether new tasks are taken at all; False from the moment when it is to stop."""
         self.trusted = True
-        """Whether this worker may believe in itself (`worker/pulse.py`); without it nothing new is taken."""
+        """Whether this worker may assume that it has not been fenced (`worker/pulse.py`); otherwise nothing new is
+        taken."""
         self.overloaded = False
         """Whether the worker is BUSY (`model/load.py`); nothing new is taken then."""
         self.told: Callable[[TaskInstanceId], None] = lambda _id: None
-        """Called with an attempt whose end needs no more telling."""
+        """Called with an attempt whose end need not be reported any more."""
         self.wake = asyncio.Event()
         self._life = life
         self._executor = executor
@@ -65,12 +66,12 @@ class Exchange:
 
     @property
     def running(self) -> int:
-        """Tasks that this worker holds: running, or ended and not yet reported."""
+        """The number of tasks that this worker holds: running, or ended and not yet reported."""
         return len(self._claimed)
 
     @property
     def untold(self) -> dict[TaskInstanceId, Report]:
-        """How attempts ended that the database does not know of yet; at most as many as the capacity."""
+        """The ends of attempts that the database does not have yet; at most as many as the capacity."""
         return dict(self._ended)
 
     async def run(self) -> None:
@@ -89,12 +90,12 @@ class Exchange:
         self._reload = True
 
     def cancel_all(self, state: TaskState, reason: str) -> None:
-        """Kill whatever runs; each then ends as `state`."""
+        """Kill all that runs; each attempt then ends as `state`."""
         for id_ in self._running:
             self._cancel(id_, state, reason)
 
     async def abandon(self) -> None:
-        """Kill whatever runs and say nothing: it is no longer ours."""
+        """Kill all that runs and report nothing: it is no longer ours."""
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()
@@ -114,7 +115,7 @@ class Exchange:
             await self._exchange()
 
     def _room_for(self, reported: int) -> int:
-        """How many tasks to claim once so many that ended are reported."""
+        """How many tasks to claim once this many ended ones are reported."""
         if not (self.accepting and self.trusted and self.queued) or self.overloaded or self._one_by_one:
             return 0
         return self._settings.capacity - len(self._claimed) + reported
@@ -125,12 +126,11 @@ class Exchange:
             ended = ended[:1]
         limit = self._room_for(len(ended))
         if limit > 0:
-            self.queued = False  # whoever is told from here on may mean what this claim did not see
+            self.queued = False  # a notification from here on may mean a task that this claim did not see
         claimed: list[ClaimedTask] = []
         self._failing = []
         try:
-            async with self._life.database.writing() as connection:
-                await nodes.hold_alive(connection, self._life.me)
+            async with self._life.writing() as connection:
                 if ended:
                     self._failing = ended
                     await self._report(connection, ended)
@@ -147,7 +147,7 @@ class Exchange:
             self.queued = True
         self._start(claimed)
 
-    async def _report(self, connection: AsyncConnection, ended: list[Report]) -> None:
+    async def _report(self, connection: FencedTransaction, ended: list[Report]) -> None:
         kept = await task_claims.report(connection, ended, self._life.me.epoch)
         lost = [each.id for each in ended if each.id not in kept]
         if lost:
@@ -162,7 +162,7 @@ class Exchange:
             running.add_done_callback(partial(self._if_it_never_began, task))
 
     def _if_it_never_began(self, task: ClaimedTask, running: asyncio.Task[None]) -> None:
-        """A task that is cancelled before its first step does nothing at all: its end must be told for it."""
+        """A task that is cancelled before its first step does nothing at all: report its end for it."""
         if running.cancelled() and task.id in self._running and task.id in self._why_cancelled:
             self._has_ended(task, report(task, *self._why_cancelled[task.id]))
 
@@ -189,12 +189,11 @@ class Exchange:
         self.wake.set()
 
     async def _may_start(self, task: ClaimedTask) -> bool:
-        """Record that it starts, before it does."""
+        """Record its start, before it starts."""
         backoff = Backoff()
         while True:
             try:
-                async with self._life.database.writing() as connection:
-                    await nodes.hold_alive(connection, self._life.me)
+                async with self._life.writing() as connection:
                     return await task_claims.mark_running(connection, task, self._life.me.epoch)
             except (Unavailable, Unknown) as error:
                 log.warning("start_waits", task_instance=task.id, error=str(error))
@@ -219,7 +218,7 @@ class Exchange:
         self._replaced.discard(id_)
 
     async def _start_unknown(self) -> None:
-        """After an unknown COMMIT: start what the database says is ours and we never heard of, report what is left."""
+        """After an unknown COMMIT: start tasks that are ours by their rows and unknown here, and report the rest."""
         async with self._life.database.reading() as connection:
             held: Mapping[TaskInstanceId, ClaimedTask] = {
                 task.id: task for task in await task_claims.held(connection, self._life.me.epoch)
@@ -229,14 +228,13 @@ class Exchange:
         self._start(task for id_, task in held.items() if id_ not in self._claimed)
 
     async def _compare(self) -> None:
-        """Kill what runs and is no longer ours by its row; give back what is ours by its row and does not run here.
+        """Kill what runs here and is not ours by its row; give back what is ours by its row and does not run here.
 
-        Between two exchanges the rows know all that is held, so this is a bug, or somebody changed rows. What does not
-        run may have run: it is told as lost, and its master decides. Seen twice, so that it is not the affair of an
-        exchange that failed. A fenced life has no rows, and nothing to compare.
+        Between two exchanges the rows match all that is held, so a difference is a bug, or somebody changed rows. A
+        task that does not run may have run: it is reported as lost, and its master decides. A difference must be seen
+        twice, since a failed exchange can cause one. A fenced life has no rows, and nothing to compare.
         """
-        async with self._life.database.writing() as connection:
-            await nodes.hold_alive(connection, self._life.me)
+        async with self._life.writing() as connection:
             held = {task.id: task for task in await task_claims.held(connection, self._life.me.epoch)}
         for id_ in self._running.keys() - held.keys() - self._why_cancelled.keys():
             log.warning("task_runs_without_its_row", task_instance=id_, so="it is killed: others may run it again")
@@ -248,8 +246,8 @@ class Exchange:
             self._has_ended(held[id_], report(held[id_], TaskState.NEED_FAULT_TOLERANCE, "its worker lost sight of it"))
 
     def _suspect(self, error: BadData) -> None:
-        """Reports failed by what is in them: write one at a time. One that fails alone says only that it failed; if
-        not even that can be written, its row is not what this worker left, and it is none of its business any more."""
+        """Reports failed because of their content: write one at a time. One that fails alone is reported only as
+        failed; if not even that can be written, its row is not what this worker left, and the worker drops it."""
         self._one_by_one = bool(self._failing)
         if len(self._failing) != 1:
             return

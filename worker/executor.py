@@ -15,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from dao.task_claims import ClaimedTask, Report
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.builtin_parameters import EXECUTE_PATH, task_parameters, with_task_parameters
 from model.choices import ParameterType, TimeoutStrategy
 from model.errors import Fenced, Refused, ShoalError
@@ -39,13 +39,13 @@ from worker.tasks.bash_values import parameter_variable
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskResult
 from worker.tasks.process import exit_reason
-from worker.tenants import Account, Launching, TenantProcesses, account_of, hand_over
+from worker.tenants import Account, Launching, TenantProcesses, account_of, give_to
 
 log = structlog.get_logger()
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 TRIES_MAX = 100
-"""How many attempts there may be of a task that no worker can begin; the last one fails with the reason."""
+"""The maximum number of attempts of a task that no worker can start; the last one fails with the reason."""
 
 
 class Executor:
@@ -59,15 +59,15 @@ class Executor:
         secrets: NamedSecrets,
         last_words: LastWords | None = None,
     ) -> None:
-        """With `last_words` keepers write how attempts ended."""
+        """With `last_words` keepers record how attempts ended."""
         self.lacked_means: Callable[[], None] = lambda: None
-        """Called when an attempt met a full disk, or could not begin for want of something else."""
+        """Called when an attempt met a full disk, or could not begin for lack of another resource."""
         self._catalog = TaskCatalog()
         self._processes = processes
         self._epoch = epoch
         self._secrets = secrets
         self._last_words = last_words
-        folder = settings.place.absolute()  # the launcher's processes have another working directory than we
+        folder = settings.place.absolute()  # the launcher's processes have another working directory
         self._logs = folder / "logs"
         self._folders = folder / "work"
         self._log_bytes_max = settings.log_bytes_max
@@ -75,7 +75,7 @@ class Executor:
         self._local_files = settings.local_files
 
     async def run(self, task: ClaimedTask) -> Report:
-        """Run it to its end. Never raises but for cancellation, which kills what it started."""
+        """Run it to its end. Raises nothing but cancellation, which kills what it started."""
         name = log_name(task)
         folder = _Folder(self._folders / str(task.id))
         file = LogFile(self._logs, name, bytes_max=self._log_bytes_max)
@@ -83,7 +83,7 @@ class Executor:
         try:
             result = _without_secrets(await self._in_time(task, file, folder, begun), task, file)
         except Fenced as error:
-            # It ran past the horizon: others may have given it up already. If not, it has to run again.
+            # It ran past the horizon: others may have started it again already. If not, it has to run again.
             result = TaskResult(TaskState.NEED_FAULT_TOLERANCE, str(error))
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
             lacks = is_passing(error) or isinstance(error, NoMeans)
@@ -103,10 +103,10 @@ class Executor:
         return report(task, result.state, file.masked(result.reason), result.exit_code, result.outputs)
 
     async def _in_time(self, task: ClaimedTask, file: LogFile, folder: _Folder, begun: Begun) -> TaskResult:
-        """The attempt, and what its timeout strategy says when it takes too long.
+        """Run the attempt, and apply its timeout strategy when it takes too long.
 
-        The worker's own clock measures it from the start that the database recorded; a worker that is lost loses the
-        attempt as well, so no other clock is needed.
+        The worker's own clock measures it from the start that the database recorded. If the worker is lost, so is the
+        attempt, so no other clock is needed.
         """
         if task.timeout_s is None:
             return await self._attempt(task, file, folder, begun)
@@ -138,9 +138,9 @@ class Executor:
                 values = self._secrets.parameters(values, _secrets_used(task, values), file.hide)
             made = self._catalog.make(task.type, task.params, values, in_time=_time_expressions(task))
             if made.starts_processes or made.below_keeper:
-                file.open()  # before anything begins: what cannot be logged is not to begin
+                file.open()  # before anything begins: an attempt that cannot be logged must not begin
             else:
-                begun.may_have = True  # it does its work in here
+                begun.may_have = True  # it works in this process
             begun.is_one_process = made.runs_one_process
             if self._last_words and _needs_no_worker_to_tell(made, task):
                 begun.last_word = self._last_words.of(task)
@@ -154,7 +154,7 @@ class Executor:
                 return await self._carried_out(task, made, values, file, folder, account, begun)
             return await made.run(self._context(task, values, file, folder, account, begun))
         except ShoalError as error:
-            with suppress(OSError):  # what went wrong is the reason; a full disk comes second
+            with suppress(OSError):  # the original error is the reason; a full disk comes second
                 file.write(f"{error}\n")
             raise
 
@@ -168,7 +168,7 @@ class Executor:
         account: Account | None,
         begun: Begun,
     ) -> TaskResult:
-        """The attempt of a type that runs below a keeper (`worker/child.py`)."""
+        """Run an attempt of a type that runs below a keeper (`worker/child.py`)."""
         source = made.data_source(values)
         urls = {source: await self._secrets.data_source(source, hide=file.hide)} if source is not None else {}
         order = Order(
@@ -185,7 +185,7 @@ class Executor:
             self._local_files,
         )
         if account is not None:
-            hand_over(folder.path, account.identity)
+            give_to(folder.path, account.identity)
         code, result = await begun.carry_out(
             order,
             env=self._environment(task, account),
@@ -237,7 +237,7 @@ class Executor:
 
 
 def _values(task: ClaimedTask, folder: _Folder) -> dict[str, str]:
-    """What the master gave, and what only the worker of an attempt knows."""
+    """The values from the master, and those that only the attempt's worker knows."""
     own = task_parameters(
         task_instance_id=task.id,
         task_name=task.name,
@@ -252,22 +252,23 @@ def _values(task: ClaimedTask, folder: _Folder) -> dict[str, str]:
 
 
 def _secrets_used(task: ClaimedTask, values: Mapping[str, str]) -> set[str]:
-    """The secrets that a task is given: those that it declares, or that its parameters name in some way."""
+    """The secrets that a task receives: those that it declares, or that its parameters name in any form."""
     declared = {name for name, type_ in _types(task).items() if type_ is ParameterType.SECRET}
     named = {name for name in values if name in task.params or parameter_variable(name) in task.params}
     return declared | named
 
 
 def _needs_no_worker_to_tell(made: Task, task: ClaimedTask) -> bool:
-    """Whether a later life knows the result from what a keeper writes. It knows no secret parameter to be masked, and
-    not what an environment did with exit codes."""
+    """Whether a later life can derive the result from what a keeper records. A later life cannot mask secret
+    parameters, and does not know how an environment changed exit codes."""
     if has_sealed(task.parameter_values) or "SECRET" in (task.parameter_types or ""):
         return False
     return made.below_keeper or (made.ends_as_its_process and not task.environment)
 
 
 def _without_secrets(result: TaskResult, task: ClaimedTask, file: LogFile) -> TaskResult:
-    """What a task gives is stored in clear: secrets in it are masked, one called like a secret is left out."""
+    """A task's outputs are stored in plain text: secrets in them are masked, one with the name of a secret is left
+    out."""
     if not result.outputs or not (file.secrets or "SECRET" in (task.parameter_types or "")):
         return result
     values = parse_parameters(task.parameter_values, "its parameters")
@@ -297,7 +298,7 @@ def _types(task: ClaimedTask) -> dict[str, ParameterType]:
 
 
 def _given_back(error: BaseException) -> TaskResult:
-    """It surely has not begun: its master queues it again, or holds it back if its run is halted by now."""
+    """It certainly has not begun: its master queues it again, or holds it back if its run has been halted."""
     return TaskResult(TaskState.PAUSE, f"its worker could not begin it, and gave it back: {_fault(error)}")
 
 
@@ -312,8 +313,8 @@ def _fault(error: BaseException) -> str:
 
 
 class _Folder:
-    """The work folder of one attempt, made when first asked for. That it was is remembered: a look at the disk for
-    each attempt was a sixth of what a worker with FAKE tasks did."""
+    """The work folder of one attempt, made at the first access. That it was made is remembered: checking the disk for
+    each attempt took a sixth of a worker's time with FAKE tasks."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -329,5 +330,5 @@ class _Folder:
 async def _remove(folder: Path) -> None:
     try:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    except RuntimeError:  # no thread can be made now: that must not change how the attempt ended
+    except RuntimeError:  # no thread can be started now: that must not change how the attempt ended
         shutil.rmtree(folder, ignore_errors=True)

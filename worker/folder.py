@@ -1,4 +1,4 @@
-"""The folder of a worker: checked and locked when it starts, and served at the same address as before."""
+"""The folder of a worker: checked and locked at its start; its logs are served at the same address as before."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import structlog
 
 from model.errors import Refused, Unavailable
 from model.means import is_passing
-from registry.address import host_name
+from node.address import host_name
 from worker.log_service import LogService
 from worker.settings import WorkerSettings
 
@@ -23,13 +23,13 @@ log = structlog.get_logger()
 
 LOOK_EVERY_S = 0.5
 LOCK_WAIT_S = 2.0
-"""A former process that was killed may take a moment to be gone."""
+"""A former process that was killed may take a moment to end."""
 
 
 class WorkerFolder:
-    """Holds `logs/` and `work/`, in `log-port` where the logs were served last, in `id` what makes its worker's name.
+    """Contains `logs/`, `work/`, `log-port` (the last port of the log server) and `id` (a part of its worker's name).
 
-    One worker uses it at a time: two would serve each other's logs, and tell each other's results.
+    One worker uses it at a time: two would serve each other's logs, and report each other's results.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,7 +37,7 @@ class WorkerFolder:
         self._lock: int | None = None
 
     async def wait_until_made(self, stop: asyncio.Event) -> None:
-        """Make it, as soon as there is room for it or `stop` is set; says once that it waits. Raises `Refused`."""
+        """Make it, as soon as there is space for it or `stop` is set; logs once that it waits. Raises `Refused`."""
         is_told = False
         while not stop.is_set():
             try:
@@ -50,9 +50,9 @@ class WorkerFolder:
             await asyncio.sleep(LOOK_EVERY_S)
 
     def make(self) -> None:
-        """Make it, if it is missing, and try to write. Raises `Refused`, or `Unavailable` for want of room.
+        """Make it, if it is missing, and try to write. Raises `Refused`, or `Unavailable` for lack of space.
 
-        A worker that cannot write would fail every task within milliseconds, and so take the most of all.
+        A worker that cannot write would fail every task within milliseconds, and so claim the most of all.
         """
         try:
             self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,10 +69,10 @@ class WorkerFolder:
             ) from None
 
     def lock(self, name: str | None) -> str:
-        """Have the folder for this process alone, until it ends or `unlock`; the name of its worker.
+        """Lock the folder for this process alone, until it ends or `unlock`; returns the name of its worker.
 
         Args:
-            name: as it was set; None = the host's name and what the folder keeps, the same at each start.
+            name: as configured; None = the host's name and the id in the folder, the same at each start.
 
         Raises `Refused`, with the holder, when another process has it.
         """
@@ -98,15 +98,15 @@ class WorkerFolder:
         return name
 
     def unlock(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def log_key(self) -> str:
-        """With which requests for its logs are signed: made up the first time, readable by its owner alone.
+        """The key that signs requests for its logs: generated the first time, readable by its owner alone.
 
-        Raises `Unavailable` when the machine is short of something.
+        Raises `Unavailable` when the machine is short of a resource.
         """
         file = self._path / "log-key"
         try:
@@ -124,9 +124,9 @@ class WorkerFolder:
         return made
 
     async def serve_logs(self, settings: WorkerSettings) -> LogService:
-        """Serve the logs; with port 0 where they were served last, if that is free, else anywhere.
+        """Serve the logs; with port 0 on the last port, if that is free, else on any.
 
-        Logs of earlier lives lie in the same folder, and the database knows them by their address.
+        Logs of earlier lives are in the same folder, and the database has their address.
         """
         port = settings.log_port
         for wanted in (port or self._last_port(), port):
@@ -149,7 +149,7 @@ class WorkerFolder:
         raise AssertionError("the last address tried is the one that was asked for")
 
     def _id(self) -> str:
-        """What tells this folder from any other; made up the first time."""
+        """The unique id of this folder; generated the first time."""
         file = self._path / "id"
         if file.exists() and re.fullmatch(r"[0-9a-f]{8}", found := file.read_text(errors="replace").strip()):
             return found
@@ -170,6 +170,6 @@ class WorkerFolder:
 
 
 def _signature(file: Path) -> str:
-    """Who wrote itself into the file, for a sentence."""
+    """The process that wrote its identity into the file, for a sentence."""
     pid, _, name = file.read_text(errors="replace").strip().partition(" ")
     return f"worker {name} (process {pid})" if pid else "another process"

@@ -1,4 +1,4 @@
-"""Connections to the log service: who says nothing is not waited for, and takes nobody else's place."""
+"""Connections to the log service: idle ones are closed, so that they do not take another client's place."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_S_MAX = 5.0
-"""In which the whole request must have come."""
+"""Within which the whole request must have arrived."""
 CONNECTION_S_MAX = 30.0
-"""In which the answer must have gone; a connection has one."""
+"""Within which the answer must have been sent; a connection has one."""
 CONNECTIONS_MAX = 100
 
 
 class Impatient(H11Protocol):
-    """One connection. Of too many the one goes that has been silent the longest.
+    """One connection. If there are too many, the one that has been silent longest is closed.
 
     Args:
         line: all connections of the service, oldest first.
@@ -27,7 +27,7 @@ class Impatient(H11Protocol):
         self._timers: list[asyncio.TimerHandle] = []
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to count."""
+        """Start its timer."""
         super().connection_made(transport)
         if len(self._line) >= CONNECTIONS_MAX:
             next((each for each in self._line if each.is_silent), self).transport.abort()
@@ -38,7 +38,7 @@ class Impatient(H11Protocol):
         ]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count no more."""
+        """Stop its timer."""
         self._line.pop(self, None)
         for timer in self._timers:
             timer.cancel()
@@ -46,7 +46,7 @@ class Impatient(H11Protocol):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it asks for nothing."""
+        """Whether it has no request."""
         return self.cycle is None
 
     def _end_silence(self) -> None:

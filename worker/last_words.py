@@ -1,9 +1,11 @@
-"""The ends that keepers wrote: `<folder>/ends/<epoch>/<task instance>`, each until its life has told it.
+"""The ends that keepers recorded: `<folder>/ends/<epoch>/<task instance>`, each until its life has reported it.
 
-Whoever comes after that life reads them and tells them in its name while it is not fenced (`worker/left_results.py`).
-The result of an order is its answer. That of a process is its exit code, and what it printed by `setValue`: in its log,
-and in the rest that its keeper found unread. Where that is not certain nothing is told, and the task runs again: a log
-with a line of the worker's own in it, be it that it was full.
+The next life in the folder reads them and reports them in the name of the former life, as long as that one is not
+fenced (`worker/left_results.py`).
+
+The result of an order is its answer. That of a process is its exit code and what it printed by `setValue`: in its log,
+and in the unread rest that its keeper recorded. Where that is not certain (a log with a line of the worker's own in it,
+for example that it was full), nothing is reported, and the task runs again.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from pathlib import Path
 import structlog
 from pydantic import TypeAdapter
 
-from dao.nodes import Me
-from dao.task_claims import ClaimedTask, Report
+from dao.cluster.nodes import Me
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId
 from model.states import TaskState
@@ -37,12 +39,12 @@ _ABOUT = TypeAdapter(tuple[Me, TaskInstanceId, int, LogName])
 
 
 def log_name(task: ClaimedTask) -> LogName:
-    """Of the log of this attempt."""
+    """The name of this attempt's log."""
     return LogName(task.day, task.workflow_code, task.workflow_instance_id, task.id)
 
 
 class LastWords:
-    """Those of one life."""
+    """The recorded ends of one life."""
 
     def __init__(self, folder: Path, me: Me) -> None:
         """`folder` holds a folder for each life."""
@@ -51,7 +53,8 @@ class LastWords:
         self._given: set[TaskInstanceId] = set()
 
     def of(self, task: ClaimedTask) -> LastWord | None:
-        """For the keeper of this attempt; None when there is no place for it, which costs only this protection."""
+        """The file for the keeper of this attempt; None when there is no space for it, which costs only this
+        protection."""
         if not self._given:
             try:
                 self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -63,18 +66,18 @@ class LastWords:
         return LastWord(str(self._folder / f"{task.id:d}"), about)
 
     def told(self, id_: TaskInstanceId) -> None:
-        """The database knows it, or wants to hear nothing of it, or the worker itself has it on its disk."""
+        """Remove it: the database has it, or does not want it, or the worker itself has it on its disk."""
         if id_ in self._given:
             self._given.discard(id_)
-            with suppress(OSError):  # one that stays is told again, which changes nothing
+            with suppress(OSError):  # one that stays is reported again, which changes nothing
                 (self._folder / f"{id_:d}").unlink(missing_ok=True)
 
 
 class LeftWords:
-    """What the keepers of a life that is over wrote."""
+    """The ends that keepers of a former life recorded."""
 
     NAME = "left_ends"
-    """What it is called in log lines."""
+    """Its name in log lines."""
 
     def __init__(self, folder: Path, me: Me, reports: list[Report]) -> None:
         self.me = me
@@ -82,15 +85,16 @@ class LeftWords:
         self._folder = folder
 
     def remove(self) -> None:
-        """It is told, or of no use any more."""
+        """Remove it: it is reported, or of no use any more."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 def left_words(folder: Path, logs: Path) -> list[LeftWords]:
-    """What lies there, by epoch. To be asked before a life begins: then all are over. Waits for the disk.
+    """The ends in the folder, by epoch. To be called before a life begins: then all their lives are over. Blocks on the
+    disk.
 
     Raises `OSError`. What cannot be read is logged and left out.
     """
@@ -118,7 +122,7 @@ def _end_in(path: Path, logs: Path) -> tuple[Me, Report | None] | None:
 
 
 def _result(facts: Facts, logs: Path, name: LogName) -> TaskResult | None:
-    """None when nobody can know it."""
+    """The result; None when it cannot be known."""
     if facts.answer is not None:
         result = result_of(facts.answer)
         return result if result is not None and result.state in (TaskState.SUCCESS, TaskState.FAILURE) else None
@@ -135,7 +139,7 @@ def _result(facts: Facts, logs: Path, name: LogName) -> TaskResult | None:
 
 
 def _read(logs: Path, name: LogName, into: PrintedValues) -> bool:
-    """Give it the log; False when there is none."""
+    """Pass it the log; False when there is none."""
     offset = 0
     try:
         while data := read_log(logs, name, offset, PIECE_BYTES).data:
@@ -147,7 +151,7 @@ def _read(logs: Path, name: LogName, into: PrintedValues) -> bool:
 
 
 class _Tail:
-    """A `TaskLog` that keeps its end, and whether a line of the worker's own is in it."""
+    """A `TaskLog` that keeps the end of the log, and whether it has a line of the worker's own."""
 
     def __init__(self) -> None:
         self.has_own_line = False

@@ -1,9 +1,9 @@
-"""When an end of a task goes to disk: once it could not be told for a second or two, for whatever reason.
+"""When the end of a task is written to disk: once it could not be reported for a second or two, for any reason.
 
-The one place where that is decided. The exchange knows nothing of it, and in good times nothing is written: a result
-that is told at once never waits from one look to the next. Nothing new is claimed before all that ended is told, so no
-more results than the worker's capacity ever wait. A disk that is full costs no more than this protection: results stay
-in memory as well until they are told, and only a worker that is killed before loses them.
+Only this module decides that. The exchange knows nothing of it, and normally nothing is written: a result that is
+reported at once is never seen by two checks. Nothing new is claimed before all ends are reported, so no more results
+than the worker's capacity ever wait. A full disk costs no more than this protection: results also stay in memory until
+they are reported, and are lost only if the worker is killed before.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from contextlib import suppress
 
 import structlog
 
-from dao.task_claims import Report
+from dao.tasks.task_claims import Report
 from model.errors import Unavailable
 from model.ids import TaskInstanceId
-from registry.threads import in_thread
+from node.threads import in_thread
 from worker.spool import Spool
 
 log = structlog.get_logger()
 
 LOOK_EVERY_S = 1.0
 SPARE_LINES_MAX = 100
-"""So many lines that were told meanwhile, and one for each that was not, may stand in the file before it is renewed."""
+"""The file is rewritten when it has this many lines of reported results, besides one for each unreported one."""
 
 
 class LateResults:
-    """Keeps on disk what `untold` gives twice in a row."""
+    """Stores on disk what `untold` returns twice in a row."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class LateResults:
         self._is_failing = False
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Check forever."""
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             untold = self._untold()
@@ -54,10 +54,11 @@ class LateResults:
             await self._keep(late, is_all_told=untold.keys().isdisjoint(self._kept))
 
     async def close(self) -> None:
-        """At the end of a life: keep all that is untold, for the next life in this folder, and let go."""
+        """At the end of a life: store all unreported results, for the next life in this folder, and release the
+        file."""
         untold = list(self._untold().values())
         await self._keep(untold, is_all_told=False)
-        with suppress(OSError, Unavailable):  # a file that stays tells what is known, which changes nothing
+        with suppress(OSError, Unavailable):  # a file that stays repeats what is known, which changes nothing
             await in_thread(self._spool.close, is_all_told=not untold)
 
     async def _keep(self, late: Sequence[Report], *, is_all_told: bool) -> None:

@@ -1,13 +1,13 @@
-"""What a former life in this folder could not tell is told in its name, before anybody fences it.
+"""Reports the results that a former life in this folder left, in its name, until that life is fenced.
 
-It tells as that life would have: in a transaction that holds *its* node row FOR SHARE, ALIVE or LEAVING, each report on
-condition that the attempt is still its own and has not ended. That is exact. A result is on the disk only when the
-task had ended and nothing of its processes was left; while the row is held nobody fences that life, so no other
-attempt of the task exists; whatever that life's last transactions did, the rows tell. Told twice, the second time
-changes nothing. The row is found by epoch *and* incarnation, so results of another database hit nothing.
+It does what that life would have done: in a transaction that holds *its* node row FOR SHARE, ALIVE or LEAVING, each
+report is written on condition that the attempt is still its own and has not ended. That is exact. A result is on the
+disk only when the task had ended and none of its processes was left; while the row is held that life cannot be fenced,
+so no other attempt of the task exists; the rows show the effect of that life's last transactions. A repeated report
+changes nothing. The row is found by epoch *and* incarnation, so results of another database match no row.
 
-Once that life is fenced it is too late: its attempts were given to others, or are about to be, and what runs for the
-second time must not end as the first. Then the results are dropped.
+Once that life is fenced it is too late: its attempts were given to others, or are about to be, and a later attempt must
+not end with the result of an earlier one. Then the results are dropped.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from pathlib import Path
 
 import structlog
 
-from dao import nodes, task_claims
-from dao.database import Database
-from dao.errors import BadData
-from dao.notify import EVENT, notify
-from dao.task_claims import Report
+from dao.cluster import nodes
+from dao.postgres.database import Database, FencedTransaction
+from dao.postgres.errors import BadData
+from dao.postgres.notify import EVENT, notify
+from dao.tasks import task_claims
+from dao.tasks.task_claims import Report
 from model.backoff import Backoff
 from model.errors import Fenced, Unavailable, Unknown
+from node.threads import in_thread
 from registry.contact import boottime_s
-from registry.threads import in_thread
 from worker.last_words import LeftWords, left_words
 from worker.spool import Left, left_by_former_lives
 
@@ -36,16 +37,16 @@ log = structlog.get_logger()
 
 
 async def tell_what_is_left(folder: Path, database_url: str, timeout_s: float) -> None:
-    """Tell or drop what former lives left in `folder`.
+    """Report or drop the results that former lives left in `folder`.
 
-    Raises `Unavailable` or `Unknown` when the database stays away for `timeout_s`; what is left stays for the next
+    Raises `Unavailable` or `Unknown` when the database is not reachable for `timeout_s`; the rest stays for the next
     try.
     """
     await _tell_all(folder, lambda: left_by_former_lives(folder), database_url, timeout_s)
 
 
 async def tell_last_words(folder: Path, logs: Path, database_url: str, timeout_s: float) -> None:
-    """The same with what their keepers wrote in `folder`; `logs` is where their tasks' logs are."""
+    """The same with the ends that their keepers recorded in `folder`; `logs` is where their tasks' logs are."""
     await _tell_all(folder, lambda: left_words(folder, logs), database_url, timeout_s)
 
 
@@ -66,7 +67,7 @@ async def _tell_all(
 
 
 async def _tell(left: Left | LeftWords, database_url: str, timeout_s: float) -> None:
-    # In its name for the judges too: whoever fences that life ends this session first.
+    # With that life's application name: a master that fences the life ends this session first.
     name = nodes.application_name(left.me.kind, left.me.epoch)
     database = Database(database_url, application_name=name, connections_max=1)
     backoff, told, deadline_s = Backoff(), 0, boottime_s() + timeout_s
@@ -97,10 +98,10 @@ async def _tell(left: Left | LeftWords, database_url: str, timeout_s: float) -> 
 
 
 async def _write(database: Database, left: Left | LeftWords, reports: list[Report]) -> int:
-    """How many of them the database did not know yet."""
+    """Write the reports; return how many the database did not have yet."""
     async with database.writing() as connection:
         await nodes.hold_alive(connection, left.me)
-        told = await task_claims.report(connection, reports, left.me.epoch)
+        told = await task_claims.report(FencedTransaction(connection), reports, left.me.epoch)
         if told:
-            await notify(connection, EVENT)  # to all: their owners may have changed since
+            await notify(connection, EVENT)  # to all masters: the owners may have changed since
     return len(told)

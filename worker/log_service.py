@@ -1,8 +1,8 @@
 """Serves the task logs of this worker's disk over HTTP, from the worker's own event loop.
 
-`GET /log/{date}/{code}/{instance}/{task_instance}?offset=N&limit=M&expires=T&signature=S` gives bytes, at most 1 MiB a
-call, and the size of the whole log in `X-Shoal-Log-Size`; who follows a log asks again from where it got to. Only
-signed requests are answered (`worker/log_signature.py`), whoever sends them. `GET /healthz` needs no signature.
+`GET /log/{date}/{code}/{instance}/{task_instance}?offset=N&limit=M&expires=T&signature=S` returns at most 1 MiB a
+call, and the size of the whole log in `X-Shoal-Log-Size`; to follow a log, a client asks again from the end of the last
+part. Only requests with a valid signature are answered (`worker/log_signature.py`). `GET /healthz` needs no signature.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from dao import log_keys, nodes
+from dao.tasks import log_keys
 from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from registry.life import Life, boottime_s
+from node.life import Life, boottime_s
 from worker.impatience import CONNECTIONS_MAX, Impatient
 from worker.log_signature import TIME_HEADER, check
 from worker.task_log import LogName, read_log
@@ -37,7 +37,7 @@ STOP_S_MAX = 2
 TELL_AGAIN_S = 2.0
 _ONCE = {"Connection": "close"}
 ID_DIGITS_MAX = 19
-"""As many as a bigint has."""
+"""The number of digits of a bigint."""
 
 
 class LogService:
@@ -53,7 +53,7 @@ class LogService:
         certificate: Path | None = None,
         private_key: Path | None = None,
     ) -> None:
-        """`port` 0 takes any free one. `key` is with what requests are signed. With a certificate it speaks TLS.
+        """`port` 0 takes any free one. Requests are signed with `key`. With a certificate it uses TLS.
 
         Raises:
             Refused: the certificate or its key cannot be read.
@@ -85,14 +85,14 @@ class LogService:
 
     @property
     def scheme(self) -> str:
-        """How its address begins: http or https."""
+        """The scheme of its address: http or https."""
         return "https" if self._tls else "http"
 
     async def start(self) -> None:
         """Listen and answer.
 
         Raises:
-            Unavailable: the address is taken or is not ours.
+            Unavailable: the address is taken or does not belong to this machine.
         """
         self._listener = self._listen()
         app = Starlette(
@@ -119,7 +119,7 @@ class LogService:
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
 
     def tell_key(self, life: Life) -> None:
-        """Let the database know with which key requests are signed in this life, as soon as it can be told."""
+        """Write the key with which requests are signed in this life to the database, as soon as possible."""
         if self._telling is not None:
             self._telling.cancel()
         self._telling = asyncio.create_task(self._tell(life))
@@ -127,18 +127,17 @@ class LogService:
     async def _tell(self, life: Life) -> None:
         while True:
             try:
-                async with life.database.writing() as connection:
-                    await nodes.hold_alive(connection, life.me)
+                async with life.writing() as connection:
                     await log_keys.publish(connection, life.me.epoch, self._key)
                 return
             except Fenced:
-                return  # the next life tells it
+                return  # the next life writes it
             except ShoalError as error:
                 log.warning("log_key_untold", error=str(error))
             await asyncio.sleep(TELL_AGAIN_S)
 
     async def stop(self) -> None:
-        """Answer what has been asked, for two seconds at most, and stop listening."""
+        """Answer pending requests, for two seconds at most, and stop listening."""
         if self._telling is not None:
             self._telling.cancel()
         if self._server is not None and self._serving is not None:
@@ -153,7 +152,7 @@ class LogService:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((self._host, self._port))
-            listener.listen(CONNECTIONS_MAX)  # at once: who reads our address now may connect now
+            listener.listen(CONNECTIONS_MAX)  # at once: a client that reads our address may connect immediately
         except OSError as error:
             listener.close()
             raise Unavailable(f"logs cannot be served on {self._host}:{self._port}: {error.strerror}") from error
@@ -186,7 +185,7 @@ class LogService:
 
 
 class _QuietServer(uvicorn.Server):
-    """A uvicorn that leaves the signals to the worker, which has tasks to end first."""
+    """A uvicorn that leaves the signals to the worker, which must end its tasks first."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,7 +1,8 @@
-"""What a request for a part of a log says: which attempt, from where, how much, until when; and its signature.
+"""What a request for a part of a log contains: which attempt, from where, how much, until when; and its signature.
 
-Whoever sees one request can read the same part for a minute, and nothing else. A worker makes its key itself, keeps it
-in its folder and gives it to the database, where only the roles that may read logs find it (`dao/log_keys.py`).
+Anyone who sees a request can read the same part for a minute, and nothing else. A worker generates its key, stores it
+in its folder and writes it to the database, where only the roles that may read logs can read it
+(`dao/tasks/log_keys.py`).
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from collections.abc import Mapping
 from model.errors import Refused
 
 LIVES_S = 60
-"""Long enough for a slow answer to begin."""
+"""Long enough for a slow response to begin."""
 
 TIME_HEADER = "X-Shoal-Time"
-"""What time it is for the worker: seconds since its machine started, which no clock on a wall decides. Told to whoever
-is refused, so that a reader can sign for it."""
+"""The worker's time: seconds since its machine started, independent of the wall clock. A refusal contains it, so that a
+reader can sign for it."""
 
 
 def signed(key: str, path: str, offset: int, limit: int, now_s: float) -> dict[str, str]:
-    """The query of a request. `path` names the attempt, `now_s` is the worker's time (`TIME_HEADER`)."""
+    """The query of a request. `path` identifies the attempt, `now_s` is the worker's time (`TIME_HEADER`)."""
     told = {"offset": str(offset), "limit": str(limit), "expires": str(int(now_s) + LIVES_S)}
     return {**told, "signature": _signature(key, path, told)}
 
 
 def check(key: str, path: str, query: Mapping[str, str], now_s: float) -> None:
-    """Return if this request was signed with the key, as it is, within its time. Raises `Refused`."""
+    """Return if this request was signed with the key, unchanged, within its time. Raises `Refused`."""
     told = {name: query.get(name, "") for name in ("offset", "limit", "expires")}
     given = query.get("signature", "").encode(errors="replace")
     if not hmac.compare_digest(_signature(key, path, told).encode(), given):

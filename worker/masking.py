@@ -1,8 +1,8 @@
-"""Secrets that pass through a log are replaced by asterisks, wherever the stream is cut.
+"""Secrets in a log are replaced by asterisks, wherever the stream is cut.
 
-A chunk may end in the middle of a secret. So its longest end that could become one is held back until the next chunk
-decides; ordinary output is not delayed. It guards against carelessness (an `echo`, a `set -x`), not against a task
-that wants to give its secret away: that one can spell it backwards.
+A chunk may end in the middle of a secret. So the longest suffix that could become one is held back until the next chunk
+decides; ordinary output is not delayed. This protects against carelessness (an `echo`, a `set -x`), not against a task
+that wants to reveal its secret: it can spell it backwards.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ MASK = b"******"
 
 
 class Masking:
-    """Masks one stream of bytes. Feeding it in any pieces gives the same as in one piece."""
+    """Masks one stream of bytes. The result does not depend on how the input is divided into chunks."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {form for secret in secrets if len(secret) >= SECRET_CHARACTERS_MIN for form in _forms(secret)}
-        self._forms = sorted(forms, key=len, reverse=True)  # of two that begin alike the longer one matches first
+        self._forms = sorted(forms, key=len, reverse=True)  # of two with a common prefix the longer one matches first
         self._pattern = re.compile(b"|".join(map(re.escape, self._forms))) if forms else None
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """What may be shown now."""
+        """The output that may be shown now."""
         if self._pattern is None:
             return data
         data = self._held + data
@@ -46,12 +46,13 @@ class Masking:
         return b"".join(shown)
 
     def finish(self) -> bytes:
-        """What was held back: nothing more comes."""
+        """The rest that was held back: no more input comes."""
         held, self._held = self._held, b""
         return self._pattern.sub(MASK, held) if self._pattern is not None else held
 
     def _undecided_from(self, data: bytes, start: int) -> int:
-        """Where the longest end of `data` begins that more bytes could make into a secret; its length if none."""
+        """The start of the longest suffix of `data` that more bytes could make into a secret; the length of `data` if
+        none."""
         first = len(data)
         for form in self._forms:
             position = data.find(form[:1], max(start, len(data) - len(form) + 1))
@@ -64,7 +65,7 @@ class Masking:
 
 
 def _forms(secret: str) -> set[bytes]:
-    """The secret itself, and as it looks in a URL, in JSON, in Python, traced by bash, and in base64."""
+    """The secret itself, and its forms in a URL, in JSON, in Python, in a bash trace, and in base64."""
     plain = secret.encode()
     quoted = {quote(secret, safe=""), json.dumps(secret)[1:-1], repr(secret)[1:-1], secret.replace("'", "'\\''")}
     return {plain, base64.b64encode(plain), base64.urlsafe_b64encode(plain), *map(str.encode, quoted)}

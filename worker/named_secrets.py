@@ -1,18 +1,18 @@
-"""What a task gets decrypted: the URL of a data source, the script of an environment, its SECRET parameters.
+"""What a task receives decrypted: the URL of a data source, the script of an environment, its SECRET parameters.
 
-Read and decrypted for each attempt, in a short transaction of its own, so that a changed password counts at once and
-none stays in memory. The parts of a URL that are secret are hidden from the task's log before the task has them.
+Read and decrypted for each attempt, in a short transaction of its own, so that a changed password takes effect at once
+and none stays in memory. The secret parts of a URL are masked in the task's log before the task receives them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from dao import data_sources, environments
-from dao.data_source_url import parse_data_source_url, secrets_of
-from dao.database import Database
-from dao.secret_parameters import unseal
-from dao.vault import Vault
+from dao.postgres.database import Database
+from dao.secrets import data_sources, environments
+from dao.secrets.data_source_url import parse_data_source_url, secrets_of
+from dao.secrets.parameters import unseal
+from dao.secrets.vault import Vault
 from model.secret_values import sealed_value
 
 
@@ -24,7 +24,8 @@ class NamedSecrets:
         self._vault = vault
 
     async def data_source(self, name: str, hide: Callable[[str], None]) -> str:
-        """The URL with its password, which `hide` was told. Raises `NotFound`, `Refused` or `Unavailable`."""
+        """The URL with its password; `hide` is called with its secrets. Raises `NotFound`, `Refused` or
+        `Unavailable`."""
         async with self._database.reading() as connection:
             url = await data_sources.url_of(connection, name, self._vault)
         for secret in secrets_of(parse_data_source_url(url)):
@@ -34,9 +35,10 @@ class NamedSecrets:
     def parameters(
         self, values: Mapping[str, str], used: Collection[str], hide: Callable[[str], None]
     ) -> dict[str, str]:
-        """The same with the sealed ones of `used` opened, which `hide` was told; other sealed ones are left out.
+        """The values with the sealed ones of `used` decrypted; `hide` is called with them. Other sealed ones are left
+        out.
 
-        Raises `Refused`: the key is missing, or one is not of its name.
+        Raises `Refused`: the key is missing, or a sealed value belongs to another name.
         """
         found: dict[str, str] = {}
         for name, value in values.items():

@@ -1,7 +1,7 @@
-"""What one attempt whose work is its type's own code takes along into the process below its keeper.
+"""An order: what an attempt that runs its type's own code takes into the process below its keeper.
 
-Pickled by the worker and read by a fork of the warm zygote: never the other way round. The answer is JSON, since who
-wrote it may have been led by a hostile server or file.
+It is pickled by the worker and read by a fork of the warm zygote, never in the other direction. The answer is JSON,
+since a hostile server or file may have taken control of the process that wrote it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from worker.tasks.plugin import Task, TaskResult
 
 @dataclass(frozen=True)
 class Order:
-    """A task and its context, as far as it can leave the worker.
+    """A task and its context, as far as they can leave the worker.
 
-    `data_sources` are the URLs, with their passwords, of those that the task names and no others; `secrets` must not
-    stand in a reason; `folder` is the attempt's own; `local_files` is the worker's setting of that name.
+    `data_sources` are the URLs, with their passwords, of exactly those that the task names; `secrets` must not appear
+    in a reason; `folder` is the attempt's own; `local_files` is the worker's setting of that name.
     """
 
     task: Task
@@ -42,28 +42,28 @@ class Order:
 
     @property
     def name(self) -> str:
-        """Of the task's class, as `module:Class`."""
+        """The name of the task's class, as `module:Class`."""
         return f"{type(self.task).__module__}:{type(self.task).__qualname__}"
 
     def to_text(self) -> str:
-        """For the request."""
+        """The order as text, for the request."""
         return base64.b64encode(pickle.dumps(self)).decode()
 
     @classmethod
     def from_text(cls, text: str) -> Order:
-        """From a request of one's own worker, and from nobody else."""
+        """Read it from a request of one's own worker, and of nobody else."""
         order = pickle.loads(base64.b64decode(text))  # noqa: S301 - it comes from the worker
         assert isinstance(order, cls)
         return order
 
 
 def answer_of(result: TaskResult) -> bytes:
-    """A result as the process gives it."""
+    """A result as the process writes it."""
     return json.dumps([result.state, result.reason, result.exit_code, dict(result.outputs)]).encode()
 
 
 def result_of(answer: bytes) -> TaskResult | None:
-    """The result in an answer; None when the process ended before it gave one."""
+    """The result in an answer; None when the process ended before it wrote one."""
     try:
         state, reason, code, outputs = json.loads(answer)
         return TaskResult(

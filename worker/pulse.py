@@ -1,4 +1,4 @@
-"""The beats of a worker, and the horizon until which it may believe in itself."""
+"""The beats of a worker, and the horizon until which it may assume that it has not been fenced."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import structlog
 from model.errors import Fenced, ShoalError
 from model.nodes import Heartbeat, NodeKind
 from model.states import TaskState
-from registry.life import Life, boottime_s
-from registry.meter import load_a_core
-from registry.overload import Overload
+from node.life import Life, boottime_s
+from node.meter import load_a_core
+from node.overload import Overload
 from registry.protocol import Registry
 from worker.exchange import Exchange
 from worker.launcher.client import Launcher
@@ -24,17 +24,18 @@ ANNOUNCE_EVERY_S = 10.0
 
 GUARD_EVERY_S = 0.25
 MARGIN_S = 1.0
-"""Two looks of the launcher's keepers: what runs is ended so long before the horizon that none of it sees it."""
+"""Two ticks of the launcher's keepers: tasks are ended this long before the horizon, so that none of them reaches
+it."""
 
 
 class Pulse:
-    """Beats, and minds the horizon.
+    """Beats, and enforces the horizon.
 
-    The horizon is reckoned from the *send* times of the last beat and the last registry round trip that were
-    answered. Shortly before it, whatever runs is ended: by the launcher, which does so even if this process sleeps,
-    and by `guard` for tasks without a process. So before any judge may take this worker for dead (`master/judge.py`),
-    nothing of it runs any more. A horizon once passed stays passed until all that ran is ended and told: moved on in
-    between, it could save what others have already begun anew.
+    The horizon is computed from the *send* times of the last beat and the last registry round trip that were answered.
+    Shortly before it, all that runs is ended: by the launcher, which does so even if this process is frozen, and by
+    `guard` for tasks without a process. So before any master may consider this worker dead
+    (`master/membership/failure_detector.py`), nothing of it runs any more. A passed horizon stays passed until all that
+    ran is ended and reported: if it moved in between, it could spare tasks that others have already started again.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Pulse:
         self._set_deadline(self._horizon_s() - MARGIN_S)
 
     async def beat(self) -> None:
-        """Beat for ever. Raises `Fenced`."""
+        """Beat forever. Raises `Fenced`."""
         every_s = self._life.silence.beat_s
         while True:
             now_s = boottime_s()
@@ -82,11 +83,11 @@ class Pulse:
             await asyncio.sleep(max(0.05, every_s - (boottime_s() - now_s)))
 
     async def measure(self) -> None:
-        """Measure the load of the machine for ever."""
+        """Measure the load of the machine forever."""
         await self._overload.run(self._life.silence.beat_s)
 
     def _judge_load(self) -> bool:
-        """Whether it turned BUSY or NORMAL."""
+        """Update the load; return whether it changed between BUSY and NORMAL."""
         is_news = self._overload.judge(boottime_s())
         was_overloaded = self._exchange.overloaded
         self._exchange.overloaded = self._overload.takes_nothing
@@ -96,8 +97,8 @@ class Pulse:
         return is_news
 
     def lacked_means(self) -> None:
-        """A task met a full disk, or could not begin for want of something. Nothing new begins until it has been
-        measured: within the time of a beat a worker could meet a thousand tasks."""
+        """A task met a full disk, or could not begin for lack of a resource. Nothing new begins until the next
+        measurement: within a beat interval a worker could fail a thousand tasks."""
         self._overload.doubt()
         self._exchange.overloaded = True
 
@@ -117,13 +118,14 @@ class Pulse:
         )
 
     async def guard(self) -> None:
-        """Move the deadline on for ever, whatever the database does: a beat may hang as long as the server does."""
+        """Move the deadline forward forever, independent of the database: a beat may hang as long as the server
+        does."""
         while True:
             now_s, deadline_s = boottime_s(), self._horizon_s() - MARGIN_S
             if now_s < self._deadline_s:
                 self._set_deadline(deadline_s)
             elif self._exchange.trusted:
-                log.error("horizon_passed", tasks=self._exchange.running, so="ends what it runs: others may take over")
+                log.error("horizon_passed", tasks=self._exchange.running, so="ends what it runs: others may fail over")
                 self._exchange.trusted = False
                 self._exchange.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was cut off for too long")
             elif not self._exchange.running and now_s < deadline_s:

@@ -1,11 +1,11 @@
-"""How an attempt ended, in a form that the database takes whatever the task printed."""
+"""The report of how an attempt ended, in a form that the database accepts whatever the task printed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 
-from dao.task_claims import ClaimedTask, Report
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.ids import TaskInstanceId
 from model.states import TaskState
 

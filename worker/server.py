@@ -1,4 +1,4 @@
-"""A worker process: the one place that knows all its parts, starts them in order and stops them in reverse."""
+"""A worker process: the one place that knows all its parts, starts them in order and stops them in reverse order."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from contextlib import suppress
 
 import structlog
 
-from dao import nodes, reserve, task_claims
-from dao.listen import Listener
-from dao.notify import EVENT, KILL, TASK, concerns, notify
-from dao.readiness import wait_until_ready
-from dao.vault import Vault
+from dao.cluster import nodes
+from dao.postgres import reserved_descriptors
+from dao.postgres.listen import Listener
+from dao.postgres.notify import EVENT, KILL, TASK, concerns, notify
+from dao.postgres.readiness import wait_until_ready
+from dao.secrets.vault import Vault
+from dao.tasks import task_claims
 from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.states import TaskState
 from model.timing import Timing
 from model.zones import load_zones
-from registry.address import advertised, joined
-from registry.left_tasks import mark_of
-from registry.life import Life, boottime_s
-from registry.lives import end_all, ending_well, live_again_and_again, new_life
-from registry.process import this_process
+from node.address import advertised, joined
+from node.left_tasks import mark_of
+from node.life import Life, boottime_s
+from node.lives import end_all, ending_well, live_again_and_again, new_life
+from node.process import this_process
+from node.threads import in_thread
 from registry.protocol import Registry
-from registry.threads import in_thread
 from worker.exchange import Exchange
 from worker.executor import Executor
 from worker.folder import WorkerFolder
@@ -41,7 +43,7 @@ from worker.spool import Spool
 log = structlog.get_logger()
 
 COMPARE_EVERY_S = 10.0
-"""How often a worker asks whether what it runs is what its rows say."""
+"""How often a worker compares what it runs with its rows."""
 
 
 class Worker:
@@ -50,10 +52,10 @@ class Worker:
     Args:
         database_url: PostgreSQL with the schema of this program's version.
         registry_url: ZooKeeper, or PostgreSQL; None: the cluster's, as it is recorded.
-        vault: opens the data sources and environments that its tasks name.
-        name: who it is; no other worker that lives may have it. None: the host's name and what its folder keeps.
+        vault: decrypts the data sources and environments that its tasks name.
+        name: its name; no other living worker may have it. None: the host's name and the id in its folder.
         host: the name or address under which others reach its logs; None: what they are served on.
-        connect_timeout_s: how long to try for servers that are away at start.
+        connect_timeout_s: how long to try for servers that are unavailable at start.
         joined: called with its address once it takes tasks.
     """
 
@@ -84,10 +86,10 @@ class Worker:
         """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
 
         Raises `Refused` for a wrong schema, a folder that another worker uses or a certificate that cannot be read,
-        `Unavailable` when a server stays away at start, `Outdated` when the schema became too new for it; it has left
-        by then.
+        `Unavailable` when a server is not reachable at start, `Outdated` when the schema became too new for it; it has
+        left by then.
         """
-        reserve.fill()
+        reserved_descriptors.fill()
         await in_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
         folder = WorkerFolder(self._settings.place)
@@ -107,7 +109,7 @@ class Worker:
         address = joined(advertised(self._host, bound), port)
         place = self._settings.place.absolute()
         results, ends = place / "results", place / "ends"
-        # First: the new life fences the former one, which may then tell nothing more.
+        # First: the new life fences the former one, which may then report nothing more.
         await tell_what_is_left(results, self._database_url, self._connect_timeout_s)
         await tell_last_words(ends, place / "logs", self._database_url, self._connect_timeout_s)
         async with new_life(
@@ -188,11 +190,11 @@ class Worker:
             log.info("leaving", tasks=exchange.running)
             await self._drain(life, registry, exchange)
             await end_all(running)
-        await exchange.abandon()  # what outlived the drain must be gone before others may begin it
+        await exchange.abandon()  # what outlived the drain must have ended before others may start it
         await self._say_goodbye(life)
 
     async def _look(self, life: Life, exchange: Exchange) -> None:
-        """Look for work, and for tasks to kill, that nobody told of; and now and then whether rows say what runs."""
+        """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""
         compared_s = boottime_s()
         while True:
             if boottime_s() - compared_s >= COMPARE_EVERY_S:
@@ -211,7 +213,7 @@ class Worker:
             await asyncio.sleep(self._settings.look_every.total_seconds())
 
     async def _drain(self, life: Life, registry: Registry, exchange: Exchange) -> None:
-        """Take nothing new, let run what ends in time, give the rest to others."""
+        """Take nothing new, let tasks run that end in time, give the rest to others."""
         exchange.accepting = False
         try:
             life.is_leaving = True

@@ -1,4 +1,4 @@
-"""What can be set about a worker."""
+"""The settings of a worker."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ class WorkerSettings(BaseModel):
 
     @property
     def place(self) -> Path:
-        """The folder, once it is decided."""
+        """The folder, once it is set."""
         assert self.folder is not None
         return self.folder

@@ -1,11 +1,11 @@
-"""Ends of tasks that could not be told, on the worker's disk: `<folder>/results/<epoch>`, one file for one life.
+"""Ends of tasks that could not be reported, on the worker's disk: `<folder>/results/<epoch>`, one file per life.
 
-Its first line says whose they are, each further one is a report. It is there only while something in it has not been
-told. Whoever writes it holds its lock, which the kernel takes back when the process ends, however it ends and in
-whatever container: so a file whose lock is free was left by a life that is over, and any other is let alone. A file
+Its first line says whose they are, each further line is a report. The file exists only while some report in it has not
+been delivered. Its writer holds its lock, which the kernel releases when the process ends, however it ends and in
+whatever container: so a file whose lock is free was left by a life that is over, and any other is not touched. A file
 gets its name only once it is locked and on the disk.
 
-A line that a crash or a full disk cut short is written over by the next try, or left out by who reads it.
+A line that a crash or a full disk cut short is overwritten by the next try, or skipped by the reader.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
-from dao.nodes import Me
-from dao.task_claims import Report
+from dao.cluster.nodes import Me
+from dao.tasks.task_claims import Report
 from model.ids import TaskInstanceId
 
 log = structlog.get_logger()
@@ -33,7 +33,7 @@ _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Spool:
-    """The file of one life. Its methods wait for the disk, so they are for threads; one goes on at a time."""
+    """The file of one life. Its methods block on the disk, so they are for threads; one runs at a time."""
 
     def __init__(self, folder: Path, me: Me) -> None:
         self._path = folder / str(me.epoch)
@@ -46,33 +46,33 @@ class Spool:
 
     @property
     def lines(self) -> int:
-        """How many reports the file holds, told ones too; 0 when there is none."""
+        """How many reports the file holds, delivered ones too; 0 when there is no file."""
         return self._lines
 
     def keep(self, reports: Collection[Report]) -> None:
-        """Add these; they are on the disk when it returns. Raises `OSError`; then none of them counts as kept."""
+        """Add these; they are on the disk when it returns. Raises `OSError`; then none of them counts as stored."""
         with self._turn:
             if self._fd is None:
                 self._make(reports)
                 return
             data = _text(reports)
-            os.ftruncate(self._fd, self._size)  # what an earlier try left half written
+            os.ftruncate(self._fd, self._size)  # the incomplete rest of an earlier try
             _write(self._fd, data, self._size)
             self._size += len(data)
             self._lines += len(reports)
 
     def keep_only(self, reports: Collection[Report]) -> None:
-        """Have the file hold these and no others. Raises `OSError`; then it holds what it held."""
+        """Replace the reports in the file by these. Raises `OSError`; then its content is unchanged."""
         with self._turn:
             self._make(reports)
 
     def remove(self) -> None:
-        """All has been told. Raises `OSError`."""
+        """All has been reported. Raises `OSError`."""
         with self._turn:
             self._remove()
 
     def close(self, *, is_all_told: bool = False) -> None:
-        """Let go of the file; unless all is told, it is the next life's to tell. Nothing is kept from here on.
+        """Release the file; unless all is reported, the next life reports it. Nothing is stored from here on.
 
         Raises `OSError` when it cannot be removed.
         """
@@ -91,7 +91,7 @@ class Spool:
 
     def _make(self, reports: Collection[Report]) -> None:
         if self._is_closed:
-            return  # by a thread that nobody waits for any more: a lock taken now would be held for ever
+            return  # by a thread that nobody awaits any more: a lock taken now would be held forever
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         unfinished = self._path.with_name(self._path.name + _UNFINISHED)
         data = _ME.dump_json(self._me) + b"\n" + _text(reports)
@@ -115,10 +115,10 @@ class Spool:
 
 
 class Left:
-    """What a life that is over left: who it was, and what it could not tell. Held until `close`."""
+    """What a former life left: its identity, and what it could not report. Locked until `close`."""
 
     NAME = "left_results"
-    """What it is called in log lines."""
+    """Its name in log lines."""
 
     def __init__(self, path: Path, fd: int, me: Me, reports: list[Report]) -> None:
         self.me = me
@@ -127,19 +127,19 @@ class Left:
         self._fd = fd
 
     def remove(self) -> None:
-        """It is told, or of no use any more."""
+        """Remove it: it is reported, or of no use any more."""
         _remove(self._path)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release it."""
         os.close(self._fd)
 
 
 def left_by_former_lives(folder: Path) -> list[Left]:
-    """What lies in the folder and belongs to nobody who lives, by epoch. Waits for the disk; raises `OSError`.
+    """The files in the folder that belong to no living process, by epoch. Blocks on the disk; raises `OSError`.
 
-    What cannot be read is logged and left out; a file without a readable first line is removed, since nobody will ever
-    know whose it was.
+    What cannot be read is logged and left out; a file without a readable first line is removed, since its owner can
+    never be found out.
     """
     try:
         paths = list(folder.iterdir())
@@ -174,12 +174,12 @@ def _take(path: Path) -> Left | None:
 
 
 def _is_left(path: Path, fd: int) -> bool:
-    """Whether its writer is gone; from then on it is ours."""
+    """Whether its writer has ended; from then on it is ours."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    return os.path.samestat(os.fstat(fd), path.stat())  # its writer may have put another file in its place
+    return os.path.samestat(os.fstat(fd), path.stat())  # its writer may have replaced the file
 
 
 def _read(path: Path, fd: int) -> tuple[Me, list[Report]]:
@@ -220,7 +220,7 @@ def _write(fd: int, data: bytes, offset: int) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # some file systems cannot; the file itself is on the disk
+    with suppress(OSError):  # some file systems cannot sync a folder; the file itself is on the disk
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(fd)

@@ -2,9 +2,9 @@
 
     <root>/<yyyyMMdd>/<workflow code>/<workflow instance>/<task instance>.log
 
-Each folder on the way is opened without following links, so that a task of the same user cannot lead its worker (or a
-reader) elsewhere. Writing is a plain `write` on the event loop: into the page cache that takes microseconds, and a
-thread would cost more.
+Each folder of the path is opened without following links, so that a task of the same user cannot redirect its worker
+(or a reader). Writing is a plain `write` on the event loop: into the page cache that takes microseconds, and a thread
+would cost more.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from model.means import is_passing
 from worker.masking import Masking
 
 ENDING_BYTES = 65_536
-"""Of a log that is full the last so many bytes are kept in memory, and written when it is closed: how it ended."""
+"""The last bytes of a full log are buffered in memory up to this size, and written when it is closed: they show how it
+ended."""
 
 LAST_LINE_BYTES_MAX = 200
-"""What is longer than this is no sentence for people."""
+"""A longer line is not taken for a sentence for people."""
 
 _CREATE_TRIES = 10
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -34,7 +35,7 @@ _FILE_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class LogName:
-    """Which log. `date` is the day as yyyyMMdd on which the workflow instance started."""
+    """The name of a log. `date` is the day as yyyyMMdd on which the workflow instance started."""
 
     date: str
     workflow_code: WorkflowCode
@@ -68,7 +69,7 @@ class LogFile:
     """The `TaskLog` of one attempt: lazily made, private to the worker's user, bounded, secrets masked."""
 
     def __init__(self, root: Path, name: LogName, bytes_max: int, secrets: Sequence[str] = ()) -> None:
-        """`bytes_max` is the size after which only the ending is kept; `secrets` never reach the disk."""
+        """`bytes_max` is the size after which only the end is retained; `secrets` never reach the disk."""
         self._root = root
         self._name = name
         self._bytes_max = bytes_max
@@ -82,12 +83,12 @@ class LogFile:
         self._tail = b""
 
     def open(self) -> None:
-        """Make it now. Raises `OSError`: then nothing that would be written could be kept."""
+        """Make it now. Raises `OSError`: then no output could be stored."""
         if self._fd is None:
             self._fd = self._create()
 
     def write(self, text: str | bytes) -> None:
-        """Append, or keep its end if the log is full.
+        """Append, or buffer the end if the log is full.
 
         Raises:
             OSError: the log cannot be written (disk full, a link in its path).
@@ -95,18 +96,18 @@ class LogFile:
         self._append(self._masking.feed(text.encode() if isinstance(text, str) else text))
 
     def hide(self, secret: str) -> None:
-        """From here on this is a secret too. What the masking held back until now is written first."""
+        """Mask this secret too from now on. What the masking held back until now is written first."""
         self._append(self._masking.finish())
         self._secrets = (*self._secrets, secret)
         self._masking = Masking(self._secrets)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What is hidden."""
+        """The masked secrets."""
         return self._secrets
 
     def masked(self, text: str) -> str:
-        """`text` as the log would show it: for what is said of the task elsewhere."""
+        """`text` as the log would show it: for texts about the task outside of the log."""
         masking = Masking(self._secrets)
         shown = masking.feed(text.encode(errors="replace")) + masking.finish()
         return shown.decode(errors="replace")
@@ -117,7 +118,7 @@ class LogFile:
         return last_line_of(self._tail)
 
     def close(self) -> None:
-        """Write what was held back by the masking, the ending of a log that was full, and close the file."""
+        """Write what the masking held back and the end of a full log, and close the file."""
         try:
             self._append(self._masking.finish())
             if self._dropped:
@@ -131,7 +132,7 @@ class LogFile:
     def _append(self, data: bytes) -> None:
         if not data:
             return
-        # Twice the line: a line that lost its beginning here is still seen to be too long.
+        # Twice the line: so a line that lost its beginning here is still recognised as too long.
         self._tail = (self._tail + data[-2 * LAST_LINE_BYTES_MAX :])[-2 * LAST_LINE_BYTES_MAX :]
         if self._is_full:
             self._keep_ending(data)
@@ -160,9 +161,9 @@ class LogFile:
             data = data[written:]
 
     def _create(self) -> int:
-        """Again if a folder goes while it is made: the task may remove them, or whoever clears old ones away."""
+        """Retry if a folder is deleted meanwhile: the task may remove it, or a cleanup of old ones."""
         for _ in range(_CREATE_TRIES - 1):
-            # Python's `mkdir` raises FileExistsError for a folder that goes before it looks whether it is one.
+            # Python's `mkdir` raises FileExistsError for a folder that is deleted before it checks whether it is one.
             with suppress(FileNotFoundError, FileExistsError):
                 return self._create_once()
         return self._create_once()
@@ -179,7 +180,7 @@ class LogFile:
 
 
 def last_line_of(tail: bytes) -> str:
-    """The last line of the end of a log that is not blank; empty if it is no sentence for people."""
+    """The last line of the end of a log that is not blank; empty if it is not a sentence for people."""
     line = tail.rstrip().rpartition(b"\n")[2].strip()
     text = line.decode(errors="replace")
     return text if len(line) <= LAST_LINE_BYTES_MAX and text.isprintable() else ""
@@ -190,7 +191,7 @@ def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
 
     Raises:
         NotFound: nothing has been written, or not on this worker.
-        Unavailable: the worker's machine is short of something.
+        Unavailable: the worker's machine is short of a resource.
         Refused: offset or limit is negative.
     """
     if offset < 0 or limit < 0:
@@ -215,8 +216,8 @@ def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
 
 
 def _open_folder(root: Path, parts: Sequence[str], *, make: bool) -> int:
-    """The descriptor of the folder below `root`, each part opened from the one before."""
-    folder = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)  # the operator may have linked the root itself
+    """The descriptor of the folder below `root`, each part opened relative to the one before."""
+    folder = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)  # the root itself may be the operator's link
     for part in parts:
         try:
             if make:

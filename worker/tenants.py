@@ -1,8 +1,8 @@
 """Tenants: the users of the operating system as whom tasks may run, if the operator of the worker allows it.
 
-Only a worker that runs as root can do it. One that does not could start a process of another user by `sudo`, but not
-signal it, nor give it a private folder, nor remove what it leaves there: a task that cannot be killed breaks the
-promise that nothing outlives its attempt.
+Only a worker that runs as root can do it. Another one could start a process of another user by `sudo`, but not signal
+it, nor give it a private folder, nor remove what it leaves there: a task that cannot be killed would break the
+guarantee that nothing outlives its attempt.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from worker.order import Order
 from worker.tasks.plugin import TaskLog, TaskResult
 
 ALL = "*"
-"""Every user but root, who has to be named."""
+"""Every user except root, which must be named explicitly."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Account:
     shell: str
 
     def environment(self, own: Mapping[str, str]) -> dict[str, str]:
-        """`own` with what says who one is; without the folder for temporary files, which may be the worker's alone."""
+        """`own` with the variables that identify the user; without the temporary folder, which may be the worker's
+        alone."""
         mine = {"HOME": self.home, "SHELL": self.shell, "USER": self.name, "LOGNAME": self.name}
         return {name: value for name, value in own.items() if name != "TMPDIR"} | mine
 
@@ -93,13 +94,13 @@ class TenantProcesses:
     async def run(self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog) -> int:
         """As `Launcher.run`, as the tenant."""
         if not self._is_handed_over and self._folder.is_dir():
-            hand_over(self._folder, self._account.identity)
+            give_to(self._folder, self._account.identity)
             self._is_handed_over = True
         return await self._launcher.run(argv, env=env, cwd=cwd, log=log, identity=self._account.identity)
 
 
 def account_of(name: str, allowed: Collection[str]) -> Account:
-    """The user of that name, for a task of this worker. May ask a directory service: call it in a thread.
+    """The user of that name, for a task of this worker. May query a directory service: call it in a thread.
 
     Args:
         allowed: the worker's setting `tenants`.
@@ -116,7 +117,7 @@ def account_of(name: str, allowed: Collection[str]) -> Account:
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
-        Path("/etc/passwd").open().close()  # Python says KeyError also where nothing can be opened: then this raises
+        Path("/etc/passwd").open().close()  # else KeyError even if nothing can be opened: then this raises OSError
         raise Refused(
             f'the machine of this worker has no user "{name}"; add it there, or send the task to another worker group'
         ) from None
@@ -131,15 +132,15 @@ def account_of(name: str, allowed: Collection[str]) -> Account:
     return Account(name, Identity(entry.pw_uid, entry.pw_gid, groups), entry.pw_dir, entry.pw_shell or "/bin/sh")
 
 
-def hand_over(folder: Path, to: Identity) -> None:
-    """Make that user the owner of a folder and what is in it, and let it through the two folders of the worker above.
+def give_to(folder: Path, to: Identity) -> None:
+    """Make that user the owner of a folder and its content, and let it through the worker's two folders above.
 
-    To be called before anything of that user runs in it: from then on what is there may be a link to anywhere.
+    To be called before any process of that user runs in it: from then on its content may be links to anywhere.
     """
     for above in (folder.parent, folder.parent.parent):
         mode = above.stat().st_mode
         if not mode & 0o001:
-            above.chmod(mode & 0o7777 | 0o001)  # to go through, not to list: names are numbers, logs have their own
+            above.chmod(mode & 0o7777 | 0o001)  # traverse, not list: names are numbers, logs have their own mode
     for _, folders, files, fd in os.fwalk(folder, follow_symlinks=False):
         for name in (*folders, *files):
             os.chown(name, to.uid, to.gid, dir_fd=fd, follow_symlinks=False)

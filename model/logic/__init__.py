@@ -1,1 +1,1 @@
-"""The task types that run in the master: what their parameters say and what follows from them."""
+"""The task types that run in the master: their parameters and their decisions."""

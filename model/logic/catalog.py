@@ -1,4 +1,4 @@
-"""The logic task types, which run in the master, and what is wrong with one of them when a definition is saved."""
+"""The logic task types, which run in the master, and their validation when a definition is saved."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ LOGIC_TYPES: Mapping[str, type[LogicParams]] = MappingProxyType(
 def check_logic(
     type_: str, params: Mapping[str, Any], successors: Collection[str], predecessors: Collection[str]
 ) -> list[str]:
-    """What is wrong with a task of a logic type: one sentence each, without its name; none if all is well.
+    """The problems of a task of a logic type: one sentence each, without its name; none if it is valid.
 
     Args:
         type_: a key of `LOGIC_TYPES`.
-        params: as they stand in the definition.
+        params: as written in the definition.
         successors: names of the tasks that come directly after it.
         predecessors: names of the tasks that come directly before it.
     Raises:
-        KeyError: the type is none of these.
+        KeyError: the type is not a logic type.
     """
     try:
         read = LOGIC_TYPES[type_].read(params)

@@ -1,7 +1,7 @@
-"""CONDITIONS: the ends of named predecessors choose the branch for success or the one for failure.
+"""CONDITIONS: the results of named predecessors choose the branch for success or the one for failure.
 
-A task failed if it ended in any way but SUCCESS or FORCED_SUCCESS: a skipped or killed one too, as it did not do what
-it was for. Two levels of AND and OR: items make a group, groups make the whole.
+A task failed if it ended in any state but SUCCESS or FORCED_SUCCESS. A skipped or killed one failed too, as it did not
+do its work. Two levels of AND and OR: items make a group, groups make the whole.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ GROUPS_MAX = 100
 
 
 class Ended(StrEnum):
-    """What is asked of a predecessor."""
+    """The expected result of a predecessor."""
 
     SUCCESS = "SUCCESS"
     FAILURE = "FAILURE"
 
 
 class ConditionsItem(Part):
-    """True if the task ended so."""
+    """True if the task ended with this result."""
 
     task: Name
     status: Ended = Ended.SUCCESS
@@ -41,14 +41,14 @@ class ConditionsGroup(Part):
 
 
 def _from_short_form(value: Any) -> Any:
-    """`{extract: SUCCESS, load: FAILURE}` is one group for each task, so that `relation` says how they are joined."""
+    """`{extract: SUCCESS, load: FAILURE}` becomes one group for each task, so that `relation` joins them."""
     if isinstance(value, dict):
         return [{"items": [{"task": task, "status": status}]} for task, status in value.items()]
     return value
 
 
 class ConditionsParams(LogicParams):
-    """Groups, or in short a mapping of tasks to SUCCESS or FAILURE; and the tasks of the two branches."""
+    """Groups, or as a short form a mapping of tasks to SUCCESS or FAILURE; and the tasks of the two branches."""
 
     relation: Relation = Relation.AND
     when: Annotated[
@@ -62,20 +62,20 @@ class ConditionsParams(LogicParams):
         return tuple(dict.fromkeys((*self.on_success, *self.on_failure)))
 
     def named(self) -> tuple[str, ...]:
-        """The predecessors whose ends it asks for, each once."""
+        """The predecessors whose results it uses, each once."""
         return tuple(dict.fromkeys(item.task for group in self.when for item in group.items))
 
 
 def named(params: ConditionsParams) -> tuple[str, ...]:
-    """The predecessors whose ends it asks for, each once; their failure is taken up, and fails no workflow."""
+    """The predecessors whose results it uses, each once; their failure is handled and does not fail the workflow."""
     return params.named()
 
 
 def choose(params: ConditionsParams, succeeded: Mapping[str, bool]) -> tuple[str, ...]:
-    """The tasks of the branch that is taken.
+    """The tasks of the chosen branch.
 
     Args:
-        params: as checked when they were saved.
+        params: validated when they were saved.
         succeeded: name -> whether it ended in SUCCESS or FORCED_SUCCESS; one without an entry was skipped or killed,
             which counts as FAILURE.
     Source: docs/tasks/conditions.md.

@@ -1,12 +1,12 @@
-"""Date cycles: which spans of time a DEPENDENT task looks at, reckoned from a schedule time in a workflow's zone.
+"""Date cycles: the time spans that a DEPENDENT task checks, computed from a schedule time in a workflow's zone.
 
 A cycle of several hours or days is one span for each, oldest first, and each must be satisfied by itself; so are this
 week and this month, from their first day to the day of the schedule time. Spans are half-open, [start, end), in UTC,
-and follow the clock on the wall: a day has 23 or 25 hours when the clock is put forward or back, an hour that comes
-twice is two, and a day that a zone left out (Samoa, 2011-12-30) has no span.
+and follow the wall clock: a day has 23 or 25 hours when the clock changes, a repeated hour is two hours, and a day that
+a zone skipped (Samoa, 2011-12-30) has no span.
 
-As in DolphinScheduler, but for last24Hours: there from 01:00 of the day before to 01:00, whatever the hour; here the
-24 hours before the current one, as last3Hours are the three.
+As in DolphinScheduler, except for last24Hours: there it runs from 01:00 of the previous day to 01:00, whatever the
+hour; here it is the 24 hours before the current one, as last3Hours is the three.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def intervals(cycle: DateCycle, at: datetime, zone: ZoneInfo) -> list[Interval]:
     """The spans of a cycle, oldest first.
 
     Args:
-        cycle: which.
+        cycle: the cycle.
         at: the schedule time, aware.
         zone: the workflow's.
     Raises:
-        Refused: the calendar ends before them, in the years 1 and 9999.
+        Refused: a span lies outside the calendar, the years 1 to 9999.
     Source: docs/tasks/dependent.md; DolphinScheduler's DependentUtils.
     """
     try:
@@ -86,12 +86,12 @@ def intervals(cycle: DateCycle, at: datetime, zone: ZoneInfo) -> list[Interval]:
         every = [first + _DAY * number for number in range((last - first).days + 1)]
         spans = [(_start_of_day(day, zone), _start_of_day(day + _DAY, zone)) for day in every]
     except (OverflowError, ValueError):
-        raise Refused(f"{cycle} cannot be reckoned from {at.isoformat()}; choose a schedule time of our age") from None
+        raise Refused(f"{cycle} cannot be computed from {at.isoformat()}; choose a schedule time of our age") from None
     return [(start, end) for start, end in spans if start < end]
 
 
 def _days(cycle: DateCycle, today: date) -> tuple[date, date]:
-    """First and last day of a cycle of days."""
+    """The first and last day of a cycle of days."""
     monday = today - _DAY * today.weekday()
     first = today.replace(day=1)
     last_of_month = today.replace(day=monthrange(today.year, today.month)[1])
@@ -119,12 +119,12 @@ def _days(cycle: DateCycle, today: date) -> tuple[date, date]:
 
 
 def _start_of_day(day: date, zone: ZoneInfo) -> datetime:
-    """Its first moment. Where the clock skips midnight, that is when it skips it: the offset before is taken."""
+    """The day's first moment. Where the clock skips midnight, the moment of the skip: the offset before it is used."""
     return datetime.combine(day, time(), zone).astimezone(UTC)
 
 
 def _hours(at: datetime, zone: ZoneInfo, count: int) -> list[Interval]:
-    """The `count` hours before the one of `at`, or with 0 that one."""
+    """The `count` hours before the hour of `at`, or with 0 that hour."""
     start = _start_of_hour(at.astimezone(UTC), zone)
     if not count:
         return [(start, _end_of_hour(start, zone))]
@@ -137,9 +137,9 @@ def _hours(at: datetime, zone: ZoneInfo, count: int) -> list[Interval]:
 
 
 def _start_of_hour(at: datetime, zone: ZoneInfo) -> datetime:
-    """The latest moment, not after `at`, when the clock on the wall showed a full hour.
+    """The latest moment, not after `at`, when the wall clock showed a full hour.
 
-    More than one step only where the clock was put by a part of an hour in between (Lord Howe Island: 30 minutes).
+    It takes more than one step only where the clock changed by part of an hour (Lord Howe Island: 30 minutes).
     """
     while past := _past_the_hour(at, zone):
         at -= past

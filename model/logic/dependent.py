@@ -1,12 +1,13 @@
 """DEPENDENT: wait for other workflows, all tasks of them, or one task, in the spans of a date cycle.
 
-Two levels of AND and OR over three values. An item waits for each span of its cycle, in which the latest instance
-decides; while something may still change the answer, it waits, and not a moment longer: an OR with one SUCCESS is
-SUCCESS, an AND with one FAILURE is FAILURE.
+Two levels of AND and OR over three values. An item waits for each span of its cycle; the latest instance of the span
+decides. The task waits only while something may still change the answer: an OR with one SUCCESS is SUCCESS, an AND
+with one FAILURE is FAILURE.
 
-What runs is waited for as long as it takes (the task's own timeout limits that). What failed or is absent is FAILURE
-at once, or after `wait_minutes`, as `on_failure` and `on_absence` say: a failed one may be repeated, an absent one may
-come. By default, as in DolphinScheduler, a failure fails and the absent is waited for, without limit.
+It waits for a running instance without a limit (the task's own timeout limits that). A failed or absent instance is
+FAILURE at once, or after `wait_minutes`, as `on_failure` and `on_absence` define: a failed one may be repeated, an
+absent one may start. By default, as in DolphinScheduler, a failed one is FAILURE and an absent one is waited for,
+without limit.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ALL_TASKS = ("*", "ALL")
 
 
 class Rule(StrEnum):
-    """What a failed or an absent instance means."""
+    """How a failed or an absent instance is handled."""
 
     FAIL = "FAIL"
     """FAILURE at once."""
@@ -36,7 +37,7 @@ class Rule(StrEnum):
 
 
 class State(StrEnum):
-    """How the latest instance, or its task, of a span stands. What was stopped, killed or paused for good failed."""
+    """The state of the latest instance of a span, or of its task. Stopped, killed or permanently paused is failed."""
 
     RUNNING = "RUNNING"
     SUCCESS = "SUCCESS"
@@ -44,9 +45,9 @@ class State(StrEnum):
 
 
 class DependentItem(Part):
-    """What is waited for. Without `task` the whole workflow, with `*` or ALL each of its tasks, else one by its name.
+    """A dependency: without `task` the whole workflow, with `*` or ALL each of its tasks, else the named task.
 
-    `workflow` is a name or a code; without `project` one of the same project.
+    `workflow` is a name or a code; without `project` it is in the same project.
     """
 
     workflow: Workflow
@@ -60,7 +61,7 @@ class DependentItem(Part):
         return self.task in ALL_TASKS
 
     def __str__(self) -> str:
-        """As a person would name it."""
+        """The dependency in words."""
         whose = f' of project "{self.project}"' if self.project else ""
         workflow = f'"{self.workflow}"' if isinstance(self.workflow, str) else f"with code {self.workflow}"
         task = "all tasks of " if self.all_tasks else f'task "{self.task}" of ' if self.task else ""
@@ -75,7 +76,7 @@ class DependentGroup(Part):
 
 
 class DependentParams(LogicParams):
-    """Groups of items, and what failure and absence mean. `wait_minutes` count from the task's start; 0 = no limit."""
+    """Groups of items; rules for failure and absence. `wait_minutes` count from the task's start; 0 = no limit."""
 
     relation: Relation = Relation.AND
     groups: tuple[DependentGroup, ...] = Field(min_length=1, max_length=GROUPS_MAX)
@@ -84,7 +85,7 @@ class DependentParams(LogicParams):
     wait_minutes: Minutes = 0
 
     def items(self) -> tuple[DependentItem, ...]:
-        """All that is waited for, each once."""
+        """All dependencies, each once."""
         return tuple(dict.fromkeys(item for group in self.groups for item in group.items))
 
 
@@ -98,7 +99,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome, the sentence why, and in how many minutes time alone changes it (None: only an event can)."""
+    """An outcome, its reason as a sentence, and in how many minutes time alone changes it (None: only an event can)."""
 
     outcome: Outcome
     sentence: str
@@ -106,18 +107,18 @@ class Verdict:
 
 
 Facts = Mapping[DependentItem, Sequence[State | None]]
-"""Item -> for each span of its cycle (`intervals`) the state of what is latest there, or None if nothing is."""
+"""Item -> for each span of its cycle (`intervals`) the state of the latest instance there, or None without one."""
 
 
 def judge(params: DependentParams, facts: Facts, waited_minutes: float) -> Verdict:
-    """Whether to go on waiting.
+    """Decide whether to continue waiting.
 
     Args:
-        params: as checked when they were saved.
+        params: validated when they were saved.
         facts: an entry for each of `params.items()`.
-        waited_minutes: since the task's start, by the database's clock.
+        waited_minutes: since the task's start, measured by the database's clock.
     Raises:
-        KeyError: an item without an entry; a bug of the caller.
+        KeyError: an item has no entry, a bug in the caller.
     Source: docs/tasks/dependent.md.
     """
     over = 0 < params.wait_minutes <= waited_minutes

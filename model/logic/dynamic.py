@@ -1,10 +1,10 @@
 """DYNAMIC: one child instance of another workflow for each tuple of the product of lists.
 
-As in DolphinScheduler: values in `filter` are left out, the last list turns fastest, and of more than `max_instances`
-tuples only the first come to be. What was left out is counted, so that the task can say so instead of hiding it.
+As in DolphinScheduler: values in `filter` are left out, the last list varies fastest, and only the first
+`max_instances` tuples are used. The number of dropped tuples is reported by the task.
 
-The same parameters give the same tuples in the same order: a master that takes over goes on at the number at which
-the last one stopped. No tuple is made before it is asked for, as 10,000 at once would hold up the loop.
+The same parameters give the same tuples in the same order: after a failover the new master continues at the number at
+which the previous one stopped. Tuples are computed on demand, as 10,000 at once would block the loop.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ LISTS_MAX = 20
 INSTANCES_MAX = 10_000
 INSTANCES_DEFAULT = 1_024
 LISTS_LENGTH_MAX = 100_000
-"""In characters, of all lists together, their references replaced."""
+"""In characters, over all lists, after their references are replaced."""
 
 
 class DynamicList(Part):
-    """A name, and what its values are: a text cut at each `separator`, or a JSON list; both may hold `${name}`."""
+    """A name and its values: a text that is split at each `separator`, or a JSON list; both may contain `${name}`."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,199}$")]
     value: ParameterValue
@@ -43,9 +43,9 @@ def _cut(value: Any) -> Any:
 
 
 class DynamicParams(LogicParams):
-    """The child workflow, its lists, and how many children run side by side and there are at most.
+    """The child workflow, its lists, how many children run in parallel, and how many there are at most.
 
-    `filter` holds the values that are left out of every list: a list, or a text with commas.
+    `filter` are the values that are removed from every list: a list, or a comma-separated text.
     """
 
     workflow: Workflow
@@ -56,7 +56,7 @@ class DynamicParams(LogicParams):
     max_instances: int = Field(INSTANCES_DEFAULT, ge=1, le=INSTANCES_MAX)
 
     def problems(self) -> list[str]:
-        """Two lists of one name."""
+        """Reports two lists with the same name."""
         names = [each.name for each in self.lists]
         twice = dict.fromkeys(name for name in names if names.count(name) > 1)
         return [f'two lists are named "{name}"; give each a name of its own' for name in twice]
@@ -64,7 +64,7 @@ class DynamicParams(LogicParams):
 
 @dataclass(frozen=True)
 class Tuples:
-    """The children's parameters: `number` -> name -> value. `left_out` more there would be without the maximum."""
+    """The children's parameters: `number` -> name -> value. `left_out` is the number of tuples beyond the maximum."""
 
     lists: tuple[tuple[str, tuple[str, ...]], ...]
     count: int
@@ -97,14 +97,14 @@ class Tuples:
 def tuples(params: DynamicParams, values: Mapping[str, str]) -> Tuples:
     """The children to start; none if a list is empty.
 
-    A reference in a JSON list stays within its element, whatever its value. Elsewhere the value is pasted and then
-    cut, since it may be the whole list; it becomes parameters of a child, never code.
+    A reference in a JSON list stays within its element, whatever its value. Elsewhere the value is inserted before the
+    text is split, since it may be the whole list; it becomes parameters of a child, never code.
 
     Args:
-        params: as checked when they were saved.
+        params: validated when they were saved.
         values: name -> value of every parameter that the task sees. An unknown `${name}` stays as it is.
     Raises:
-        Refused: a list is too long, or begins and ends like a JSON list and is none.
+        Refused: a list is too long, or is enclosed in brackets like a JSON list but is not valid JSON.
     """
     room = LISTS_LENGTH_MAX
     excluded = frozenset(params.filter)
@@ -150,7 +150,7 @@ def _used(text: str, values: Mapping[str, str]) -> list[str]:
 
 
 def _json_list(name: str, text: str) -> list[str] | None:
-    """The elements, numbers as they are written, or None if it is no JSON list."""
+    """The elements, numbers as written, or None if it is not a JSON list."""
     if not text.lstrip().startswith("["):
         return None
     try:

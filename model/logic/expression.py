@@ -1,16 +1,16 @@
-"""A condition over parameters, such as `${a} > 5 && "${b}" == "x"`, judged by CEL (cel.dev) and never by Python.
+"""A condition over parameters, such as `${a} > 5 && "${b}" == "x"`, evaluated by CEL (cel.dev) and never by Python.
 
-No value is ever pasted: each `${name}` becomes a variable to which its value is bound, so that no value is code. What
-the writer may use is listed here, sign by sign; CEL's macros and regular expressions are not (both can hold up a
-master for long), and neither are its other names.
+Values are never inserted into the text: each `${name}` becomes a variable bound to its value, so no value is executed
+as code. The allowed syntax is an explicit list of tokens. CEL's macros and regular expressions are not in it (both can
+block a master for long), and neither are its other names.
 
-A value is text. Which comparison is meant, CEL must be told, since to it 5 and "5" are never equal:
+A value is text. CEL must know which comparison is meant, since to it 5 and "5" are never equal:
 
 - Within quotes a reference is text: `"${b}" == "x"`, `"${year}-${month}" == "2026-01"`.
-- Between two of `&& || ? :`, or in the arguments of one function, where a quoted text stands, all references are text:
-  `${a} == "5"`, `${a} in ["5", "6"]`. So are the arguments of `size` and `string`, and what a method is called on.
-- All others are what they look like: 5 and 007 are numbers, 1.5 too, true and false are truth values, the rest is text.
-- What does not fit together then (text < number) is tried again with all as they look, and then with all as text.
+- Between two of `&& || ? :`, or in the arguments of one function, all references are text if there is a quoted text:
+  `${a} == "5"`, `${a} in ["5", "6"]`. So are the arguments of `size` and `string`, and the target of a method.
+- All others have the type they look like: 5, 007 and 1.5 are numbers, true and false are booleans, the rest is text.
+- If the types then do not match (text < number), all are tried by their looks, and then all as text.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from cel import Program
 
 TOKENS_MAX = 600
-"""Of all conditions of one task: CEL reads one in up to 8 µs, and a master's loop must not be held for 5 ms."""
+"""For all conditions of one task: CEL parses one in up to 8 µs, and a master's loop must not be blocked for 5 ms."""
 LENGTH_MAX = 10_000
 """In characters, of all conditions of one task."""
 VALUES_LENGTH_MAX = 100_000
-"""In characters, of the values in one condition, each counted as often as it stands there."""
+"""In characters, over the values in one condition, each counted as often as it occurs."""
 EXAMPLE = '${a} > 5 && "${b}" == "x"'
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*"  # as in model/parameters.py
@@ -68,11 +68,11 @@ class _Kind(Enum):
     """How a reference is bound."""
 
     QUOTED = auto()
-    """It stands within quotes: always as text."""
+    """Within quotes: always as text."""
     BESIDE_TEXT = auto()
-    """As text, at first."""
+    """As text in the first attempt."""
     FREE = auto()
-    """As what its value looks like, at first."""
+    """By the type that its value looks like in the first attempt."""
 
 
 _AS_TEXT = (
@@ -80,15 +80,15 @@ _AS_TEXT = (
     {_Kind.QUOTED},
     {_Kind.QUOTED, _Kind.BESIDE_TEXT, _Kind.FREE},
 )
-"""The attempts, and which kinds are bound as text in each."""
+"""The attempts, and the kinds that each binds as text."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition that was read: `source` is CEL, with a variable for each reference.
+    """A parsed condition: `source` is CEL, with a variable for each reference.
 
-    `variables` is variable -> name of the parameter and kind; `uses` the name of each reference, as often as it is
-    there; `tokens` a measure of how long CEL reads it.
+    `variables` is variable -> name of the parameter and kind; `uses` the name of each reference, as often as it occurs;
+    `tokens` a measure of the time that CEL needs to parse it.
     """
 
     source: str
@@ -97,11 +97,11 @@ class Condition:
     tokens: int
 
     def check(self) -> None:
-        """Raises `Refused` if CEL cannot read it."""
+        """Raises `Refused` if CEL cannot parse it."""
         self._compiled()
 
     def holds(self, values: Mapping[str, str]) -> bool:
-        """Whether it is true. Raises `Refused` if it is neither true nor false; values are never in the sentence."""
+        """Whether it is true. Raises `Refused` if it is not a boolean; the error message never contains values."""
         unknown = [name for name in self.uses if name not in values]
         if unknown:
             raise Refused(f"there is no parameter {unknown[0]}; give it a value or remove ${{{unknown[0]}}}")
@@ -124,7 +124,7 @@ class Condition:
             except ZeroDivisionError:
                 faults.append("it divides by zero; ask first whether the divisor is 0")
             except (RuntimeError, ValueError, OverflowError):
-                # Their own words may hold a value, which may be a secret.
+                # CEL's own messages may contain a value, which may be a secret.
                 faults.append("one of its functions or sums cannot take these values; check them first")
             else:
                 if isinstance(result, bool):
@@ -133,7 +133,7 @@ class Condition:
         raise Refused(faults[0])
 
     def _compiled(self) -> Program:
-        from cel import compile as compile_cel  # 0.13 s: only where there is a condition
+        from cel import compile as compile_cel  # 0.13 s: imported only for a condition
 
         try:
             return compile_cel(self.source)
@@ -142,7 +142,7 @@ class Condition:
 
 
 def read_condition(text: str) -> Condition:
-    """Raises `Refused` with the sentence what is wrong with it; whether CEL can read it is asked by `check`."""
+    """Parse a condition. Raises `Refused` with the reason if it is invalid; `check` tests whether CEL can parse it."""
     if len(text) > LENGTH_MAX:
         raise Refused(f"it has more than {LENGTH_MAX:,} characters; make it shorter")
     tokens = list(_tokens(text))
@@ -152,11 +152,11 @@ def read_condition(text: str) -> Condition:
 
 
 def looks_like(value: str) -> int | float | bool | str:
-    """The value as a number or truth value, if it looks like one; a number too large for CEL remains text."""
+    """The value as a number or boolean, if it looks like one; a number too large for CEL remains text."""
     if value in ("true", "false"):
         return value == "true"
     if _WHOLE.fullmatch(value):
-        digits = value.lstrip("-").lstrip("0") or "0"  # Python reads no more than 4,300
+        digits = value.lstrip("-").lstrip("0") or "0"  # Python parses at most 4,300
         if len(digits) > _WHOLE_DIGITS_MAX or int(digits) > _WHOLE_MAX:
             return value
         return -int(digits) if value.startswith("-") else int(digits)
@@ -168,7 +168,7 @@ def looks_like(value: str) -> int | float | bool | str:
 @dataclass(frozen=True)
 class _Token:
     kind: str
-    """A group of `_TOKEN`."""
+    """The matched group of `_TOKEN`."""
     text: str
 
     def begins_operand(self, before: _Token) -> bool:
@@ -207,7 +207,7 @@ def _unreadable(text: str, at: int) -> str:
 
 
 def _check(before: _Token, token: _Token) -> None:
-    """Only listed words are taken, so that CEL never sees a macro, or a name that is a variable of ours."""
+    """Only listed words are accepted, so that CEL never sees a macro, or a name that is one of our variables."""
     word, is_method = token.text[:100], before.text == "." and before.kind == "sign"
     if token.kind == "word" and word in _MEANT:
         raise Refused(f"{word} means nothing here; write {_MEANT[word]}")
@@ -226,13 +226,13 @@ def _check(before: _Token, token: _Token) -> None:
 
 @dataclass
 class _Part:
-    """What stands between two of `&& || ? :`, or in the arguments of one function."""
+    """The tokens between two of `&& || ? :`, or in the arguments of one function."""
 
     of_text: bool = False
 
 
 def _parted(tokens: list[_Token]) -> list[tuple[_Token, _Part]]:
-    """Each token and the part it is in. Brackets of a list, and those around an operand, begin no part."""
+    """Each token and the part it is in. Brackets of a list, and those around an operand, do not begin a part."""
     placed: list[tuple[_Token, _Part]] = []
     around: list[_Part] = []
     part = _Part()
@@ -255,7 +255,7 @@ def _parted(tokens: list[_Token]) -> list[tuple[_Token, _Part]]:
 
 
 def _bound(placed: list[tuple[_Token, _Part]]) -> Condition:
-    """Every reference becomes a variable."""
+    """Replace every reference by a variable."""
     variables: dict[tuple[str, _Kind], str] = {}
     uses: list[str] = []
 
@@ -277,7 +277,7 @@ def _bound(placed: list[tuple[_Token, _Part]]) -> Condition:
 
 
 def _parts_of_text(token: str, variable: Callable[[str, _Kind], str]) -> Iterator[str]:
-    """A quoted text, cut where references stand: quoted texts and variables, whose sum it is."""
+    """A quoted text split at its references: quoted texts and variables, to be concatenated."""
     quote = token[-1]
     opening = token[: token.index(quote) + 1]
     pattern = _IN_TEXT if len(opening) == 1 else _IN_RAW_TEXT

@@ -1,4 +1,4 @@
-"""Fields that several logic task types have, and how a task's `params` are read into one of their models."""
+"""Fields that several logic task types share, and the parsing of a task's `params` into one of their models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CODE_MAX = 2**63 - 1
 
 
 class Relation(StrEnum):
-    """How the parts of a rule make one."""
+    """How the parts of a rule are combined."""
 
     AND = "AND"
     OR = "OR"
@@ -45,22 +45,22 @@ Workflow = Annotated[str | int, PlainValidator(_workflow)]
 """Another workflow: its name (a text, digits too) or its code (a number)."""
 
 Branch = Annotated[tuple[Name, ...], BeforeValidator(_listed), AfterValidator(_all_different)]
-"""Names of tasks that come next; one may stand there without a list."""
+"""Names of the next tasks; a single one needs no list."""
 
 
 class LogicParams(BaseModel):
-    """The parameters of one logic task type. Make one with `read`, which words the errors."""
+    """The parameters of one logic task type. Create one with `read`, which formats the errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def read(cls, params: Mapping[str, Any]) -> Self:
-        """Check and build. Raises `InvalidParams` with one sentence for each thing that is wrong."""
+        """Validate and build. Raises `InvalidParams` with one sentence for each problem."""
         try:
             return cls.model_validate(dict(params))
         except ValidationError as error:
             parts = error.errors()
-            # Of a list with a wrong entry pydantic also says that it is too short, since it counts the right ones.
+            # Pydantic counts only valid entries: it also reports a list with an invalid one as too short.
             inner = {part["loc"][:length] for part in parts for length in range(len(part["loc"]))}
             kept = [part for part in parts if part["type"] != "too_short" or part["loc"] not in inner]
             raise InvalidParams([_sentence(cls, part) for part in kept]) from None
@@ -70,11 +70,11 @@ class LogicParams(BaseModel):
         return ()
 
     def named(self) -> tuple[str, ...]:
-        """The tasks whose states it asks for; each must come directly before it."""
+        """The tasks whose states it uses; each must come directly before it."""
         return ()
 
     def problems(self) -> list[str]:
-        """What is wrong in a text that only its own reader understands: one sentence each."""
+        """The problems in texts that have their own parser: one sentence each."""
         return []
 
 
@@ -87,12 +87,12 @@ class InvalidParams(Refused):
 
 
 class Part(BaseModel):
-    """A mapping inside of parameters."""
+    """A mapping inside parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-# What pydantic says in words of Python, in words of whoever writes a workflow.
+# Pydantic's messages, translated from Python's terms to those of a workflow's author.
 _SAID = {
     "tuple_type": "must be a list, such as [a, b]",
     "dict_type": "must be a mapping of names to values",
@@ -123,7 +123,7 @@ def _sentence(model: type[BaseModel], part: Any) -> str:
 
 
 def _model_at(model: type[BaseModel], where: list[str | int]) -> type[BaseModel]:
-    """The model of the mapping that stands at `where`: the annotations of the fields say which."""
+    """The model of the mapping at `where`, found through the annotations of the fields."""
     for step in where:
         if isinstance(step, str) and step in model.model_fields:
             model = next(iter(_models_in(model.model_fields[step].annotation)), model)

@@ -1,4 +1,4 @@
-"""Which other workflows a workflow names: those that it runs, and those that it depends on."""
+"""Which other workflows a workflow refers to: those that it runs, and those that it depends on."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from model.workflow import TaskSpec
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A workflow named by a task: by its name, in `project` if that is given, or by its code. `runs` is False for one
-    that is only depended on."""
+    """A workflow that a task refers to: by its name, in `project` if that is given, or by its code. `runs` is False for
+    one that it only depends on."""
 
     task: str
     workflow: str | int
@@ -24,7 +24,7 @@ class Reference:
 
 
 def references(tasks: Iterable[TaskSpec]) -> Iterator[Reference]:
-    """Those of these tasks; parameters that cannot be read name none, they are refused elsewhere."""
+    """The references of these tasks. Invalid parameters yield none; they are refused elsewhere."""
     for task in tasks:
         try:
             match task.type:

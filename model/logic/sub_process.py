@@ -1,4 +1,4 @@
-"""SUB_PROCESS: another workflow as a child instance, which ends as this task ends."""
+"""SUB_PROCESS: another workflow as a child instance; the task ends with the child's result."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PARAMS_MAX = 1_000
 
 
 class SubProcessParams(LogicParams):
-    """Which workflow: without `project` one of the same project, without `version` its newest when it starts.
+    """The child workflow: without `project` in the same project, without `version` its newest when it starts.
 
-    `params` are the child's start parameters; their values may hold `${name}`.
+    `params` are the child's start parameters; their values may contain `${name}`.
     """
 
     workflow: Workflow

@@ -1,7 +1,7 @@
-"""SWITCH: the first condition that is true chooses the branch, else the default does; all others are skipped.
+"""SWITCH: the first condition that is true chooses the branch, otherwise the default; all others are skipped.
 
-What a condition may say stands in `model/logic/expression.py`. One that cannot be judged with the values that are
-there stops the choice, even if a later one were true: a master must not guess.
+The syntax of a condition is defined in `model/logic/expression.py`. A condition that cannot be evaluated with the
+present values stops the choice, even if a later one is true: a master must not guess.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ class SwitchParams(LogicParams):
 
 
 def check(params: SwitchParams) -> None:
-    """Raises `Refused`, naming the case, if a condition cannot be read, or all together take too long to read."""
+    """Raises `Refused`, naming the case, if a condition cannot be parsed, or all together take too long to parse."""
     for sentence in _problems(params):
         raise Refused(sentence)
 
 
 def choose(params: SwitchParams, values: Mapping[str, str]) -> tuple[str, ...]:
-    """The tasks of the branch that is taken.
+    """The tasks of the chosen branch.
 
-    Takes less than 5 ms: all that holds it up is bounded.
+    Takes less than 5 ms: every input is bounded.
 
     Args:
-        params: as checked when they were saved; rows written by SQL are checked again here.
+        params: validated when they were saved; rows written by SQL are validated again here.
         values: name -> value of every parameter that the task sees.
     Raises:
-        Refused: a condition cannot be read or judged; the sentence names the case and no value.
+        Refused: a condition cannot be parsed or evaluated; the sentence names the case and contains no value.
     Source: docs/tasks/switch.md.
     """
     _check_size(params)

@@ -1,8 +1,8 @@
 """The command line: `shoal VERB`.
 
-One module for each group of verbs; this one puts them together and turns every error into one sentence and an exit
-code. What is heavy to import (SQLAlchemy, psycopg, rich, uvicorn ...) is imported inside the verbs, so that
-`shoal --version` and the shell's completion answer at once.
+One module for each group of verbs; this one registers them and turns every error into one sentence and an exit
+code. Slow imports (SQLAlchemy, psycopg, rich, uvicorn ...) happen inside the verbs, so that `shoal --version` and
+shell completion answer at once.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line. An error is one sentence on standard error, and its exit code says what kind it was."""
+    """Run the command line. An error becomes one sentence on standard error, and its kind decides the exit code."""
     try:
         app()
     except BrokenPipeError:
-        # `shoal runs | head`: nobody reads on. Python would complain once more when it flushes at its end.
+        # `shoal runs | head`: the reader is gone. Python would report it again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
@@ -106,7 +106,7 @@ def main() -> None:
 
 
 def exit_code(error: BaseException) -> int:
-    """What the caller's shell is told."""
+    """The exit code for an error."""
     match error:
         case NotFound():
             return EXIT_NOT_FOUND
@@ -119,7 +119,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def _sentence_in(raised: BaseException) -> ShoalError | None:
-    """The first error made for people; a group of tasks raises its members' errors wrapped."""
+    """The first error with a message for people; a task group wraps the errors of its members."""
     if isinstance(raised, BaseExceptionGroup):
         return next(filter(None, map(_sentence_in, raised.exceptions)), None)
     return raised if isinstance(raised, ShoalError) else None

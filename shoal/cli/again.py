@@ -1,4 +1,4 @@
-"""The verbs by which an ended run gets another end: `rerun`, `mark`."""
+"""The verbs that repeat an ended run or change its result: `rerun`, `mark`."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ async def rerun(
     """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
     import json
 
-    from dao import lists
-    from dao.commands import NewCommand
+    from dao.commands.commands import NewCommand
+    from dao.views import listings
     from shoal.cli.following import change_run
     from shoal.references import find_run
 
@@ -52,8 +52,8 @@ async def rerun(
     if depend and not task:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
     async with call.asking() as ask:
-        found = await lists.run_head(ask.connection, await find_run(ask.connection, run))
-        type_, what = CommandType.REPEAT_RUNNING, "begins anew"
+        found = await listings.run_head(ask.connection, await find_run(ask.connection, run))
+        type_, what = CommandType.REPEAT_RUNNING, "begins again"
         if failed:
             type_, what = CommandType.START_FAILURE_TASK_PROCESS, "goes on from what failed"
         elif task:
@@ -73,8 +73,8 @@ async def mark(
     task: Annotated[str, typer.Argument(metavar="RUN/TASK", help="A failed task of an ended run, or its id.")],
     success: Annotated[bool, typer.Option("--success", help="As a success: what hangs on it may run.")] = False,
 ) -> None:
-    """Declare a failed task a success (FORCED_SUCCESS). The run stays as it ended until it is let go on from there."""
-    from dao import marks
+    """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is resumed."""
+    from dao.tasks import forced_success
     from shoal.cli import answer
     from shoal.references import find_task
 
@@ -83,7 +83,7 @@ async def mark(
     async with call.asking() as ask:
         run, found = await find_task(ask.connection, task)
         async with ask.database.writing() as connection:
-            await marks.force_success(connection, found.id)
+            await forced_success.force_success(connection, found.id)
     if call.as_json:
         answer.print_json(
             answer.json_fields({"task_instance_id": found.id, "run_id": run.id, "state": "FORCED_SUCCESS"})

@@ -1,7 +1,7 @@
-"""How verbs answer: tables for people, JSON for programs, plain text in pipes.
+"""How verbs print results: tables for people, JSON for programs, plain text in pipes.
 
-The rules: ids and states are never cut. When a terminal is too narrow the least useful column is left out, whole; the
-last column, when it is a sentence, is folded. A pipe has no width, so nothing is left out there.
+The rules: ids and states are never truncated. When a terminal is too narrow the least useful column is left out as a
+whole; the last column, if it is a sentence, is wrapped. A pipe has no width, so nothing is left out there.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 GAP = 2
-"""Blanks between two columns."""
+"""Spaces between two columns."""
 
 PIPE_WIDTH = 10_000
 SENTENCE_WIDTH_MIN = 24
-"""A folded column narrower than this is hard to read: rather leave another one out."""
+"""A wrapped column narrower than this is hard to read: leave out another one instead."""
 
 
 @dataclass(frozen=True)
 class Column:
     """A column of a table.
 
-    `keep` says how useful it is: None is never left out, else the column with the lowest number goes first.
+    `keep` is how useful it is: None is never left out, else the column with the lowest number is removed first.
     """
 
     title: str
@@ -44,7 +44,7 @@ class Column:
 
 @cache
 def console(width: int | None = None) -> Console:
-    """Standard output, as wide as the terminal, or without limits in a pipe; or `width` characters wide."""
+    """Standard output, as wide as the terminal, unlimited in a pipe, or `width` characters wide."""
     from rich.console import Console
 
     natural = None if sys.stdout.isatty() else PIPE_WIDTH
@@ -52,7 +52,7 @@ def console(width: int | None = None) -> Console:
 
 
 def state(name: str) -> Text:
-    """A state with its sign and colour."""
+    """A state with its symbol and colour."""
     from rich.text import Text
 
     sign, style = STATES.get(name, ("?", ""))
@@ -60,7 +60,7 @@ def state(name: str) -> Text:
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent: int = 0) -> None:
-    """Print a table; without rows nothing, the caller says so in words."""
+    """Print a table; nothing without rows, as the caller prints a sentence then."""
     if not rows:
         return
     from rich.table import Table
@@ -70,7 +70,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent
     widths = [max(len(column.title), *(row[place].cell_len for row in cells)) for place, column in enumerate(columns)]
     room = console().width - indent
     kept = fitting(columns, widths, room)
-    # What must stay may be wider than the terminal: then the terminal wraps it, but nothing is cut.
+    # The columns that must stay may be wider than the terminal: then the terminal wraps them, without truncation.
     canvas = console(max(room, needed_width(columns, widths, kept)))
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", collapse_padding=True)
     for place in kept:
@@ -91,7 +91,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent
 
 
 def fitting(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
-    """The places of the columns that fit into `room`: the least useful are left out until the rest does."""
+    """The indexes of the columns that fit into `room`: the least useful are left out until the rest fits."""
     kept = list(range(len(columns)))
     while needed_width(columns, widths, kept) > room:
         spare = [at for at in kept if columns[at].keep is not None]
@@ -102,7 +102,7 @@ def fitting(columns: Sequence[Column], widths: Sequence[int], room: int) -> list
 
 
 def needed_width(columns: Sequence[Column], widths: Sequence[int], kept: Sequence[int]) -> int:
-    """The least width of a table of the `kept` columns; sentences may be folded."""
+    """The minimum width of a table of the `kept` columns; sentences may be wrapped."""
     least = (min(widths[at], SENTENCE_WIDTH_MIN) if columns[at].sentence else widths[at] for at in kept)
     return sum(least) + GAP * (len(kept) - 1)
 
@@ -113,18 +113,18 @@ def say(text: object = "", *, style: str | None = None) -> None:
 
 
 def hint(text: str) -> None:
-    """The next likely command, after a list."""
+    """Print the most likely next command, after a list."""
     say(text, style="dim")
 
 
 def print_json(value: object, *, shows_sealed: bool = False) -> None:
-    """One JSON document, with asterisks for sealed values unless they are what was asked for."""
+    """Print one JSON document, with asterisks for sealed values unless the user asked for those."""
     text = json.dumps(value, ensure_ascii=False, indent=2, default=_as_json)
     sys.stdout.write((text if shows_sealed else without_sealed(text)) + "\n")
 
 
 def json_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields for JSON: ids as texts, since 64 bits do not fit a number there; what is unknown is left out."""
+    """Fields for JSON: ids as texts, since a JSON number cannot hold 64 bits; unknown ones are left out."""
     return {name: _field(name, value) for name, value in given.items() if value is not None}
 
 

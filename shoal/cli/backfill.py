@@ -17,7 +17,7 @@ from shoal.cli.verbs import verb
 from shoal.cli.workflows import Project
 
 if TYPE_CHECKING:
-    from dao.definitions import Definition
+    from dao.definitions.definitions import Definition
 
 NAME = "backfill"
 
@@ -34,7 +34,7 @@ def add_to(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class Dates:
-    """What a backfill does: chains of times, aware, the zone in which they are meant, and who else is filled."""
+    """The dates of a backfill: chains of times, aware, the zone that they refer to, and the dependents to fill."""
 
     chains: list[list[datetime]]
     zone: str
@@ -42,7 +42,7 @@ class Dates:
 
     @property
     def count(self) -> int:
-        """How many runs of the workflow itself that makes."""
+        """The number of runs of the workflow itself."""
         return sum(map(len, self.chains))
 
 
@@ -73,11 +73,12 @@ async def backfill(
     """
     import json
 
-    from dao import commands
-    from dao.commands import NewCommand
+    from dao.commands import commands
+    from dao.commands.commands import NewCommand
     from shoal.cli import answer
     from shoal.references import find_startable
     from shoal.sealing import sealed_for_start
+    from shoal.start_check import check_start
     from shoal.waiting import until_taken
 
     values = read_values(param or [])
@@ -90,6 +91,7 @@ async def backfill(
         if dry_run:
             _print_dates(call, head, found)
             return
+        await check_start(ask.connection, head, values, [], None)
         values = await sealed_for_start(ask.connection, head, values, call.settings.secrets)
         params = json.dumps({**values, NAME: asked}, ensure_ascii=False)
         async with ask.database.writing() as connection:
@@ -115,7 +117,7 @@ async def backfill(
 def _asked(
     begin: str | None, end: str | None, dates: Sequence[str], parallel: int | None, *, desc: bool, dependents: bool
 ) -> dict[str, Any]:
-    """What stands under "backfill" in the command's parameters. Raises `Refused`."""
+    """The value of "backfill" in the command's parameters. Raises `Refused`."""
     if dates and (begin or end):
         raise Refused("--date and --from are two ways to say when; keep one of them")
     if not dates and not (begin and end):
@@ -126,11 +128,11 @@ def _asked(
 
 
 async def _dates(ask: Asking, head: Definition, asked: dict[str, Any]) -> Dates:
-    """The dates as the master will reckon them. Raises `Refused`."""
+    """The dates as the master will compute them. Raises `Refused`."""
     import json
 
-    from dao import definitions, references
-    from master.backfills import dates_of
+    from dao.definitions import definitions, references
+    from master.claim.backfills import dates_of
     from model.backfill import BackfillSpec
 
     key = (head.code, head.version)

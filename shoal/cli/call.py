@@ -1,4 +1,4 @@
-"""One call of the command line: where it asks, and in which form it answers."""
+"""One call of the command line: its database and its output format."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from dao.database import Database
+    from dao.postgres.database import Database
     from shoal.settings import Settings
 
 
 @dataclass(frozen=True)
 class Asking:
-    """An open database: a connection for single reads, and its time when it was opened."""
+    """An open database: a connection for single reads, and the database's time when it was opened."""
 
     database: Database
     connection: AsyncConnection
@@ -29,7 +29,7 @@ class Asking:
 
 @dataclass(frozen=True)
 class Call:
-    """What every verb is given beside its own options."""
+    """The arguments of every verb besides its own options."""
 
     database_url: str | None = None
     registry_url: str | None = None
@@ -39,7 +39,7 @@ class Call:
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings of a verb without flags of its own. Raises `Refused`."""
+        """The settings of a verb without its own flags. Raises `Refused`."""
         return self.settings_with({})
 
     def settings_with(self, flags: dict[str, Any]) -> Settings:
@@ -59,7 +59,7 @@ class Call:
         return settings
 
     def own_settings(self, flags: dict[str, Any]) -> Settings:
-        """The settings as they were given, whoever runs. Raises `Refused`."""
+        """The settings as given, without those of a running `shoal up`. Raises `Refused`."""
         from shoal.settings import load_settings
 
         if self.config is not None:
@@ -72,10 +72,10 @@ class Call:
         """Open the database, whatever its schema.
 
         Raises:
-            Refused: no database is named.
+            Refused: no database is configured.
             Unavailable: it cannot be reached; the sentence names it, without its password.
         """
-        from dao.database import Database
+        from dao.postgres.database import Database
         from model.errors import Unavailable
 
         database = Database(self.settings.database(), application_name="shoal-cli", connections_max=2)
@@ -94,8 +94,8 @@ class Call:
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[Asking]:
         """Open the database, check its schema, and give a connection. Raises as `database`, and for the schema."""
-        from dao import schema
-        from dao.database import database_now
+        from dao.postgres import schema
+        from dao.postgres.database import database_now
 
         async with self.database() as database:
             await schema.check(database)

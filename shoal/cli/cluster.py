@@ -1,4 +1,4 @@
-"""The verbs about who is there: `slots` and `workers`."""
+"""The verbs about the members of the cluster: `slots` and `workers`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shoal.cli.call import Call
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from dao.nodes import NodeRow
+    from dao.cluster.nodes import NodeRow
     from shoal.slot_report import MasterSlot, SlotReport
 
 
@@ -21,7 +21,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def slots(call: Call) -> None:
-    """Which master has which slot: the truth beside what each believes, and who was fenced last."""
+    """Show the slot of each master, as it is and as the master believes, and the last fenced masters."""
     from shoal.cli import answer
     from shoal.cli.answer import Column
     from shoal.slot_report import read_slots
@@ -58,13 +58,13 @@ async def slots(call: Call) -> None:
 
 
 async def workers(call: Call) -> None:
-    """The living workers: their groups, and how full they are."""
-    from dao import lists
+    """List the living workers: their groups, and how full they are."""
+    from dao.views import listings
     from shoal.cli import answer
     from shoal.cli.answer import Column
 
     async with call.asking() as ask:
-        found = await lists.workers(ask.connection)
+        found = await listings.workers(ask.connection)
     if call.as_json:
         answer.print_json([_node_fields(row) for row in found])
         return

@@ -32,9 +32,9 @@ async def put(
         str, typer.Argument(help="Such as postgresql://ada:secret@db/shop; - or none: from standard input.")
     ] = "-",
 ) -> None:
-    """Save or replace a data source. A URL with a password comes from standard input, or is asked for."""
-    from dao import data_sources
-    from dao.data_source_url import parse_data_source_url, secrets_of
+    """Save or replace a data source. A URL with a password comes from standard input or a prompt."""
+    from dao.secrets import data_sources
+    from dao.secrets.data_source_url import parse_data_source_url, secrets_of
     from model.errors import Refused
     from shoal.cli.answer import hint, print_json, say
     from shoal.cli.secrets import read_secret
@@ -56,8 +56,8 @@ async def put(
 
 
 async def test(call: Call, name: Name) -> None:
-    """Connect to a data source from here, and ask for the number 1. A worker may stand elsewhere in the network."""
-    from dao import data_sources
+    """Connect to a data source from this machine and run a test query. A worker may be elsewhere in the network."""
+    from dao.secrets import data_sources
     from shoal.cli.answer import print_json, say
     from shoal.keys import open_vault
     from worker.statements.session import in_session
@@ -72,8 +72,8 @@ async def test(call: Call, name: Name) -> None:
 
 
 async def remove(call: Call, name: Name) -> None:
-    """Forget a data source. Tasks that name it fail from then on."""
-    from dao import data_sources
+    """Delete a data source. Tasks that use it fail from then on."""
+    from dao.secrets import data_sources
     from shoal.cli.answer import print_json, say
 
     async with call.asking() as ask, ask.database.writing() as connection:
@@ -86,7 +86,7 @@ async def remove(call: Call, name: Name) -> None:
 
 async def datasources(call: Call) -> None:
     """List the data sources, without their passwords, each with the key that encrypts it."""
-    from dao import data_sources
+    from dao.secrets import data_sources
     from shoal.cli.answer import Column, hint, json_fields, print_json, say, table
     from shoal.words import when
 

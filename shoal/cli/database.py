@@ -1,4 +1,4 @@
-"""`shoal db`: the schema is made, brought up to date, checked; and what is the same for all nodes of the cluster."""
+"""`shoal db`: create, upgrade and check the schema; and the settings that all nodes of the cluster share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def init(call: Call) -> None:
-    """Make the schema in an empty database; one that is there already is brought up to date."""
+    """Create the schema in an empty database; an existing one is upgraded."""
     from model.errors import Unavailable
     from shoal.cli.answer import say
     from shoal.registry_move import record_named
@@ -45,13 +45,13 @@ async def upgrade(
         bool, typer.Option("--nobody-runs", help="No node lives, whatever the rows say: all were killed.")
     ] = False,
 ) -> None:
-    """Bring an older schema up to date. Safe to run twice, and by two at once."""
+    """Upgrade an older schema. Safe to run twice, and concurrently."""
     await _upgrade(call, nobody_runs=nobody_runs)
 
 
 async def check(call: Call) -> None:
-    """Say whether the database can be reached and its schema is the one that this program needs."""
-    from dao import schema
+    """Check that the database can be reached and has the schema that this program needs."""
+    from dao.postgres import schema
     from shoal.cli.answer import print_json, say
 
     async with call.asking() as ask:
@@ -66,15 +66,15 @@ async def psql(
     call: Call,
     arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="As psql takes them.")] = None,
 ) -> None:
-    """Start psql on the database. Its password goes by environment: in an argument everybody could read it by ps."""
+    """Start psql on the database. Its password is passed in the environment, as `ps` shows arguments to all users."""
     from shoal.psql import become_psql
 
     become_psql(call.settings.database(), arguments or [])
 
 
 async def url(call: Call) -> None:
-    """Print the database's URL, with its password, for other clients. Not for an argument, which `ps` shows to all."""
-    from dao.database import parse_url
+    """Print the database's URL, with its password, for other clients. Do not use it as an argument: `ps` shows it."""
+    from dao.postgres.database import parse_url
     from shoal.cli.answer import print_json, say
 
     plain = parse_url(call.settings.database()).set(drivername="postgresql").render_as_string(hide_password=False)
@@ -88,9 +88,9 @@ async def roles(
     call: Call,
     prefix: Annotated[str, typer.Option(help="What the names of the roles begin with.")] = "shoal_",
 ) -> None:
-    """Make the roles of the database, one for each part of Shoal, and give them their rights. Safe to run twice."""
-    from dao import roles as dao_roles
-    from dao import schema
+    """Create the database roles, one for each part of Shoal, with their privileges. Safe to run twice."""
+    from dao.postgres import roles as dao_roles
+    from dao.postgres import schema
     from shoal.cli.answer import print_json, say
 
     async with call.database() as database:
@@ -108,8 +108,8 @@ async def registry(
         str | None, typer.Option("--set", metavar="URL", help="Move the cluster to this one, while no node lives.")
     ] = None,
 ) -> None:
-    """The registry of the cluster, which nodes and verbs that name none use; --set moves the cluster to another."""
-    from dao import cluster
+    """Show the cluster's registry, the default of nodes and verbs; --set moves the cluster to another."""
+    from dao.cluster import cluster
     from shoal.cli.answer import print_json, say
     from shoal.registry_move import move_to
 
@@ -132,8 +132,9 @@ async def timing(
         list[str] | None, typer.Option("--set", metavar="NAME=SECONDS", help="Change one; may be repeated.")
     ] = None,
 ) -> None:
-    """The times by which all nodes of the cluster live; --set changes some. Each node takes them when it starts."""
-    from dao import cluster, lists
+    """Show the timing that all nodes of the cluster use; --set changes it. A node reads it when it starts."""
+    from dao.cluster import cluster
+    from dao.views import listings
     from model.timing import Timing
     from shoal.cli import answer
     from shoal.cli.answer import Column
@@ -145,7 +146,7 @@ async def timing(
                 found: Timing | None = await cluster.set_timing(connection, wanted)
         else:
             found = await cluster.timing(ask.connection)
-        living = [*await lists.masters(ask.connection), *await lists.workers(ask.connection)]
+        living = [*await listings.masters(ask.connection), *await listings.workers(ask.connection)]
     times = found or call.settings.timing
     former = [row for row in living if row.silence is not None and row.silence != row.kind.silence(times)]
     if call.as_json:
@@ -176,7 +177,7 @@ def _times(changes: Sequence[str]) -> dict[str, object]:
 
 
 async def _upgrade(call: Call, *, nobody_runs: bool = False) -> None:
-    from dao import schema
+    from dao.postgres import schema
     from shoal.cli.answer import print_json, say
     from shoal.logging import configure_logging
 

@@ -1,8 +1,8 @@
-"""`shoal doctor`: everything that must hold of a cluster, asked from outside."""
+"""`shoal doctor`: checks everything that must be true of a cluster, from outside."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,23 +15,20 @@ if TYPE_CHECKING:
 EXIT_BROKEN = 1
 EXIT_UNREACHABLE = 3
 ALIGNED_AT = 62
-"""Where the figures stand, if the terminal is wide enough."""
+"""The column of the figures, if the terminal is wide enough."""
 SIGNS = {"HOLDS": ("✓", "green"), "BROKEN": ("✗", "bold red"), "NOTE": ("!", "yellow"), "UNKNOWN": ("?", "yellow")}
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
-    verb(app, "shoal doctor", "shoal doctor --strict", "shoal doctor --json")(doctor)
+    verb(app, "shoal doctor", "shoal doctor --json")(doctor)
 
 
 async def doctor(
     call: Call,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit code 1 if anything is broken or could not be asked.")
-    ] = False,
 ) -> None:
-    """Check servers, cluster and tables, and say how to mend what is broken."""
-    from dao.database import Database
+    """Check servers, cluster and tables, and say how to fix what is broken; exit code 1 if anything is."""
+    from dao.postgres.database import Database
     from shoal.cli import answer
     from shoal.doctor import examine
 
@@ -51,7 +48,7 @@ async def doctor(
         _say_sum(results)
     if results[-1].name == "database":
         raise typer.Exit(EXIT_UNREACHABLE)
-    if strict and any(result.verdict in ("BROKEN", "UNKNOWN") for result in results):
+    if any(result.verdict in ("BROKEN", "UNKNOWN") for result in results):
         raise typer.Exit(EXIT_BROKEN)
 
 
@@ -72,8 +69,8 @@ def _say(result: Result) -> None:
         answer.say(f"    {plain(shown)}")
     if result.count > len(result.shown):
         answer.say(f"    and {result.count - len(result.shown)} more", style="dim")
-    if result.mend:
-        answer.say(f"    → {plain(result.mend)}")
+    if result.fix:
+        answer.say(f"    → {plain(result.fix)}")
 
 
 def _say_sum(results: list[Result]) -> None:
@@ -99,7 +96,7 @@ def _fields(results: list[Result]) -> dict[str, Any]:
                 "told": result.told,
                 "count": result.count,
                 "finds": list(result.shown),
-                "mend": result.mend,
+                "fix": result.fix,
             }
             for result in results
         ],

@@ -32,7 +32,7 @@ async def put(
     file: Annotated[Path, typer.Argument(help="A bash script; - or none: from standard input.")] = Path("-"),
 ) -> None:
     """Save or replace an environment: a bash script of exports."""
-    from dao import environments as rows
+    from dao.secrets import environments as rows
     from model.errors import Refused
     from shoal.cli.answer import hint, print_json, say
     from shoal.cli.secrets import read_secret
@@ -52,8 +52,8 @@ async def put(
 
 
 async def remove(call: Call, name: Name) -> None:
-    """Forget an environment. Tasks that name it fail from then on."""
-    from dao import environments as rows
+    """Delete an environment. Tasks that use it fail from then on."""
+    from dao.secrets import environments as rows
     from shoal.cli.answer import print_json, say
 
     async with call.asking() as ask, ask.database.writing() as connection:
@@ -66,7 +66,7 @@ async def remove(call: Call, name: Name) -> None:
 
 async def environments(call: Call) -> None:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
-    from dao import environments as rows
+    from dao.secrets import environments as rows
     from shoal.cli.answer import Column, hint, json_fields, print_json, say, table
     from shoal.words import when
 

@@ -1,4 +1,4 @@
-"""`shoal errors`: commands that could not be handled: listed, tried again, dropped."""
+"""`shoal errors`: list, retry and drop commands that could not be handled."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def errors(
     call: Call, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, newest first.")] = 20
 ) -> None:
     """List the commands that could not be handled, newest first, each with the reason."""
-    from dao.error_commands import error_commands
+    from dao.commands.error_commands import error_commands
     from shoal.cli import answer
     from shoal.cli.answer import Column
     from shoal.words import when
@@ -66,7 +66,7 @@ async def errors(
         for each in found
     ]
     answer.table(columns, rows)
-    answer.hint(f"When it is mended: shoal errors retry {found[0].id}   Forget it: shoal errors drop {found[0].id}")
+    answer.hint(f"When it is fixed: shoal errors retry {found[0].id}   Forget it: shoal errors drop {found[0].id}")
 
 
 async def retry(
@@ -74,8 +74,8 @@ async def retry(
     commands: Annotated[list[int] | None, typer.Argument(metavar="ID", min=1, help="Error commands.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All that there are.")] = False,
 ) -> None:
-    """Ask for the same again, by a new command. Mend first what the reason names."""
-    from dao.error_commands import retry_error_command
+    """Retry with a new command. Fix the cause first."""
+    from dao.commands.error_commands import retry_error_command
     from model.errors import Refused
     from model.ids import CommandId
     from shoal.cli import answer
@@ -111,8 +111,8 @@ async def retry(
 async def drop(
     call: Call, commands: Annotated[list[int], typer.Argument(metavar="ID", min=1, help="Error commands.")]
 ) -> None:
-    """Forget error commands. The history keeps that they were there."""
-    from dao.error_commands import drop_error_command
+    """Delete error commands. The history still contains them."""
+    from dao.commands.error_commands import drop_error_command
     from model.ids import CommandId
     from shoal.cli import answer
     from shoal.words import counted
@@ -128,8 +128,8 @@ async def drop(
 
 
 async def _all(connection: AsyncConnection) -> list[CommandId]:
-    """The ids of all error commands, in the order in which they were asked for."""
-    from dao.error_commands import error_commands
+    """The ids of all error commands, in the order in which they were created."""
+    from dao.commands.error_commands import error_commands
 
     found: list[CommandId] = []
     while page := [each.id for each in await error_commands(connection, PAGE, found[-1] if found else None)]:

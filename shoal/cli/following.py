@@ -1,41 +1,44 @@
-"""Asking for something by a command and telling what became of it: at once, or when its run has ended."""
+"""Inserting a command and reporting the result: at once, or when its run has ended."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
 
-from model.states import WorkflowState
+from model.states import TaskState, WorkflowState
 from shoal.cli.call import Asking, Call
 
 if TYPE_CHECKING:
-    from dao.commands import NewCommand
-    from dao.database import Database
+    from dao.commands.commands import NewCommand
+    from dao.postgres.database import Database
+    from dao.views.listings import TaskRun
+    from dao.views.lookups import CommandFate
+    from model.errors import Unavailable
     from model.ids import CommandId
     from shoal.waiting import RunEnd
 
 LATE_S = 5.0
-"""After so many seconds a person who waits wants to know for what."""
+"""After this many seconds the wait is explained to the user."""
 NOT_FINE = 1
 
 
 async def change_run(
     call: Call, ask: Asking, new: NewCommand, said: str, *, wait: bool, fine: Collection[WorkflowState]
 ) -> None:
-    """Ask for a change of a run and tell whether it was done.
+    """Request a change of a run and report whether it was done.
 
     Args:
-        said: what is so when a master did it.
-        wait: until the run has ended; then the exit code is 1 unless it ended as one of `fine`.
+        said: the result to report when a master has done it.
+        wait: until the run has ended; then the exit code is 1 unless its final state is one of `fine`.
     Raises:
         NotDone: the master that took the command refused it.
     """
-    from dao import commands
+    from dao.commands import commands
     from shoal.cli.answer import hint, json_fields, print_json, say
     from shoal.waiting import until_taken
 
@@ -57,20 +60,68 @@ async def change_run(
     hint(f"See it: shoal show {new.workflow_instance_id}   What it waits for: shoal why {new.workflow_instance_id}")
 
 
-async def follow(database: Database, command: CommandId) -> RunEnd:
-    """Wait for the end of the run that a command starts or changes. Raises `Refused` if it is refused."""
-    from shoal.waiting import follow_command
+async def follow(database: Database, command: CommandId, *, within_s: float | None = None) -> RunEnd:
+    """Wait for the end of the run that a command starts or changes, and report progress on standard error.
 
+    Args:
+        within_s: seconds after which the wait ends; None: never. The run continues.
+    Raises:
+        NotDone: it took longer than `within_s`.
+        Refused: the command was refused.
+    """
+    from shoal.waiting import NotDone, follow_command
+
+    progress = _Progress(command)
     sentence = f"shoal: command {command} still waits for a master; `shoal why command {command}` says why\n"
     late = asyncio.get_running_loop().call_later(LATE_S, sys.stderr.write, sentence)
+
+    def started(fate: CommandFate) -> None:
+        late.cancel()
+        progress.started(fate)
+
     try:
-        return await follow_command(database, command, started=lambda _fate: late.cancel())
+        async with asyncio.timeout(within_s):
+            return await follow_command(
+                database, command, started=started, looked=progress.looked, away=progress.database_is_away
+            )
+    except TimeoutError:
+        raise NotDone(f"not ended after {within_s:g} s; the run goes on: {progress.see}") from None
     finally:
         late.cancel()
 
 
+class _Progress:
+    """Tells a person who waits what happens, on standard error: standard output is for the result."""
+
+    def __init__(self, command: CommandId) -> None:
+        self.see = f"shoal why command {command}"
+        self._told: set[tuple[str, TaskState]] = set()
+        self._away = False
+
+    def started(self, fate: CommandFate) -> None:
+        """A master took the command."""
+        self.see = f"shoal show {fate.run}"
+        sys.stderr.write(f"Run {fate.run} has begun. Ctrl-C ends only this wait, not the run. See it: {self.see}\n")
+
+    def looked(self, tasks: Sequence[TaskRun]) -> None:
+        """Report the tasks that ended, on a terminal only."""
+        self._away = False
+        if not sys.stderr.isatty():
+            return
+        for task in tasks:
+            if task.state.is_final and (task.name, task.state) not in self._told:
+                self._told.add((task.name, task.state))
+                sys.stderr.write(f"  {task.name}: {task.state}\n")
+
+    def database_is_away(self, error: Unavailable) -> None:
+        """Report that the database is away; it is polled until it answers."""
+        if not self._away:
+            sys.stderr.write(f"shoal: {error}; the wait goes on\n")
+        self._away = True
+
+
 def print_end(call: Call, command: CommandId, end: RunEnd, *, fine: Collection[WorkflowState]) -> None:
-    """Tell how a run ended, and end with exit code 1 unless that is `fine`."""
+    """Report how a run ended, and exit with code 1 unless its state is in `fine`."""
     from shoal.cli.answer import hint, json_fields, print_json, say
     from shoal.words import counted, duration, plain
 

@@ -1,4 +1,4 @@
-"""The verbs that halt a run and let it go on: `pause`, `stop`, `resume`."""
+"""The verbs that halt and resume a run: `pause`, `stop`, `resume`."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def pause(call: Call, run: RunName, wait: Wait = False) -> None:
-    """Pause a run: what runs may finish, nothing new begins. `shoal resume` lets it go on."""
+    """Pause a run: running tasks finish, no new ones begin. `shoal resume` resumes it."""
     await _change(call, run, CommandType.PAUSE, "is being paused", wait=wait, fine=(W.PAUSE, W.SUCCESS))
 
 
 async def stop(call: Call, run: RunName, wait: Wait = False) -> None:
-    """Stop a run: what runs is killed. `shoal resume` lets it go on."""
+    """Stop a run: running tasks are killed. `shoal resume` resumes it."""
     await _change(call, run, CommandType.STOP, "is being stopped", wait=wait, fine=(W.STOP, W.SUCCESS))
 
 
 async def resume(call: Call, run: RunName, wait: Wait = False) -> None:
-    """Let a paused or stopped run go on: what was held back or killed runs again, what succeeded stays.
+    """Resume a paused or stopped run: tasks that were held back or killed run again, succeeded ones do not.
 
     With --wait the exit code is 1 unless it ends as SUCCESS.
     """
@@ -46,13 +46,13 @@ async def resume(call: Call, run: RunName, wait: Wait = False) -> None:
 async def _change(
     call: Call, run: str, type_: CommandType, said: str, *, wait: bool, fine: Collection[WorkflowState]
 ) -> None:
-    from dao import lists
-    from dao.commands import NewCommand
+    from dao.commands.commands import NewCommand
+    from dao.views import listings
     from shoal.cli.following import change_run
     from shoal.references import find_run
 
     async with call.asking() as ask:
-        found = await lists.run_head(ask.connection, await find_run(ask.connection, run))
+        found = await listings.run_head(ask.connection, await find_run(ask.connection, run))
         new = NewCommand(type_, workflow_instance_id=found.id)
         name = f"Run {found.id} of {found.workflow or found.workflow_code}"
         await change_run(call, ask, new, f"{name} {said}.", wait=wait, fine=fine)

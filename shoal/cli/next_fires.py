@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Next:
-    """A fire time to come; `row` is the schedule, if it is saved."""
+    """A future fire time; `row` is the schedule, if it is saved."""
 
     time: datetime
     table: Timetable
@@ -25,7 +25,7 @@ class _Next:
 
     @property
     def local(self) -> datetime:
-        """In the zone of the schedule."""
+        """The time in the zone of the schedule."""
         return self.time.astimezone(self.table.zone)
 
 
@@ -42,7 +42,7 @@ async def next_fires(
     zone: Annotated[str, typer.Option(help="The time zone that the cron text means.")] = "UTC",
     project: Annotated[str, typer.Option(help="The project that the workflow belongs to.")] = "default",
 ) -> None:
-    """Tell when a workflow's schedules fire next, in their zone and in UTC; or a cron text, before it is saved."""
+    """Show when a workflow's schedules fire next, in their zone and in UTC; or a cron text, before it is saved."""
     from model.errors import Refused
 
     if (workflow is None) == (cron is None):
@@ -73,8 +73,8 @@ def _tell_cron(call: Call, text: str, zone_name: str, number: int) -> None:
 
 
 async def _tell_workflow(call: Call, name: str, project: str, number: int) -> None:
-    from dao import definitions
-    from dao.schedules import of_workflow
+    from dao.definitions import definitions
+    from dao.definitions.schedules import of_workflow
     from model.errors import NotFound, Refused
     from model.schedules import Timetable, upcoming
     from shoal.cli.answer import hint, print_json, say

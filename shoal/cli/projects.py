@@ -23,8 +23,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def params(call: Call, project: Project = "default") -> None:
-    """List the parameters of a project. Those of a workflow, of its start and of its tasks go before them."""
-    from dao import projects
+    """List the parameters of a project. Those of a workflow, of its start and of its tasks override them."""
+    from dao.definitions import projects
 
     async with call.asking() as ask:
         _print(call, project, await projects.parameters(ask.connection, project))
@@ -36,7 +36,7 @@ async def set_(
     project: Project = "default",
 ) -> None:
     """Set parameters of a project, for all runs that begin from now on."""
-    from dao import projects
+    from dao.definitions import projects
 
     values = read_values(param, "the parameter")
     async with call.asking() as ask, ask.database.writing() as connection:
@@ -49,8 +49,8 @@ async def unset(
     name: Annotated[list[str], typer.Argument(metavar="NAME", help="Parameters.")],
     project: Project = "default",
 ) -> None:
-    """Take parameters from a project, for all runs that begin from now on."""
-    from dao import projects
+    """Remove parameters from a project, for all runs that begin from now on."""
+    from dao.definitions import projects
 
     async with call.asking() as ask, ask.database.writing() as connection:
         found = await projects.change(connection, project, {}, name)

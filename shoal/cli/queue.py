@@ -13,8 +13,8 @@ from shoal.cli.call import Call
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from dao.lists import GroupQueue, Residue, WaitingCommand
-    from dao.nodes import NodeRow
+    from dao.cluster.nodes import NodeRow
+    from dao.views.listings import GroupQueue, Residue, WaitingCommand
     from shoal.slot_report import SlotReport
 
 
@@ -25,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class Waiting:
-    """All that waits. `workers` counts the living workers of each group, `busy` those of them that take nothing new."""
+    """All waiting work. `workers` counts the living workers of each group, `busy` those that take nothing new."""
 
     slots: SlotReport
     id_step: int
@@ -40,14 +40,14 @@ class Waiting:
         return (command.id // self.id_step) % self.slots.total if self.slots.total else None
 
     def master_of(self, slot: int) -> str:
-        """The address of the master that has a slot."""
+        """The address of the master with a slot."""
         return next((each.row.address for each in self.slots.masters if each.slot and each.slot.current == slot), "-")
 
 
 async def queue(
     call: Call, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many commands.")] = 20
 ) -> None:
-    """What waits: commands for the masters, tasks for the worker groups."""
+    """List what waits: commands for the masters, tasks for the worker groups."""
     from shoal.cli import answer
 
     waiting = await _read(call, limit)
@@ -67,19 +67,19 @@ async def queue(
 
 
 async def _read(call: Call, limit: int) -> Waiting:
-    from dao import lists
+    from dao.views import listings
     from shoal.slot_report import read_slots
 
     step = call.settings.master.id_step
     async with call.asking() as ask:
         slots = await read_slots(ask.connection, call.settings)
-        living = await lists.workers(ask.connection)
+        living = await listings.workers(ask.connection)
         return Waiting(
             slots,
             step,
-            await lists.waiting_commands(ask.connection, limit),
-            await lists.waiting_by_residue(ask.connection, slots.total, step) if slots.total else [],
-            await lists.queue_by_group(ask.connection),
+            await listings.waiting_commands(ask.connection, limit),
+            await listings.waiting_by_residue(ask.connection, slots.total, step) if slots.total else [],
+            await listings.queue_by_group(ask.connection),
             _by_group(living),
             _by_group(row for row in living if row.heartbeat and row.heartbeat.status == "BUSY"),
         )

@@ -14,13 +14,13 @@ from shoal.cli.verbs import verb
 
 EXIT_CHECK_FAILED = 1
 LEAVE_S_MAX = 20.0
-"""What a graceful stop may take beside the time that running work is given."""
+"""How long a graceful stop may take in addition to the time that running work gets."""
 EXIT_FENCED = 75
-"""Others took it for dead, and it is set to exit: a supervisor shall start it again."""
+"""Other nodes declared it dead, and it is configured to exit: a supervisor should restart it."""
 EXIT_OUTDATED = 76
-"""The database got a schema with which it must not go on: a newer program is to be started in its place."""
+"""The database has a schema with which it must not continue: start a newer program instead."""
 EXIT_GAVE_UP = 1
-"""A server stayed away at start: a supervisor shall try again later."""
+"""A server was unreachable at start: a supervisor should retry later."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,7 +39,7 @@ async def up(
     workers: Annotated[int, typer.Option(min=0, max=64, help="How many workers.")] = 1,
     folder: Annotated[Path | None, typer.Option(help="Where the data is kept between runs.")] = None,
 ) -> None:
-    """Everything on this machine: a PostgreSQL of its own, masters and workers. Ctrl-C stops all of it cleanly."""
+    """Run everything on this machine: PostgreSQL, masters and workers. Ctrl-C stops all of it cleanly."""
     from shoal.logging import configure_logging
     from shoal.process import until_stopped
     from shoal.secrecy import hide
@@ -84,9 +84,9 @@ async def master(
     host: Annotated[str | None, typer.Option(help="The address that others are shown.")] = None,
     port: Annotated[int | None, typer.Option(help="No other on its machine has it; 0 = any free one.")] = None,
 ) -> None:
-    """Run one master. SIGTERM lets it leave gracefully, a second one ends it at once."""
+    """Run one master. SIGTERM stops it gracefully, a second one at once."""
     from master.server import Master
-    from registry.address import host_name
+    from node.address import host_name
     from shoal.logging import configure_logging
     from shoal.process import hold_address, until_stopped
     from shoal.secrecy import forget_all, forget_keys, hide
@@ -149,7 +149,7 @@ async def worker(
 
 
 async def _serve(role: Awaitable[None]) -> None:
-    """Wait for a role's end. Raises `typer.Exit` when it gave up, with another code than for wrong use."""
+    """Wait for a role's end. Raises `typer.Exit` when it gave up, with a code different from that of wrong usage."""
     from model.errors import Fenced, Outdated, Unavailable
 
     try:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from dao.kin import ChildRun
-from dao.lists import Run, TaskRun
-from dao.questions import CommandFate
-from master.plan import Plan
+from dao.runs.relations import ChildRun
+from dao.views.listings import Run, TaskRun
+from dao.views.lookups import CommandFate
+from master.drive.plan import Plan
 from model.states import TaskState, WorkflowState
 from model.workflow import TaskSpec
 from shoal.cli.answer import Column, hint, say, state, table
@@ -21,7 +21,7 @@ from shoal.words import MEANINGS, counted, duration, exact, plain, when
 TREE_TASKS_MAX = 200
 CHILDREN_NAMED_MAX = 3
 SAME_TIME_S = 5.0
-"""A manual start is for its own time, which two statements read a moment apart."""
+"""The schedule time of a manual start is its start time, which two statements read a moment apart."""
 
 _SAID = {
     Unbegun.SKIPPED: "on a branch that was not chosen",
@@ -32,7 +32,7 @@ _SAID = {
 
 @dataclass(frozen=True)
 class RunPage:
-    """All that is shown of a run. `plan` is None when its definition cannot be read, `command` when history is gone."""
+    """The data of the page. `plan` is None when its definition cannot be read, `command` when its history is gone."""
 
     run: Run
     tasks: Sequence[TaskRun]
@@ -48,7 +48,7 @@ class RunPage:
         return unbegun(self.plan, self.run.scope, self.tasks, ended=self.run.state.is_final)
 
     def said_children(self, task: TaskRun) -> str:
-        """The runs for which an attempt stands, in words; empty without any."""
+        """The runs that an attempt represents, in words; empty without any."""
         own = [child for child in self.children if (child.code, child.attempt) == (task.code, task.attempt)]
         if len(own) <= CHILDREN_NAMED_MAX:
             return ", ".join(f"run {child.id} ({child.state})" for child in own)
@@ -58,7 +58,7 @@ class RunPage:
 
 
 def print_run(page: RunPage, now: datetime, *, utc: bool, everything: bool) -> None:
-    """Print one run; attempts that count no more only if `everything` is asked for."""
+    """Print one run; superseded attempts only if `everything` is set."""
     run = page.run
     _print_head(run, page.command, now, utc=utc)
     say()
@@ -72,7 +72,7 @@ def print_run(page: RunPage, now: datetime, *, utc: bool, everything: bool) -> N
 
 
 def run_time(run: Run, *, utc: bool) -> str | None:
-    """What a run is for, in its own zone; None when that is the time of its start."""
+    """The time that a run is for, in its own zone; None when that is the time of its start."""
     if abs((run.schedule_time - run.started_at).total_seconds()) <= SAME_TIME_S:
         return None
     return exact(run.schedule_time) if utc else f"{run.schedule_time.astimezone(ZoneInfo(run.time_zone)):%F %T %Z}"
@@ -92,7 +92,7 @@ def _print_head(run: Run, command: CommandFate | None, now: datetime, *, utc: bo
     if run.run_times > 1:
         line.append(f"   run {run.run_times} times from the start")
     if run.takeovers:
-        line.append(f"   taken over {run.takeovers} times")
+        line.append(f"   failed over {run.takeovers} times")
     say(line)
     if time := run_time(run, utc=utc):
         say(f"For: {time}")
@@ -146,7 +146,7 @@ def _attempt_row(page: RunPage, label: str, task: TaskRun, *, is_over: bool) -> 
 
 
 def _tree(tasks: Sequence[TaskSpec]) -> list[tuple[int, str]]:
-    """The tasks in an order in which each comes after what it waits for, indented below the last of those."""
+    """The tasks in an order in which each comes after those it waits for, indented below the last of them."""
     if len(tasks) > TREE_TASKS_MAX:
         return [(0, task.name) for task in tasks]
     below: dict[str | None, list[TaskSpec]] = {}
@@ -162,9 +162,9 @@ def _tree(tasks: Sequence[TaskSpec]) -> list[tuple[int, str]]:
 
 
 def _next(run: Run, tasks: Sequence[TaskRun]) -> str:
-    """The next likely command."""
+    """The most likely next command."""
     if run.state in (WorkflowState.PAUSE, WorkflowState.STOP):
-        return f"Let it go on: shoal resume {run.id}   Begin anew: shoal rerun {run.id}"
+        return f"Let it go on: shoal resume {run.id}   Begin again: shoal rerun {run.id}"
     failed = next((task for task in tasks if task.state is TaskState.FAILURE), None)
     if failed is not None:
         ran = failed.worker is not None

@@ -11,7 +11,7 @@ from shoal.cli.call import Call
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from dao.lists import Run, TaskRun
+    from dao.views.listings import Run, TaskRun
     from shoal.cli.run_page import RunPage
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its id, @last, @failed, or a workflow's name.")]
@@ -34,7 +34,7 @@ async def runs(
     since: Annotated[str | None, typer.Option(help="Only those started since then: 30s, 15m, 12h, 7d.")] = None,
 ) -> None:
     """List runs, newest first."""
-    from dao import lists
+    from dao.views import listings
     from model.errors import Refused
     from shoal.cli import answer
     from shoal.cli.answer import Column
@@ -46,7 +46,7 @@ async def runs(
     except ValueError as error:
         raise Refused(f"--since {error}") from None
     async with call.asking() as ask:
-        found = await lists.runs(ask.connection, limit, states=state or (), workflow=workflow)
+        found = await listings.runs(ask.connection, limit, states=state or (), workflow=workflow)
     if age is not None:
         found = [run for run in found if run.started_at >= ask.now - age]
     if call.as_json:
@@ -94,19 +94,20 @@ async def show(
     everything: Annotated[bool, typer.Option("--all", help="Also attempts that count no more.")] = False,
 ) -> None:
     """Show one run: its tasks, every attempt, and the tree of who waits for whom."""
-    from dao import kin, lists, questions
+    from dao.runs import relations
+    from dao.views import listings, lookups
     from shoal.cli import answer, run_page
     from shoal.references import find_plan, find_run
 
     async with call.asking() as ask:
         id_ = await find_run(ask.connection, run)
-        found, tasks = await lists.run(ask.connection, id_)
+        found, tasks = await listings.run(ask.connection, id_)
         page = run_page.RunPage(
             found,
             tasks,
-            await kin.children(ask.connection, id_),
+            await relations.children(ask.connection, id_),
             await find_plan(ask.connection, found),
-            await questions.started_by(ask.connection, id_),
+            await lookups.started_by(ask.connection, id_),
         )
     if call.as_json:
         answer.print_json(_page_fields(page))

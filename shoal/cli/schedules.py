@@ -40,7 +40,7 @@ def add_to(app: typer.Typer) -> None:
 
 async def schedules(call: Call) -> None:
     """List the schedules by id: when each fires next, and why one does not."""
-    from dao.schedules import all_schedules
+    from dao.definitions.schedules import all_schedules
     from shoal.cli import answer
     from shoal.cli.answer import Column
     from shoal.words import plain
@@ -106,14 +106,15 @@ async def add(
     off: Annotated[bool, typer.Option("--off", help="Save it OFFLINE.")] = False,
     project: Annotated[str, typer.Option(help="The project that the workflow belongs to.")] = "default",
 ) -> None:
-    """Start a workflow by a cron rule. It begins now: what lies before is not made up for."""
-    from dao import definitions
-    from dao import schedules as rows
+    """Start a workflow by a cron rule. It begins now: earlier times do not fire."""
+    from dao.definitions import definitions
+    from dao.definitions import schedules as rows
     from model.moments import begin_of, end_of
     from model.schedules import ScheduleSpec
     from model.zones import zone as zone_of
     from shoal.cli.answer import hint, json_fields, print_json, say
     from shoal.sealing import sealed_for_start
+    from shoal.start_check import check_start
     from shoal.words import exact
 
     in_zone = zone_of(zone)
@@ -131,7 +132,9 @@ async def add(
     )
     async with call.asking() as ask:
         head = await definitions.find(ask.connection, workflow, project)
-        values = await sealed_for_start(ask.connection, head, read_values(param or []), call.settings.secrets)
+        values = read_values(param or [])
+        await check_start(ask.connection, head, values, [], None)
+        values = await sealed_for_start(ask.connection, head, values, call.settings.secrets)
         spec = replace(spec, params=json.dumps(values, ensure_ascii=False))
         table = spec.checked(ask.now)
         first = table.first_after(ask.now)
@@ -148,17 +151,17 @@ async def add(
 
 
 async def turn_on(call: Call, schedule: Id) -> None:
-    """Let a schedule fire, from now on. One with a problem is tried again."""
+    """Enable a schedule, from now on. One with a problem is retried."""
     await _set_state(call, schedule, online=True)
 
 
 async def turn_off(call: Call, schedule: Id) -> None:
-    """Stop a schedule from firing. Times that pass meanwhile are not missed."""
+    """Disable a schedule. Times that pass meanwhile do not count as missed."""
     await _set_state(call, schedule, online=False)
 
 
 async def _set_state(call: Call, schedule: int, *, online: bool) -> None:
-    from dao import schedules as rows
+    from dao.definitions import schedules as rows
     from model.ids import ScheduleId
     from shoal.cli.answer import hint, print_json, say
 
@@ -175,8 +178,8 @@ async def _set_state(call: Call, schedule: int, *, online: bool) -> None:
 
 
 async def remove(call: Call, schedule: Id) -> None:
-    """Forget a schedule. What it has started goes on."""
-    from dao import schedules as rows
+    """Delete a schedule. The runs that it started continue."""
+    from dao.definitions import schedules as rows
     from model.ids import ScheduleId
     from shoal.cli.answer import hint, print_json, say
 
@@ -190,7 +193,7 @@ async def remove(call: Call, schedule: Id) -> None:
 
 
 def _readable(text: str | None) -> datetime | str | None:
-    """A stored time; as its text, when a person wrote one that no calendar of ours holds."""
+    """A stored time; its text, when a person wrote one that Python's calendar cannot represent."""
     from model.errors import Refused
     from model.schedules import stored_time
 

@@ -1,4 +1,4 @@
-"""`shoal secrets add-key/rotate/seal`: the keys of stored secrets; and how a verb is given a secret."""
+"""`shoal secrets add-key/rotate/seal`: the keys of stored secrets; and how a verb reads a secret."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def read_secret(what: str) -> str:
-    """A secret from standard input, to its end; from a terminal one line, not shown. Raises `Refused`."""
+    """Read a secret from standard input, to its end; from a terminal one line, not shown. Raises `Refused`."""
     from model.errors import Refused
 
     if sys.stdin.isatty():
@@ -39,9 +39,9 @@ async def add_key(
     call: Call,
     file: Annotated[Path | None, typer.Argument(help="The key file; none: secrets.key_file of the settings.")] = None,
 ) -> None:
-    """Make a new key and put it before the others in a key file, which is made if it is not there. It is never shown.
+    """Add a new key at the beginning of a key file, which is created if needed. The key is never shown.
 
-    From then on it encrypts. Give the file to all workers and restart them, then `shoal secrets rotate`.
+    From then on this key encrypts. Give the file to all workers and restart them, then `shoal secrets rotate`.
     """
     from model.errors import Refused
     from shoal.cli.answer import hint, print_json, say
@@ -60,7 +60,7 @@ async def add_key(
 
 async def rotate(call: Call) -> None:
     """Encrypt all data sources and environments with the first key; all or none. Then older keys are not needed."""
-    from dao import data_sources, environments
+    from dao.secrets import data_sources, environments
     from model.errors import Refused
     from shoal.cli.answer import print_json, say
     from shoal.keys import open_vault
@@ -76,7 +76,7 @@ async def rotate(call: Call) -> None:
         print_json({"key_id": vault.key_ids[0], "data_sources": sources, "environments": scripts})
         return
     say(
-        f"{counted(sources, 'data source')} and {counted(scripts, 'environment')} encrypted anew; "
+        f"{counted(sources, 'data source')} and {counted(scripts, 'environment')} encrypted again; "
         f"all are under key {vault.key_ids[0]}."
     )
 
@@ -86,7 +86,7 @@ async def seal(call: Call, name: Annotated[str, typer.Argument(help="The name of
 
     It holds for a parameter of this name only. One line end at its end does not count.
     """
-    from dao.secret_parameters import seal as sealed
+    from dao.secrets.parameters import seal as sealed
     from shoal.cli.answer import print_json
     from shoal.keys import open_vault
 

@@ -1,10 +1,13 @@
-"""Parameters as the command line takes them: `--param name=value`."""
+"""Parsing of parameters on the command line: `--param name=value`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from model.errors import Refused
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 
 def read_values(given: Sequence[str], option: str = "--param") -> dict[str, str]:
@@ -14,5 +17,8 @@ def read_values(given: Sequence[str], option: str = "--param") -> dict[str, str]
         name, equals, value = each.partition("=")
         if not equals or not name:
             raise Refused(f'{option} "{each}" has no value; write it as name=value')
+        if not _NAME.fullmatch(name):
+            allowed = 'it begins with a letter or "_", and has letters, digits, "_" and "." only'
+            raise Refused(f'{option} "{each}": "{name}" cannot be the name of a parameter; {allowed}')
         values[name] = value
     return values

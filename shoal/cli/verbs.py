@@ -1,7 +1,7 @@
-"""How a function becomes a verb of the command line.
+"""Registration of functions as verbs of the command line.
 
-Each verb takes a `Call` first, made from the options that all verbs have (where to ask, how to answer), and then its
-own options. The help begins with the examples.
+Each verb takes a `Call` first, made from the options that all verbs have (which database, which output format), and
+then its own options. The help begins with the examples.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ def verb(
     Args:
         app: the command or group that it belongs to.
         examples: whole command lines, shown first in the help.
-        name: when it is not the function's own.
+        name: if it differs from the function's.
         hidden: not listed in the help (a second name of a verb).
-        default: what a group does when it is given none of its verbs.
-        passes_on: whether options that it does not know are arguments, for another program.
+        default: called when a group is used without a verb.
+        passes_on: whether unknown options are arguments, for another program.
     """
 
     def register(run: Verb[P]) -> Verb[P]:

@@ -1,4 +1,4 @@
-"""`shoal why`: the question that every scheduler's users ask first."""
+"""`shoal why`: explains why something does not move."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ async def why(
         list[str], typer.Argument(metavar="RUN | RUN/TASK | command ID", help="A run, a task of it, or a command.")
     ],
 ) -> None:
-    """Say in one sentence why something does not move, and what to do about it."""
-    from dao import lists
+    """Explain in one sentence why something does not move, and what to do about it."""
+    from dao.views import listings
     from model.errors import Refused
     from shoal.cli import answer
     from shoal.slot_report import read_slots
@@ -35,7 +35,7 @@ async def why(
         settings = call.settings
         around = Surroundings(
             await read_slots(ask.connection, settings),
-            await lists.workers(ask.connection),
+            await listings.workers(ask.connection),
             settings.master.id_step,
             settings.master.steal_after,
         )

@@ -14,7 +14,8 @@ from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from dao.definitions import Definition
+    from dao.definitions.definitions import Definition
+    from shoal.workflow_file import WorkflowDocument
 
 LIST_MAX = 10_000
 
@@ -38,7 +39,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def apply(call: Call, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
-    """Save workflows from YAML files; nothing is saved unless all are right. What has not changed stays as it is."""
+    """Save workflows from YAML files, all or none. Unchanged workflows get no new version."""
     from shoal.applying import save_all
     from shoal.cli.answer import hint, json_fields, print_json, say
     from shoal.words import counted
@@ -53,6 +54,7 @@ async def apply(call: Call, files: Annotated[list[Path], typer.Argument(help="YA
     for (head, is_new), document in zip(saved, documents, strict=True):
         what = f"saved as version {head.version}" if is_new else f"unchanged, version {head.version}"
         say(f'Workflow "{head.name}" ({counted(len(document.spec.tasks), "task")}, code {head.code}): {what}.')
+        _warn(document)
     hint(f"Start it: shoal run {saved[0][0].name} --wait")
 
 
@@ -68,12 +70,13 @@ async def check(call: Call, files: Annotated[list[Path], typer.Argument(help="YA
         return
     for each in documents:
         say(f'Workflow "{each.name}" ({counted(len(each.spec.tasks), "task")}) is well written.')
+        _warn(each)
     hint(f"Save it: shoal workflow apply {documents[0].file}")
 
 
 async def list_all(call: Call) -> None:
     """List the workflows by project and name."""
-    from dao import definitions
+    from dao.definitions import definitions
     from shoal.cli.answer import Column, hint, json_fields, print_json, say, state, table
 
     async with call.asking() as ask:
@@ -103,7 +106,7 @@ async def show(
     version: Annotated[int | None, typer.Option(help="An older version than the current one.")] = None,
 ) -> None:
     """Show what a workflow does: its tasks and their order."""
-    from dao import definitions
+    from dao.definitions import definitions
     from model.errors import NotFound, Refused
     from model.secret_values import without_sealed
     from shoal.cli.answer import Column, hint, json_fields, print_json, say, state, table
@@ -144,6 +147,9 @@ async def run(
         list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if it fails.")] = False,
+    timeout: Annotated[
+        str | None, typer.Option(help="With --wait: wait no longer than this, such as 90s, 5m or 1h30m.")
+    ] = None,
     priority: Annotated[
         Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")
     ] = None,
@@ -168,20 +174,26 @@ async def run(
     """Start a workflow: one row in `command`, which the master of its slot takes."""
     import json
 
-    from dao import commands
-    from dao.commands import NewCommand
+    from dao.commands import commands
+    from dao.commands.commands import NewCommand
     from model.command_moves import CommandType
+    from model.durations import read_duration
     from model.errors import Refused
     from shoal.cli import following
     from shoal.cli.answer import hint, json_fields, print_json, say
     from shoal.references import find_startable
     from shoal.sealing import sealed_for_start
+    from shoal.start_check import check_start
 
     values = read_values(param or [])
     if depend and not task:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
+    if timeout is not None and not wait:
+        raise Refused("--timeout limits --wait; give that too")
+    within_s = None if timeout is None else read_duration(timeout, "--timeout").total_seconds()
     async with call.asking() as ask:
         head = await find_startable(ask.connection, name, project)
+        await check_start(ask.connection, head, values, task or [], version)
         values = await sealed_for_start(ask.connection, head, values, call.settings.secrets, version)
         async with ask.database.writing() as connection:
             command = await commands.insert(
@@ -207,8 +219,15 @@ async def run(
             say(f'Workflow "{head.name}" is asked for by command {command}.')
             hint(f"See it: shoal show {head.name}   Why does it not run: shoal why command {command}")
             return
-        end = await following.follow(ask.database, command)
+        end = await following.follow(ask.database, command, within_s=within_s)
     following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
+
+
+def _warn(document: WorkflowDocument) -> None:
+    from shoal.workflow_warnings import doubtful_references
+
+    for sentence in doubtful_references(document.spec):
+        typer.echo(f"shoal: warning: {document.file}: {sentence}", err=True)
 
 
 def _fields(head: Definition) -> dict[str, object]:

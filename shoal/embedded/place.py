@@ -1,7 +1,7 @@
-"""What lies where in the folder that Shoal was given.
+"""The layout of the folder that Shoal was given.
 
-All is below one subfolder of ours, 0700, so that the given folder may be anybody's and hold other things: its
-permissions, and those of its parents, are never touched.
+Everything is below one subfolder of ours, 0700, so that the given folder may belong to another user and contain other
+things: its permissions, and those of its parents, are never changed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 from model.errors import Refused
 
 LOG_BYTES_MAX = 10_000_000
-"""A larger log is put aside at the next start, once: two files at most."""
+"""A larger log is renamed at the next start, once: two files at most."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Our subfolder and what is in it."""
+    """Our subfolder and its contents."""
 
     folder: Path
 
@@ -30,17 +30,17 @@ class Place:
 
     @property
     def unfinished(self) -> Path:
-        """A data folder in the making; what a crash left of it is thrown away."""
+        """An incomplete data folder; the remains of a crash are deleted."""
         return self.folder / "unfinished"
 
     @property
     def log(self) -> Path:
-        """What the server says."""
+        """The server's log."""
         return self.folder / "postgres.log"
 
     @property
     def owner_lock(self) -> Path:
-        """Locked and signed by the process to which the server belongs."""
+        """Locked and signed by the process that owns the server."""
         return self.folder / "owner.lock"
 
     @property
@@ -54,7 +54,7 @@ class Place:
         return self.folder / "password"
 
     def new_password(self) -> str:
-        """Make up the password of a data folder that does not exist yet."""
+        """Create the password of a data folder that does not exist yet."""
         assert not self.data.exists()
         password = secrets.token_urlsafe(32)
         descriptor = os.open(self.password_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -65,31 +65,31 @@ class Place:
         return password
 
     def password(self) -> str:
-        """The password of the data folder that exists.
+        """The password of the existing data folder.
 
         Raises:
-            Refused: it is lost.
+            Refused: it is missing.
         """
         try:
             return self.password_file.read_text()
         except OSError as error:
             raise Refused(
                 f"the password file {self.password_file} cannot be read ({error.strerror}): put it back, or move "
-                f"{self.data} away to begin anew"
+                f"{self.data} away to begin again"
             ) from error
 
     def open_log(self) -> int:
-        """The log's descriptor, at its end."""
+        """The log's descriptor, positioned at the end."""
         if self.log.exists() and self.log.stat().st_size > LOG_BYTES_MAX:
             self.log.replace(self.log.with_suffix(".log.1"))
         return os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
 
 
 def place_in(folder: Path) -> Place:
-    """The place for PostgreSQL in `folder`, which is made if it is not there.
+    """The place for PostgreSQL in `folder`, which is created if it does not exist.
 
     Raises:
-        Refused: it cannot be made, or is not ours alone.
+        Refused: it cannot be created, or other users can access it.
     """
     folder = folder.absolute()
     try:
@@ -100,12 +100,12 @@ def place_in(folder: Path) -> Place:
 
 
 def private_folder(path: Path) -> Path:
-    """`path`, a folder that only we may enter, made if it is not there.
+    """`path`, a folder that only we can access, created if it does not exist.
 
-    Its parent may be open to everyone (`/tmp`), so that somebody may have been there first.
+    Its parent may be writable for all users (`/tmp`), so another user may have created it first.
 
     Raises:
-        Refused: it cannot be made, or is not ours alone.
+        Refused: it cannot be created, or other users can access it.
     """
     try:
         path.mkdir(mode=0o700, exist_ok=True)

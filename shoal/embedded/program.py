@@ -1,14 +1,14 @@
-"""Starting one of PostgreSQL's programs, so that it ends with us and needs to see nothing but its own folder.
+"""Starting one of PostgreSQL's programs, so that it ends with us and needs access only to its own folder.
 
-**The folder.** When we are root the program runs as somebody else, who may not pass the folder's parents (root's home
-is closed, and stays so). The kernel checks that way only when a *path* is walked. So we open the folder, hand the
-descriptor down and call it `/proc/self/fd/N`: a link that leads straight to the open folder. initdb, the server and
-all its children use it or their working directory from there on. (`/proc/self/cwd` would do for PostgreSQL 16 and
-newer; 15 changes its directory to find itself and cannot come back.)
+**The folder.** When we are root the program runs as another user, who has no access to the folder's parents (root's
+home is private, and stays so). The kernel checks the parents only when it resolves a *path*. So we open the folder,
+pass on the descriptor and use the path `/proc/self/fd/N`, a link straight to the open folder. From there on initdb, the
+server and all its children use it or their working directory. (`/proc/self/cwd` would do for PostgreSQL 16 and newer;
+15 changes its directory to find itself and cannot return.)
 
-**The end.** PR_SET_PDEATHSIG has the kernel signal the program when the *thread* that started it ends, even by
-kill -9, and is cleared by a change of user: hence it is set last before exec. A session of its own keeps the
-terminal's Ctrl-C away from it, or the database would go before those that still use it.
+**The end.** With PR_SET_PDEATHSIG the kernel signals the program when the *thread* that started it ends, even by
+kill -9. A change of user clears it, so it is set last before exec. A separate session keeps the terminal's Ctrl-C away
+from the program; otherwise the database would stop before the processes that still use it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from shoal.embedded.account import Account
 
 PR_SET_PDEATHSIG = 1
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
-"""Ours stays ours: it may hold secrets, and PG* variables that would change what the programs do."""
+"""The whole environment of a program. Ours is not passed on: it may hold secrets, and PG* variables would change the
+program's behaviour."""
 
 
 @contextmanager
 def opened(folder: Path) -> Iterator[int]:
-    """An open folder's descriptor, to be given to `spawn` and told by `path_of`."""
+    """An open folder's descriptor, to pass to `spawn`; `path_of` gives its path."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield descriptor
@@ -42,7 +43,7 @@ def opened(folder: Path) -> Iterator[int]:
 
 
 def path_of(folder: int) -> str:
-    """How a program that was given the descriptor calls that folder."""
+    """The path under which a program that inherited the descriptor accesses that folder."""
     return f"/proc/self/fd/{folder}"
 
 
@@ -55,16 +56,17 @@ async def spawn(
     stdin: int = DEVNULL,
     output: int,
 ) -> Process:
-    """Start a program that gets `at_our_end` when the calling thread ends.
+    """Start a program that receives the signal `at_our_end` when the calling thread ends.
 
     Args:
         program: its absolute path.
-        arguments: what it is told.
-        kept: descriptors that it inherits and holds while it, or a child of its, lives.
-        account: whom to run it as; None: as ourselves.
-        at_our_end: the signal by which it ends as it ought to.
+        arguments: its arguments.
+        kept: descriptors that it inherits and holds while it, or a child of it, lives.
+        account: the user to run it as; None: ourselves.
+        at_our_end: the signal that makes it exit properly.
         stdin: a descriptor, PIPE or DEVNULL.
-        output: where stdout and stderr go, likewise.
+        output: the target of stdout and stderr, likewise.
+        Unavailable: it failed; the message quotes the end of its output.
     Raises:
         OSError: it cannot be executed; PermissionError if `account` may not.
     """
@@ -100,7 +102,7 @@ async def run(
     try:
         said, _ = await process.communicate(given.encode())
     finally:
-        if process.returncode is None:  # we were cancelled: it, and those that it started, go too
+        if process.returncode is None:  # we were cancelled: kill it and its children
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
     if process.returncode != 0:
@@ -108,23 +110,23 @@ async def run(
 
 
 def last_words(output: str) -> str:
-    """What a program complained of at its end, in one line: its fatal lines, or else the last three."""
+    """The last errors that a program printed, on one line: its fatal lines, or else the last three."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     fatal = [line for line in lines if "FATAL:" in line or "PANIC:" in line or " error:" in line]
     return " | ".join((fatal or lines)[-3:]) or "it said nothing"
 
 
 def end_with_us(at_our_end: signal.Signals) -> Callable[[], None]:
-    """A `preexec_fn`: what a child does between fork and exec to get a signal when the thread that started it ends.
+    """A `preexec_fn`: runs between fork and exec, so that the child gets a signal when the thread that started it ends.
 
-    It runs in a copy of a process that may have had threads, so it takes no lock: all is looked up before the fork.
+    It runs in a copy of a process that may have had threads, so it takes no lock: names are resolved before the fork.
     """
     prctl = ctypes.CDLL(None).prctl
     getppid, leave, us, number = os.getppid, os._exit, os.getpid(), int(at_our_end)
 
     def in_child() -> None:
         prctl(PR_SET_PDEATHSIG, number)
-        if getppid() != us:  # we died before it was set: nobody will signal
+        if getppid() != us:  # we died before it was set: no signal will come
             leave(1)
 
     return in_child

@@ -1,8 +1,8 @@
-"""The way to the server's socket, whatever the data folder's name.
+"""A path to the server's socket that works for any name of the data folder.
 
-The server makes its socket in its own folder, as `.`: private by construction, and no cleaner of /tmp takes it away. A
-client must say the path, of 107 bytes at most, and a comma, `+` or `%` in it means something else to libpq. Where the
-path will not do, a link in a short private folder leads to the data folder.
+The server creates its socket in its own folder, as `.`: private by construction, and no cleaner of /tmp deletes it. A
+client must give the path, of 107 bytes at most, and libpq interprets a comma, `+` or `%` in it. If the path is not
+usable, a link in a short private folder points to the data folder.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ PATH_BYTES_MAX = 107
 
 
 def socket_folder(data: Path) -> Path:
-    """The folder to give as `host`: `data` itself, or a link to it that is made now.
+    """The folder to use as `host`: `data` itself, or a link to it that is created now.
 
     Raises:
-        Refused: the folder for such links is not ours alone.
+        Refused: other users can access the folder for such links.
     """
     if _will_do(data):
         return data
@@ -34,7 +34,7 @@ def socket_folder(data: Path) -> Path:
 
 
 def remove_link(data: Path) -> None:
-    """Take the link away, if there was one."""
+    """Remove the link, if there is one."""
     if not _will_do(data):
         _link_to(data).unlink(missing_ok=True)
 
@@ -44,7 +44,7 @@ def _will_do(folder: Path) -> bool:
 
 
 def _is_plain(path: Path) -> bool:
-    """No character that libpq or a URL's query takes for something else."""
+    """Whether it has no character that libpq or a URL's query interprets."""
     return re.fullmatch(r"[A-Za-z0-9/._-]+", str(path)) is not None
 
 
@@ -54,8 +54,8 @@ def _link_to(data: Path) -> Path:
 
 
 def _runtime_folder() -> Path:
-    """Where short-lived things go: the user's own folder, /run for root, else /tmp."""
-    shared = Path("/tmp")  # noqa: S108 - what is made there is made private, or refused
+    """The folder for temporary files: the user's own runtime folder, /run for root, else /tmp."""
+    shared = Path("/tmp")  # noqa: S108 - anything created there is private, or refused
     own = Path("/run") if os.geteuid() == 0 else Path(os.environ.get("XDG_RUNTIME_DIR", shared))
     usable = own.is_dir() and os.access(own, os.W_OK | os.X_OK) and len(os.fsencode(own)) < PATH_BYTES_MAX // 2
     return own if usable and _is_plain(own) else shared

@@ -1,7 +1,7 @@
-"""A PostgreSQL that belongs to this process: started, found ready, stopped, and never outliving us.
+"""A PostgreSQL that belongs to this process: started, awaited, stopped, and never outliving us.
 
-One process owns the folder at a time (locks.py). The server ends with its owner, even by kill -9 (program.py), and
-whatever that leaves behind the next owner puts right (leftover.py, PostgreSQL's own recovery).
+One process owns the folder at a time (locks.py). The server ends with its owner, even by kill -9 (program.py). The
+next owner cleans up what that leaves behind (leftover.py, PostgreSQL's own recovery).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from shoal.embedded.place import Place, place_in
 from shoal.embedded.program import last_words, opened, path_of, spawn
 
 SETTINGS = {
-    "listen_addresses": "",  # no TCP: the socket, in a folder that is closed to others
+    "listen_addresses": "",  # no TCP: only the socket, in a private folder
     "unix_socket_directories": ".",
-    "cluster_name": "shoal",  # what `ps` shows
+    "cluster_name": "shoal",  # shown by `ps`
     "timezone": "UTC",
     "log_timezone": "UTC",
     "shared_buffers": "128MB",
@@ -36,16 +36,16 @@ SETTINGS = {
     "client_connection_check_interval": "1000",  # ms; a query whose client died ends with it
     "autovacuum_naptime": "5",  # s; the queue tables are short and change all the time
     "max_wal_size": "1GB",
-    "wal_level": "minimal",  # nobody replicates from here
+    "wal_level": "minimal",  # no replication
     "max_wal_senders": "0",
     "dynamic_shared_memory_type": "mmap",  # systemd empties /dev/shm when its user logs out; containers have 64 MB
     "log_error_verbosity": "terse",  # the longer form quotes whole rows, secrets included
 }
-"""Given at each start, so that a folder made by an older Shoal has them too. fsync stays on."""
+"""Passed at each start, so that a folder created by an older Shoal uses them too. fsync stays on."""
 
 
 def default_folder() -> Path:
-    """Where Shoal keeps what must last: the user's data folder, for root the system's."""
+    """Where Shoal stores permanent data: the user's data folder, for root the system's."""
     if os.geteuid() == 0:
         return Path("/var/lib/shoal")
     given = Path(os.environ.get("XDG_DATA_HOME", ""))
@@ -53,7 +53,7 @@ def default_folder() -> Path:
 
 
 def _silent(_sentence: str) -> None:
-    """For those who do not show progress."""
+    """The default: no progress is shown."""
 
 
 class EmbeddedPostgres:
@@ -65,16 +65,16 @@ class EmbeddedPostgres:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Nothing happens yet.
+        """Does nothing yet.
 
         Args:
-            folder: made if it is not there; what is ours goes into a subfolder `postgres`, closed to others.
+            folder: created if it does not exist; our files are in its private subfolder `postgres`.
         """
         self.folder = folder
         self.url = ""
-        """Set by `start`; holds the password, so it is not for logs."""
+        """Set by `start`; contains the password, so do not log it."""
         self.version = ""
-        """The version that runs, like `18.4`; set by `start`."""
+        """The running version, like `18.4`; set by `start`."""
         self._place: Place | None = None
         self._process: Process | None = None
         self._owner_lock: int | None = None
@@ -89,9 +89,9 @@ class EmbeddedPostgres:
         await self.stop()
 
     async def start(self, progress: Callable[[str], None] = _silent) -> str:
-        """Start the server, making its data folder the first time, and wait until it takes connections.
+        """Start the server, creating its data folder the first time, and wait until it accepts connections.
 
-        There is no time limit: recovery after a crash takes what it takes, and is told of.
+        There is no time limit: recovery after a crash may take long, and its progress is reported.
 
         Args:
             progress: called with a sentence whenever something takes longer than a moment.
@@ -99,7 +99,7 @@ class EmbeddedPostgres:
             the URL for SQLAlchemy, `postgresql+psycopg://shoal:PASSWORD@/shoal?host=/the/socket/folder`.
         Raises:
             Refused: there is no PostgreSQL, it cannot read the data, or another process uses the folder.
-            Unavailable: the server ended while starting; the sentence quotes its log.
+            Unavailable: the server ended while starting; the message quotes its log.
         """
         assert self._owner_lock is None, "it was started already"
         place = self._place = await asyncio.to_thread(place_in, self.folder)
@@ -112,11 +112,11 @@ class EmbeddedPostgres:
         return self.url
 
     async def stop(self, patience: timedelta = timedelta(seconds=30)) -> None:
-        """Stop the server and wait until it is gone; nothing to do if it does not run.
+        """Stop the server and wait until it has ended; nothing to do if it does not run.
 
         Args:
-            patience: how long a fast stop, which ends sessions and writes everything down, may take; after it the
-                server is cut off, which loses nothing and makes the next start recover.
+            patience: how long a fast shutdown, which ends sessions and writes a checkpoint, may take; then the server
+                is killed, which loses no data but makes the next start run recovery.
         """
         try:
             if self._process is not None:
@@ -140,7 +140,7 @@ class EmbeddedPostgres:
             said_before = _size(place.log)
             self._process = await _launch(installation, place, server_lock)
         finally:
-            os.close(server_lock)  # the server holds it now
+            os.close(server_lock)  # the server has its own copy now
         await _ready(self._process, place, said_before, progress)
         self.version = installation.version
         host = route.socket_folder(place.data)
@@ -148,7 +148,7 @@ class EmbeddedPostgres:
 
 
 def _own(place: Place) -> int:
-    """Become the folder's owner: the descriptor that says so until it is closed or we end."""
+    """Become the folder's owner; returns the descriptor that holds the lock until it is closed or we end."""
     lock = locks.take(place.owner_lock)
     if lock is None:
         raise Refused(
@@ -164,7 +164,7 @@ def _size(log: Path) -> int:
 
 
 async def _launch(installation: binaries.Installation, place: Place, server_lock: int) -> Process:
-    """Start the server; if we die it stops fast, as if it had been told to."""
+    """Start the server; if we die it gets the signal for a fast shutdown."""
     settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
     log = place.open_log()
     try:
@@ -184,7 +184,7 @@ async def _launch(installation: binaries.Installation, place: Place, server_lock
 
 
 async def _ready(process: Process, place: Place, said_before: int, progress: Callable[[str], None]) -> None:
-    """Wait until the server says in its pid file that it takes connections."""
+    """Wait until the server's pid file states that it accepts connections."""
     began_s = told_s = time.monotonic()
     while _status(place.data, process.pid) != "ready":
         if process.returncode is not None:
@@ -197,7 +197,7 @@ async def _ready(process: Process, place: Place, said_before: int, progress: Cal
 
 
 def _status(data: Path, pid: int) -> str:
-    """The last line of `postmaster.pid`, as `pg_ctl` reads it; empty while the file is not the server's, or whole."""
+    """The last line of `postmaster.pid`, as `pg_ctl` reads it; empty while the file is another's, or not whole."""
     with suppress(FileNotFoundError):
         lines = (data / "postmaster.pid").read_text().splitlines()
         if len(lines) >= 8 and lines[0] == str(pid):

@@ -1,26 +1,18 @@
-"""A master takes commands out of the table and does what they ask for, in the order of `master/command_loop.py`."""
+"""A master takes commands out of the table, in the order of `master/claim/command_loop.py`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
 
-from dao import (
-    children,
-    commands,
-    deadly_commands,
-    ends,
-    instance_moves,
-    serial_line,
-    task_events,
-    task_instances,
-    workflow_instances,
-)
-from dao.children import Unmade
-from dao.commands import Outcome
-from dao.instance_moves import Revival
-from dao.nodes import Me
-from dao.workflow_instances import NewInstance
+from dao.cluster.nodes import Me
+from dao.commands import commands, suspect_commands
+from dao.commands.commands import Outcome
+from dao.runs import children, completion, control, serial_line, workflow_instances
+from dao.runs.children import Unmade
+from dao.runs.control import Revival
+from dao.runs.workflow_instances import NewInstance
+from dao.tasks import task_events, task_instances
 from model.choices import ExecutionType, FailureStrategy, Priority
 from model.command_moves import COMMAND_MOVES, CommandType
 from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
@@ -49,10 +41,10 @@ async def take_commands(p: Program) -> None:
         case "steal":
             rows = await p.call(commands.steal, AN_HOUR, limit)
         case "try":
-            group = await p.call(deadly_commands.try_next, me.epoch, p.random.choice((1, 3, 1_000)))
+            group = await p.call(suspect_commands.try_next, me.epoch, p.random.choice((1, 3, 1_000)))
             ids = sorted(each.id for each in group)
             if p.chance(0.5):
-                await p.call(deadly_commands.give_back, ids[1:], me.epoch)
+                await p.call(suspect_commands.give_back, ids[1:], me.epoch)
                 return
             rows = await p.call(commands.take, ids[:limit])
         case _:
@@ -71,7 +63,7 @@ async def _handle(p: Program, me: Me, row: CommandRow) -> Outcome:
         case Start():
             return await _start(p, me, row, command)
         case RecoverToleranceFault(workflow_instance_id=id_):
-            return await _take_over(p, me, row, id_)
+            return await _claim_failover(p, me, row, id_)
         case RecoverSerialWait(workflow_code=code):
             return await _next_in_line(p, me, row, code)
         case Move():
@@ -118,20 +110,22 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
     if p.chance(0.03):
         await p.call(workflow_instances.insert, [new], me.epoch)  # the command was taken twice: the schema refuses
     if state.is_final and made:
-        await p.call(ends.tell, [id_ for id_, _ in made.values()])
+        await p.call(completion.tell, [id_ for id_, _ in made.values()])
     return Outcome(row, made[row.id][0] if row.id in made else None)
 
 
-async def _take_over(p: Program, me: Me, row: CommandRow, id_: WorkflowInstanceId) -> Outcome:
-    taken = await p.call(workflow_instances.take_over, [id_, *p.instances(1)] if p.chance(0.1) else [id_], me.epoch)
+async def _claim_failover(p: Program, me: Me, row: CommandRow, id_: WorkflowInstanceId) -> Outcome:
+    taken = await p.call(
+        workflow_instances.claim_failover, [id_, *p.instances(1)] if p.chance(0.1) else [id_], me.epoch
+    )
     await p.call(task_events.forget, list(taken))
-    await _adopt(p, list(taken))
+    await _restore(p, list(taken))
     if id_ not in taken:
         return Outcome(row, id_, await p.call(workflow_instances.why_not_recovered, id_))
     return Outcome(row, id_)
 
 
-async def _adopt(p: Program, ids: list[WorkflowInstanceId]) -> None:
+async def _restore(p: Program, ids: list[WorkflowInstanceId]) -> None:
     await p.call(task_instances.latest_attempts, ids)
     await p.call(children.of, ids)
 
@@ -142,33 +136,33 @@ async def _next_in_line(p: Program, me: Me, row: CommandRow, code: WorkflowCode)
         return Outcome(row, None)
     overtaken = await p.call(serial_line.overtaken, code, p.random.choice((1, 500)))
     if overtaken:
-        await p.call(instance_moves.lock, overtaken)
-        await p.call(instance_moves.end_waiting, dict.fromkeys(overtaken, (W.STOP, "a newer run has priority")))
-        await p.call(ends.tell, overtaken)
+        await p.call(control.lock, overtaken)
+        await p.call(control.end_waiting, dict.fromkeys(overtaken, (W.STOP, "a newer run has priority")))
+        await p.call(completion.tell, overtaken)
     waiting = await p.call(serial_line.waiting, code, 1)
     if not waiting:
         return Outcome(row, None)
-    await p.call(instance_moves.lock, waiting)
-    await p.call(instance_moves.revive, [Revival(waiting[0])], me.epoch)
-    await _adopt(p, waiting)
+    await p.call(control.lock, waiting)
+    await p.call(control.revive, [Revival(waiting[0])], me.epoch)
+    await _restore(p, waiting)
     return Outcome(row, waiting[0])
 
 
 async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
     id_, is_from_above = move.workflow_instance_id, row.from_above == "true"
-    if move.type not in (C.PAUSE, C.STOP) and (codes := await p.call(instance_moves.serial_codes, [id_])):
+    if move.type not in (C.PAUSE, C.STOP) and (codes := await p.call(control.serial_codes, [id_])):
         await p.call(serial_line.lock, codes)
-    locked = (await p.call(instance_moves.lock, [id_])).get(id_)
+    locked = (await p.call(control.lock, [id_])).get(id_)
     after = None if locked is None else COMMAND_MOVES[move.type].get(locked.state)
     if after is None or p.chance(0.3 if is_from_above else 0.05):
         if is_from_above and locked is not None:
             await p.call(children.tell_at_rest, {id_: p.random.choice((None, "it was refused"))})
         return Outcome(row, id_ if locked else None, "it was refused")
     if after in (W.PAUSE, W.STOP):
-        await p.call(instance_moves.end_waiting, {id_: (after, "before it had begun")})
-        await p.call(ends.tell, [id_])
+        await p.call(control.end_waiting, {id_: (after, "before it had begun")})
+        await p.call(completion.tell, [id_])
     elif move.type in (C.PAUSE, C.STOP):
-        await p.call(instance_moves.ask_halt, {id_: after})
+        await p.call(control.ask_halt, {id_: after})
     else:
         await _revive(p, me, id_, move.parent)
     return Outcome(row, id_)
@@ -185,8 +179,8 @@ async def _revive(p: Program, me: Me, id_: WorkflowInstanceId, parent: Parent | 
     if run is not None and run.parent is not None and p.chance(0.5):
         parent = replace(run.parent, attempt=run.parent.attempt + 1)
     revival = Revival(id_, p.chance(0.3), executing, p.chance(0.4), parent)
-    await p.call(instance_moves.revive, [revival], me.epoch)
-    await _adopt(p, [id_])
+    await p.call(control.revive, [revival], me.epoch)
+    await _restore(p, [id_])
 
 
 ACTIONS = ((take_commands, 26),)

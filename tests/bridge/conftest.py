@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from dao import database as dao_database
-from dao.database import Database
+from dao.postgres import database as dao_database
+from dao.postgres.database import Database
 
 _PATIENT = {
     "synchronous_commit": "off",

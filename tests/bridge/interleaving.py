@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.database import Database
+from dao.postgres.database import Database
 from model.errors import ShoalError
 from tests.bridge.rows import Moments, plain
 from tests.bridge.two_stores import UNORDERED, outcome_of

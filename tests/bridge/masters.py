@@ -1,4 +1,4 @@
-"""A master drives what it owns, in the order of `master/driver.py` and `master/writes.py`, and looks after the rest."""
+"""A master drives what it owns, in the order of `master/drive/driver.py`, and looks after the rest."""
 
 from __future__ import annotations
 
@@ -6,25 +6,18 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from dao import (
-    children,
-    commands,
-    dependencies,
-    ends,
-    nodes,
-    reasons,
-    serial_line,
-    task_events,
-    task_instances,
-    workflow_instances,
-)
-from dao.children import NewChild, Unmade
-from dao.database import database_time
-from dao.dependencies import BEGINNING, DependentEnd, Happened, Span
-from dao.nodes import Me
-from dao.reasons import UnderWay
-from dao.task_instances import MasterTaskEnd, NewTask
-from dao.workflow_instances import InstanceEnd
+from dao.checks import stuck_runs
+from dao.checks.stuck_runs import UnderWay
+from dao.cluster import nodes
+from dao.cluster.nodes import Me
+from dao.commands import commands
+from dao.postgres.database import database_time
+from dao.runs import children, completion, dependencies, serial_line, workflow_instances
+from dao.runs.children import NewChild, Unmade
+from dao.runs.dependencies import BEGINNING, DependentEnd, Happened, Span
+from dao.runs.workflow_instances import InstanceEnd
+from dao.tasks import task_events, task_instances
+from dao.tasks.task_instances import MasterTaskEnd, NewTask
 from model.choices import Priority
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
@@ -32,7 +25,7 @@ from model.nodes import NodeKind, Slot
 from model.states import TaskState, WaitReason, WorkflowState
 from tests.bridge.program import CODES, Program
 from tests.bridge.workers import GROUPS
-from tests.simulation.statements.dependencies import waits as waits_for_others
+from tests.simulation.statements.runs.dependencies import waits as waits_for_others
 from tests.simulation.tables import Values
 
 T, W = TaskState, WorkflowState
@@ -52,7 +45,7 @@ async def advance(p: Program) -> None:
     if p.chance(0.1):
         await p.call(workflow_instances.ran_s, [id_ for id_, _ in owned], me.epoch)
     if p.chance(0.4):
-        await p.call(reasons.walk, me.epoch, WorkflowInstanceId(0), 50, timedelta(0))
+        await p.call(stuck_runs.walk, me.epoch, WorkflowInstanceId(0), 50, timedelta(0))
     if p.chance(0.1):
         await p.call(workflow_instances.take_back, p.instances(), me.epoch)
     if p.chance(0.2):
@@ -173,7 +166,7 @@ async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> N
         state = p.random.choice((W.PAUSE, W.STOP))
     outputs = '{"o":"1"}' if state is W.SUCCESS and p.chance(0.5) else None
     end = InstanceEnd(id_, state, "" if state is W.SUCCESS else "so it ended", outputs)
-    await p.call(ends.tell, await p.call(workflow_instances.finish, [end], me.epoch))
+    await p.call(completion.tell, await p.call(workflow_instances.finish, [end], me.epoch))
 
 
 _WRITES = (_queue, _stand, _below, _halt, _end_in_master, _finish)
@@ -199,8 +192,8 @@ async def wait_for_others(p: Program) -> None:
     await p.call(dependencies.still_waiting, me.epoch, wanted)
     spans = [Span(WorkflowCode(code), *p.random.choice(_SPANS), task) for code in CODES for task in (None, "task 1")]
     await p.call(dependencies.find, [*spans, *(replace(span, task="ALL") for span in spans)])
-    ends = [DependentEnd(id_, p.random.choice((T.SUCCESS, T.FAILURE)), "it was judged") for id_ in wanted]
-    await p.call(dependencies.end, ends, me.epoch)
+    completion = [DependentEnd(id_, p.random.choice((T.SUCCESS, T.FAILURE)), "it was judged") for id_ in wanted]
+    await p.call(dependencies.end, completion, me.epoch)
     await p.call(dependencies.tell, [Happened(WorkflowCode(1), _AGES_AGO, None)])
 
 
@@ -222,10 +215,10 @@ async def clean_up(p: Program) -> None:
     if p.chance(0.2):  # as one does that met an error
         await p.call(workflow_instances.left_behind, 100, p.instances())
         await p.call(task_instances.lost, 100)
-        await p.call(workflow_instances.hand_on, 100, only=p.one(p.instances()))
+        await p.call(workflow_instances.fail_over, 100, only=p.one(p.instances()))
         await p.call(task_instances.mark_lost, 1, aside=[TaskInstanceId(1)])
     if p.chance(0.7):
-        await p.call(workflow_instances.hand_on, 100)
+        await p.call(workflow_instances.fail_over, 100)
         await p.call(task_instances.mark_lost, 100)
         await p.call(task_events.readdress)
         await p.call(task_events.drop_stale)
@@ -245,9 +238,9 @@ async def look(p: Program) -> None:
     await p.call(workflow_instances.read_owned, sorted({*owned, *p.instances()}), me.epoch)
     await p.call(workflow_instances.still_owned, sorted({*owned, *p.instances()}), me.epoch)
     await p.call(task_instances.latest_attempts, p.instances())
-    await p.call(reasons.walk, me.epoch, WorkflowInstanceId(p.random.choice((0, 0, 2))), 50, p.random.choice(_AGES))
+    await p.call(stuck_runs.walk, me.epoch, WorkflowInstanceId(p.random.choice((0, 0, 2))), 50, p.random.choice(_AGES))
     believed = [UnderWay(each.workflow_instance_id, each.task_code, each.attempt) for _, each in p.rows(p.server.tasks)]
-    await p.call(reasons.unheard, p.some(believed) if believed else [], p.random.choice(_AGES))
+    await p.call(stuck_runs.unheard, p.some(believed) if believed else [], p.random.choice(_AGES))
     await p.call(database_time)
 
 

@@ -13,11 +13,14 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import commands, deadly_commands, nodes, schedules, schema
-from dao.commands import NewCommand
-from dao.database import Database
-from dao.nodes import Me, NodeRow
-from dao.schedules import DueSchedules, Fire
+from dao.cluster import nodes
+from dao.cluster.nodes import Me, NodeRow
+from dao.commands import commands, suspect_commands
+from dao.commands.commands import NewCommand
+from dao.definitions import schedules
+from dao.definitions.schedules import DueSchedules, Fire
+from dao.postgres import schema
+from dao.postgres.database import Database
 from model.choices import Misfire, Priority
 from model.command_moves import COMMAND_MOVES, CommandType
 from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
@@ -25,10 +28,10 @@ from model.nodes import Heartbeat, NodeKind, ProcessIdentity, Slot
 from model.schedules import ScheduleSpec
 from tests.bridge.program import CODES, Program
 from tests.bridge.two_stores import Each
-from tests.simulation.statements import commands as model_commands
-from tests.simulation.statements import deadly_commands as model_deadly
-from tests.simulation.statements import nodes as model_nodes
-from tests.simulation.statements import schedules as model_schedules
+from tests.simulation.statements.cluster import nodes as model_nodes
+from tests.simulation.statements.commands import commands as model_commands
+from tests.simulation.statements.commands import suspect_commands as model_suspect
+from tests.simulation.statements.definitions import schedules as model_schedules
 from tests.simulation.tables import Transaction, Values
 
 C = CommandType
@@ -69,7 +72,7 @@ async def ask(p: Program) -> None:
                 start_tasks="1",
                 created_by="client",
             )
-        await p.stores.both("dao.commands.insert", commands.insert, ask_in_model, new)
+        await p.stores.both("dao.commands.commands.insert", commands.insert, ask_in_model, new)
 
 
 def _fitting(p: Program, id_: WorkflowInstanceId) -> list[CommandType]:
@@ -145,7 +148,7 @@ def fence_in_model(tx: Transaction, dead: NodeRow, judge: Me | None) -> bool:
         model_nodes.hold_alive(tx, judge)
     fenced = model_nodes.fence(tx, dead.epoch, dead.beat_no, "a test")
     if fenced and dead.slot is not None:
-        model_deadly.set_apart(tx, dead.epoch, dead.slot)
+        model_suspect.mark_suspects(tx, dead.epoch, dead.slot)
     return fenced
 
 
@@ -154,12 +157,12 @@ async def fence(p: Program) -> None:
         p.seen = await p.call(nodes.living)
     judge = None if p.chance(0.1) else p.node(p.random.choice(list(NodeKind)))
     dead = p.one(p.seen)
-    await p.stores.both("dao.nodes.fence", fence_within, fence_in_model, dead, judge)
+    await p.stores.both("dao.cluster.nodes.fence", fence_within, fence_in_model, dead, judge)
 
 
-async def set_apart(p: Program) -> None:
+async def mark_suspects(p: Program) -> None:
     me = p.node(NodeKind.MASTER)
-    await p.call(deadly_commands.set_apart, me.epoch, p.random.choice((Slot(0, 1), Slot(0, 2), Slot(1, 3))))
+    await p.call(suspect_commands.mark_suspects, me.epoch, p.random.choice((Slot(0, 1), Slot(0, 2), Slot(1, 3))))
 
 
 async def leave(p: Program) -> None:
@@ -187,7 +190,7 @@ async def save(connection: AsyncConnection, code: WorkflowCode, crontab: str, mi
 
 async def save_a_schedule(p: Program) -> None:
     values = (WorkflowCode(p.random.choice(CODES)), p.random.choice(_CRONTABS), p.random.choice(list(Misfire)).value)
-    await p.stores.both("dao.schedules.insert", save, model_schedules.save, *values)
+    await p.stores.both("dao.definitions.schedules.insert", save, model_schedules.save, *values)
 
 
 async def edit(connection: AsyncConnection, id_: ScheduleId, **columns: str) -> None:
@@ -208,7 +211,7 @@ async def _change(p: Program, id_: ScheduleId) -> None:
     columns = {"crontab": p.random.choice(_CRONTABS)}
     if p.chance(0.5):
         columns = {"state": p.random.choice(("ONLINE", "ONLINE", "OFFLINE"))}
-    await p.stores.both("dao.schedules.change", edit, model_schedules.edit, id_, **columns)
+    await p.stores.both("dao.definitions.schedules.change", edit, model_schedules.edit, id_, **columns)
 
 
 async def fire(p: Program) -> None:
@@ -242,6 +245,6 @@ def _fires(due: DueSchedules, plans: list[dict[str, Any]]) -> list[Fire]:
 
 
 ACTIONS = (
-    *((ask, 14), (begin_a_life, 3), (beat, 8), (fence, 5), (set_apart, 1), (leave, 1), (put_up_a_barrier, 1)),
+    *((ask, 14), (begin_a_life, 3), (beat, 8), (fence, 5), (mark_suspects, 1), (leave, 1), (put_up_a_barrier, 1)),
     *((save_a_schedule, 2), (change_a_schedule, 3), (fire, 5)),
 )

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from random import Random
 from typing import Any, TypeVar
 
-from dao import nodes
-from dao.nodes import Me, NodeRow
+from dao.cluster import nodes
+from dao.cluster.nodes import Me, NodeRow
 from model.ids import WorkflowInstanceId
 from model.nodes import NodeKind, NodeState
 from tests.bridge.two_stores import Each, GivenUp, TwoStores
@@ -34,7 +34,7 @@ class Program:
         self.seen: list[NodeRow] = []
         """Living nodes as somebody saw them, some of them long ago."""
         self.plans: list[Each] = []
-        """Fires of schedules that somebody reckoned, done or not."""
+        """Fires of schedules that somebody computed, done or not."""
 
     @property
     def server(self) -> Server:

@@ -25,7 +25,7 @@ _ID = "id"
 _TODAY = range(2021, 2040)
 """Years in which a time is one of a clock, and not one that a caller gave."""
 _DUE_UNIT_S = 600.0
-"""To which a time that was reckoned from a clock is rounded: the two clocks run apart by seconds at most."""
+"""To which a time that was computed from a clock is rounded: the two clocks run apart by seconds at most."""
 _FAR_S = 1e6
 """From here on a span is only long, into the past or the future."""
 _OF_ONE_STORE = ("process", "log_url", "beat_age_s", "created_at", "day", "updated_at", "counts_from", "now", "ran_s")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
-from dao import commands, deadly_commands, nodes, task_claims, task_instances, workflow_instances
-from dao.commands import NewCommand
-from dao.nodes import Me
-from dao.task_claims import Report
-from dao.task_instances import NewTask
-from dao.workflow_instances import InstanceEnd, NewInstance
+from dao.cluster import nodes
+from dao.cluster.nodes import Me
+from dao.commands import commands, suspect_commands
+from dao.commands.commands import NewCommand
+from dao.runs import workflow_instances
+from dao.runs.workflow_instances import InstanceEnd, NewInstance
+from dao.tasks import task_claims, task_instances
+from dao.tasks.task_claims import Report
+from dao.tasks.task_instances import NewTask
 from model.choices import ExecutionType, FailureStrategy, Misfire, Priority
 from model.command_moves import CommandType
 from model.ids import CommandId, Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -18,7 +21,7 @@ from model.nodes import NodeKind, ProcessIdentity, Slot
 from model.states import TaskState, WaitReason, WorkflowState
 from tests.bridge.people import ask_in_model, save
 from tests.bridge.two_stores import TwoStores
-from tests.simulation.statements import schedules as model_schedules
+from tests.simulation.statements.definitions import schedules as model_schedules
 
 C, T, W = CommandType, TaskState, WorkflowState
 ALL = Slot(0, 1)
@@ -49,7 +52,7 @@ async def three_commands(s: TwoStores) -> None:
     async with s.transaction():
         for _ in range(3):
             new = NewCommand(C.START_PROCESS, CODE, created_by="client")
-            await s.both("dao.commands.insert", commands.insert, ask_in_model, new)
+            await s.both("dao.commands.commands.insert", commands.insert, ask_in_model, new)
     await s.hours_pass(2)
 
 
@@ -124,11 +127,11 @@ async def a_run_that_failed(s: TwoStores) -> None:
         await s.call(workflow_instances.finish, [InstanceEnd(RUN, W.FAILURE, "it failed")], M1.epoch)
 
 
-async def deadly(s: TwoStores) -> None:
-    """Three commands that were set apart."""
+async def suspect(s: TwoStores) -> None:
+    """Three commands that were marked as suspect."""
     await three_commands(s)
     async with s.transaction():
-        await s.call(deadly_commands.set_apart, M3.epoch, ALL)
+        await s.call(suspect_commands.mark_suspects, M3.epoch, ALL)
 
 
 def report_of(id_: int, state: TaskState = T.SUCCESS) -> Report:
@@ -138,4 +141,6 @@ def report_of(id_: int, state: TaskState = T.SUCCESS) -> Report:
 async def a_due_schedule(s: TwoStores) -> None:
     await lives(s)
     async with s.transaction():
-        await s.both("dao.schedules.insert", save, model_schedules.save, CODE, "0 0 * * * ?", Misfire.SKIP.value)
+        await s.both(
+            "dao.definitions.schedules.insert", save, model_schedules.save, CODE, "0 0 * * * ?", Misfire.SKIP.value
+        )

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.database import Database
+from dao.postgres.database import Database
 from tests.bridge.interleaving import ModelSession, RealSession, Script, Side, play
 from tests.bridge.rows import SEQUENCES, TABLES, Rows
 from tests.bridge.two_stores import CLOCK_STEP_S, TwoStores
@@ -16,7 +16,7 @@ from tests.simulation.server import Server
 from tests.simulation.tables import Table, Transaction, Values
 
 _TABLES = (*TABLES, "workflow_definition")
-# One call brings back all rows; columns that the database reckons by itself are left out.
+# One call brings back all rows; columns that the database computes by itself are left out.
 _KEEP = """
     DO $keep$
     DECLARE

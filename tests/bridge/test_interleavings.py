@@ -13,15 +13,15 @@ from random import Random
 
 import pytest
 
-from dao.database import Database
-from dao.nodes import OUT_OF_REACH
+from dao.cluster.nodes import OUT_OF_REACH
+from dao.postgres.database import Database
 from model.states import TaskState, WorkflowState
 from tests.bridge import scenes
 from tests.bridge.interleaving import Script, orders
 from tests.bridge.rows import Rows, Told
 from tests.bridge.scenes import M1, M2, M3, W1, W2
-from tests.bridge.scripts.commands import edits, fires, joins, sets_apart, starts, steals, takes, tries
-from tests.bridge.scripts.nodes import beats, fences_and, hands_on, judges, marks_lost, takes_over
+from tests.bridge.scripts.commands import edits, fires, joins, marks_suspects, starts, steals, takes, tries
+from tests.bridge.scripts.nodes import beats, claims_failover, fails_over, fences_and, judges, marks_lost
 from tests.bridge.scripts.runs import (
     advances,
     asks_for_a_stop,
@@ -73,7 +73,7 @@ def handled_once(rows: Rows, _: list[str]) -> None:
 
 
 def owned_by_the_living(rows: Rows, told: list[str]) -> None:
-    """Or asked for, once B has handed on what was left."""
+    """Or asked for, once B has failed over what was left."""
     gone = {row["id"] for row in _all(rows, "node") if row["state"] in ("FENCED", "LEFT")}
     asked = {row["workflow_instance_id"] for row in _all(rows, "command") if row["type"].startswith("RECOVER_T")}
     if "B COMMIT" in told and gone:
@@ -114,16 +114,16 @@ def claimed_once(rows: Rows, _: list[str]) -> None:
 
 
 def one_owner(rows: Rows, told: list[str]) -> None:
-    """Whoever of them commits first has it, and it was taken over once."""
+    """Whoever of them commits first has it, and it was failed over once."""
     (run,) = _all(rows, "workflow_instance")
     if any(line.endswith("COMMIT") for line in told):
         assert (run["takeovers"], run["master_id"] in (M2.epoch, M3.epoch)) == (1, True)
 
 
 def one_recover(rows: Rows, told: list[str]) -> None:
-    handed_on = any(f"{side} hand_on = 1" in told and f"{side} COMMIT" in told for side in "AB")
-    assert len(_all(rows, "command")) == handed_on
-    assert (_all(rows, "workflow_instance")[0]["state"] == "FAILOVER") == handed_on
+    failed_over = any(f"{side} fail_over = 1" in told and f"{side} COMMIT" in told for side in "AB")
+    assert len(_all(rows, "command")) == failed_over
+    assert (_all(rows, "workflow_instance")[0]["state"] == "FAILOVER") == failed_over
 
 
 def tried_once(rows: Rows, told: list[str]) -> None:
@@ -151,7 +151,7 @@ def fired_once(rows: Rows, _: list[str]) -> None:
     assert len(_all(rows, "command")) == (schedule["last_fire_at"] is not None)
 
 
-def reckoned_anew(rows: Rows, told: list[str]) -> None:
+def computed_again(rows: Rows, told: list[str]) -> None:
     """Whoever is first: by what was edited nobody has fired yet."""
     fired_once(rows, told)
     fired = next((place for place, line in enumerate(told) if line == "A fire = {1: 1}"), None)
@@ -209,7 +209,7 @@ def one_drives(rows: Rows, told: list[str]) -> None:
     (run,) = _all(rows, "workflow_instance")
     if any(line.startswith("A finish") for line in told):
         assert (run["state"] == "SUCCESS") == ("A COMMIT" in told)
-    taken = any(line.startswith("B take_over = {1:") for line in told) and "B COMMIT" in told
+    taken = any(line.startswith("B claim_failover = {1:") for line in told) and "B COMMIT" in told
     assert (run["master_id"] == M2.epoch) == taken
     if taken:
         assert not _all(rows, "task_event")
@@ -222,13 +222,13 @@ def nothing(_: Rows, __: list[str]) -> None:
 PAIRS = {
     "claim, claim": Pair(scenes.three_commands, takes(M1, 2), takes(M2, 2), handled_once),
     "claim, steal": Pair(scenes.three_commands, takes(M1, 2), steals(M2, 2), handled_once),
-    "claim, set apart": Pair(scenes.three_commands, takes(M1, 2), sets_apart(M3), handled_once),
-    "try, try": Pair(scenes.deadly, tries(M1), tries(M2), tried_once),
-    "start, fence": Pair(scenes.three_commands, starts(M1), fences_and(M2, M1, hands_on), owned_by_the_living),
-    "advance, fence": Pair(scenes.an_end, advances(M1), fences_and(M2, M1, hands_on), owned_by_the_living),
+    "claim, marked as suspect": Pair(scenes.three_commands, takes(M1, 2), marks_suspects(M3), handled_once),
+    "try, try": Pair(scenes.suspect, tries(M1), tries(M2), tried_once),
+    "start, fence": Pair(scenes.three_commands, starts(M1), fences_and(M2, M1, fails_over), owned_by_the_living),
+    "advance, fence": Pair(scenes.an_end, advances(M1), fences_and(M2, M1, fails_over), owned_by_the_living),
     "advance, report": Pair(scenes.an_end, advances(M1), reports(W1, 2), one_end),
-    "consume, hand over": Pair(scenes.an_end, consumes(M1), fences_and(M2, M1, takes_over), one_drives),
-    "finish, hand over": Pair(scenes.a_run, finishes(M1), fences_and(M2, M1, takes_over), one_drives),
+    "consume, fail over": Pair(scenes.an_end, consumes(M1), fences_and(M2, M1, claims_failover), one_drives),
+    "finish, fail over": Pair(scenes.a_run, finishes(M1), fences_and(M2, M1, claims_failover), one_drives),
     "task claim, task claim": Pair(scenes.a_queue, claims(W1, 2), claims(W2, 2), claimed_once),
     "task claim, stop": Pair(scenes.a_queue, claims(W1, 2), stops(M1), nothing_goes_on),
     "mark running, stop": Pair(scenes.tasks_that_run, marks_running(W1), stops(M1), nothing_goes_on),
@@ -248,14 +248,14 @@ PAIRS = {
     ),
     "report, report": Pair(scenes.tasks_that_run, reports(W1, 1, 2), reports(W1, 2, 1), one_end),
     "fire, fire": Pair(scenes.a_due_schedule, fires(M1), fires(M2), fired_once),
-    "fire, edit": Pair(scenes.a_due_schedule, fires(M1), edits(), reckoned_anew),
+    "fire, edit": Pair(scenes.a_due_schedule, fires(M1), edits(), computed_again),
     "serial start, serial start": Pair(scenes.lives, joins(M1, 1001), joins(M2, 1002), one_runs),
     "serial start, serial end": Pair(scenes.a_serial_run, joins(M2, 1002), finishes(M1), one_runs),
-    "beat, fence": Pair(scenes.lives, beats(M1), fences_and(M2, M1, hands_on), beaten_or_fenced),
-    "recover, recover": Pair(scenes.a_dead_master, takes_over(M2), takes_over(M3), one_owner),
-    "recover, ask to stop": Pair(scenes.a_dead_master, takes_over(M2), asks_for_a_stop(M3), halts_somewhere),
-    "hand on, hand on": Pair(scenes.a_dead_master, hands_on(M2), hands_on(M3), one_recover),
-    "hand on, recover": Pair(scenes.a_dead_master, hands_on(M2), takes_over(M3), nothing),
+    "beat, fence": Pair(scenes.lives, beats(M1), fences_and(M2, M1, fails_over), beaten_or_fenced),
+    "recover, recover": Pair(scenes.a_dead_master, claims_failover(M2), claims_failover(M3), one_owner),
+    "recover, ask to stop": Pair(scenes.a_dead_master, claims_failover(M2), asks_for_a_stop(M3), halts_somewhere),
+    "fail over, fail over": Pair(scenes.a_dead_master, fails_over(M2), fails_over(M3), one_recover),
+    "fail over, recover": Pair(scenes.a_dead_master, fails_over(M2), claims_failover(M3), nothing),
     "revive, revive": Pair(scenes.a_run_that_failed, revives(M1), revives(M2), revived_once),
     "ask to stop, finish": Pair(scenes.a_run, asks_for_a_stop(M2), finishes(M1), stop_is_heard),
     "child, stop": Pair(scenes.a_run, starts_a_child(M2), stops_below(M1), child_is_told),

@@ -12,8 +12,8 @@ from collections import Counter
 import pytest
 from sqlalchemy import text
 
-from dao import schema
-from dao.database import Database
+from dao.postgres import schema
+from dao.postgres.database import Database
 from model.nodes import NodeKind
 from tests.bridge import command_batches, masters, people, workers
 from tests.bridge.program import CODES, Program
@@ -27,11 +27,11 @@ FIRST = int(os.environ.get("SHOAL_BRIDGE_FIRST", "0"))
 STEPS = 200
 ACTIONS = (*people.ACTIONS, *masters.ACTIONS, *command_batches.ACTIONS, *workers.ACTIONS)
 NOT_COMPARED = {
-    "dao.definitions.heads",
-    "dao.definitions.contents",
-    "dao.definitions.whereabouts",
-    "dao.dependencies.codes",
-    "dao.commands.handled_before",
+    "dao.definitions.definitions.heads",
+    "dao.definitions.definitions.contents",
+    "dao.definitions.definitions.whereabouts",
+    "dao.runs.dependencies.codes",
+    "dao.commands.commands.handled_before",
 }
 """They read what never changes, which a simulation draws for itself; the last makes a sentence for people."""
 _EMPTY = ", ".join((*SEQUENCES, "node_beat", "command_history", "error_command", "workflow_definition"))

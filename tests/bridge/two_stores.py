@@ -14,8 +14,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.database import Database
-from dao.errors import BadData, translated
+from dao.postgres.database import Database
+from dao.postgres.errors import BadData, translated
 from model.errors import ShoalError
 from tests.bridge.rows import SEQUENCES, SNAPSHOT, Moments, Rows, Told, of_database, of_model, plain
 from tests.simulation.invariants import Invariants
@@ -27,11 +27,20 @@ from tests.simulation.trace import Trace
 from tests.simulation.wiring import models
 
 UNORDERED = (
-    *("dao.task_claims.claim", "dao.task_claims.held", "dao.task_instances.halt", "dao.task_instances.queue_due"),
-    *("dao.task_instances.latest_attempts", "dao.deadly_commands.try_next", "dao.workflow_instances.read_owned"),
-    *("dao.workflow_instances.left_behind", "dao.task_instances.lost"),
-    *("dao.workflow_instances.finish", "dao.workflow_instances.still_owned", "dao.children.of"),
-    *("dao.dependencies.waiting_of", "dao.dependencies.still_waiting"),
+    *(
+        "dao.tasks.task_claims.claim",
+        "dao.tasks.task_claims.held",
+        "dao.tasks.task_instances.halt",
+        "dao.tasks.task_instances.queue_due",
+    ),
+    *(
+        "dao.tasks.task_instances.latest_attempts",
+        "dao.commands.suspect_commands.try_next",
+        "dao.runs.workflow_instances.read_owned",
+    ),
+    *("dao.runs.workflow_instances.left_behind", "dao.tasks.task_instances.lost"),
+    *("dao.runs.workflow_instances.finish", "dao.runs.workflow_instances.still_owned", "dao.runs.children.of"),
+    *("dao.runs.dependencies.waiting_of", "dao.runs.dependencies.still_waiting"),
 )
 """Statements that promise no order of what they answer, or one by times that two rows may share in the model only."""
 CLOCK_STEP_S = 0.01

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dao import requeue, task_claims
-from dao.task_claims import ClaimedTask, Report
+from dao.tasks import requeue, task_claims
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.nodes import NodeKind
 from model.states import TaskState
 from tests.bridge.program import Program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import shutil
 import signal
 import sys
@@ -35,6 +36,7 @@ def main() -> int:
     arguments = parser.parse_args()
     plan = Plan(arguments.seed, arguments.minutes, arguments.rate, arguments.outage, tuple(arguments.only))
     limits = limits_of(arguments.seed)
+    os.environ.setdefault("TEST_PATIENCE", "1")
     began_s = time.monotonic()
     signal.signal(signal.SIGTERM, _stop)
     mount_apart()

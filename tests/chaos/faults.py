@@ -69,7 +69,7 @@ def _kill(members: list[Member]) -> Epochs:
     epochs = _epochs(*members)
     for member in members:
         member.signal(signal.SIGKILL)
-    for member in members:  # who still lives is not started anew
+    for member in members:  # who still lives is not started again
         if member.node is not None:
             member.node.kill()
     return epochs
@@ -224,11 +224,11 @@ def _cut_off(chance: random.Random, site: Site, _outage_s: float) -> Fault:
         for gate in gates:
             gate.hold() if how == "held" else gate.refuse()
 
-    def mend() -> None:
+    def fix() -> None:
         for gate in gates:
             gate.open()
 
-    return _fault("cut off", "network", f"{member.name} cut off from {which} ({how})", lasts_s, cut, mend)
+    return _fault("cut off", "network", f"{member.name} cut off from {which} ({how})", lasts_s, cut, fix)
 
 
 def _swallowed(way: Way, chance: random.Random, site: Site, _outage_s: float) -> Fault:

@@ -86,7 +86,7 @@ async def test_a_thousand_runs_of_a_dead_master_are_owned_again_in_time(
     assert _count(site, "task_instance WHERE state = 'SUCCESS'")() == RUNS == _count(site, "task_instance")()
 
 
-async def test_a_master_that_slept_for_three_session_timeouts_writes_nothing_and_joins_anew(site: Site) -> None:
+async def test_a_master_that_slept_for_three_session_timeouts_writes_nothing_and_joins_again(site: Site) -> None:
     script = site.journal.script(ticks=5)
     tasks = [
         {"name": "a", "type": "SHELL", "params": {"script": script}},

@@ -29,7 +29,7 @@ SELECT 'commands handled', count(*) FROM command_history UNION ALL
 SELECT 'of them refused', count(*) FROM command_history WHERE outcome = 'ERROR' UNION ALL
 SELECT 'taken by age', count(*) FROM command_history WHERE slot_current IS NULL OR command_id % slot_total <> slot_current UNION ALL
 SELECT 'instances', count(*) FROM workflow_instance UNION ALL
-SELECT 'taken over', count(*) FROM command_history WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND outcome = 'DONE'
+SELECT 'failed over', count(*) FROM command_history WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND outcome = 'DONE'
 UNION ALL
 SELECT 'given up', count(*) FROM workflow_instance WHERE reason LIKE 'its masters died%' UNION ALL
 SELECT 'task attempts', count(*) FROM task_instance UNION ALL

@@ -63,8 +63,8 @@ def kinds(journal: Journal) -> list[Kind]:
         Kind("conditions", 1014, {"tasks": [
             fake("risk", fail=True),
             {"name": "judge", "type": "CONDITIONS", "after": ["risk"],
-             "params": {"when": {"risk": "SUCCESS"}, "on_success": "praise", "on_failure": "mend"}},
-            fake("praise", "judge"), shell("mend", after=["judge"])]}),
+             "params": {"when": {"risk": "SUCCESS"}, "on_success": "praise", "on_failure": "fix"}},
+            fake("praise", "judge"), shell("fix", after=["judge"])]}),
         Kind("retrying", 1015, {"tasks": [
             {**fake("flaky", fail_attempts=1), "retry_times": 3},
             shell("stubborn", 1, second_time, after=["flaky"], retry_times=3, retry_interval=0.01)]}, weight=2),

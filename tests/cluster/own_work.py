@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dao import data_sources
-from dao.database import Database
-from dao.vault import Vault, new_key
+from dao.postgres.database import Database
+from dao.secrets import data_sources
+from dao.secrets.vault import Vault, new_key
 from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
 from worker.launcher.tree import descendants

@@ -92,7 +92,7 @@ async def test_a_hung_master_ends_and_another_drives_what_it_drove(cluster: Clus
     assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
 
 
-async def test_a_worker_that_was_stopped_for_longer_than_it_may_hang_wakes_and_joins_anew(cluster: Cluster) -> None:
+async def test_a_worker_that_was_stopped_for_longer_than_it_may_hang_wakes_and_joins_again(cluster: Cluster) -> None:
     await cluster.master()
     sleeper = await cluster.worker()
     former = sleeper.epoch

@@ -151,7 +151,7 @@ async def test_a_busy_master_leaves_what_waits_too_long_to_those_who_take(cluste
     await eventually(lambda: cluster.slots() == {busy.epoch: "None/None", ready.epoch: "0/1"})
     with ready.stopped():
         cluster.start(1, 20)
-        # It is asleep, not yet dead: nobody has a slot but it. The busy one must take over once it is fenced.
+        # It is asleep, not yet dead: nobody has a slot but it. The busy one must fail over once it is fenced.
         await eventually(lambda: cluster.one("SELECT state FROM node WHERE id = %s", ready.epoch) == "FENCED")
         await eventually(lambda: taken_by(cluster) == {busy.epoch: 20})
         assert not busy.events("commands_taken_by_age")

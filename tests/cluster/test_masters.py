@@ -101,7 +101,7 @@ async def test_a_master_that_is_set_to_exit_when_fenced_exits_when_it_wakes(clus
     assert len(sleeper.events("joined")) == len(sleeper.events("fenced")) == 1
 
 
-async def test_a_master_that_is_asked_to_stop_hands_on_and_leaves(cluster: Cluster) -> None:
+async def test_a_master_that_is_asked_to_stop_fails_over_and_leaves(cluster: Cluster) -> None:
     _define(cluster)
     cluster.define(1002, "slow", tasks=[{"name": "sleep", "type": "FAKE", "params": {"sleep_s": 4}}])
     await cluster.worker(SHOAL_WORKER__CAPACITY="100")
@@ -117,7 +117,7 @@ async def test_a_master_that_is_asked_to_stop_hands_on_and_leaves(cluster: Clust
     await cluster.slots_become(2)
     await cluster.all_ends()
     cluster.check_exactly_once(COMMANDS + 30)
-    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1, "running tasks are adopted, not run again"
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1, "running tasks are restored, not run again"
     assert cluster.one("SELECT max(takeovers) FROM workflow_instance") == 0, "a master that left counts as no death"
 
 

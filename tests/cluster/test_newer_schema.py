@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dao import schema
-from dao.database import Database
+from dao.postgres import schema
+from dao.postgres.database import Database
 from shoal.cli.roles import EXIT_OUTDATED
 from tests.cluster.cluster import Cluster, Node
 from tests.cluster.test_timing import SAID
@@ -19,7 +19,7 @@ from tests.eventually import eventually
 from tests.shoal.command_line import CommandLine
 
 NEXT = schema.known_version() + 1
-SQL = Path(schema.__file__).parent.parent / "sql"
+SQL = Path(schema.__file__).parents[2] / "sql"
 Upgrade = Callable[..., Coroutine[Any, Any, None]]
 
 

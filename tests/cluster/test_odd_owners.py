@@ -1,4 +1,4 @@
-"""Rows as a restore, an import or a person with psql leaves them: whatever can be handed on is, beside what cannot."""
+"""Rows as a restore, an import or a person with psql leaves them: what can be failed over is."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_runs_in_every_state_of_every_owner_that_is_not_there_end(odd: Clu
     assert odd.rows("SELECT reason FROM error_command") == []
 
 
-async def test_a_run_that_cannot_be_handed_on_holds_up_no_other_and_no_task(odd: Cluster) -> None:
+async def test_a_run_that_cannot_be_failed_over_holds_up_no_other_and_no_task(odd: Cluster) -> None:
     await odd.worker()
     master = await odd.master()
     bad = imported(odd, "SERIAL_WAIT", 0)
@@ -85,7 +85,7 @@ async def test_a_run_that_cannot_be_handed_on_holds_up_no_other_and_no_task(odd:
     await eventually(lambda: odd.unfinished() == 0, within_s=40)
 
 
-async def test_a_master_leaves_in_order_though_one_of_its_runs_cannot_be_handed_on(odd: Cluster) -> None:
+async def test_a_master_leaves_in_order_though_one_of_its_runs_cannot_be_failed_over(odd: Cluster) -> None:
     first = await odd.master()
     odd.start(1)
     await eventually(lambda: odd.rows("SELECT id FROM task_instance WHERE state = 'QUEUED'"), within_s=10)

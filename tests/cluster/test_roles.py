@@ -7,8 +7,8 @@ import secrets
 
 from sqlalchemy import make_url
 
-from dao import roles
-from dao.database import Database
+from dao.postgres import roles
+from dao.postgres.database import Database
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 

@@ -101,7 +101,7 @@ async def test_what_waits_for_a_time_takes_up_no_room_until_it_has_come(cluster:
     assert states(cluster) == {"SUCCESS": 5, "FAILURE": 2}
 
 
-async def test_full_masters_take_over_what_others_left_and_their_nested_runs_end(cluster: Cluster) -> None:
+async def test_full_masters_claim_failover_what_others_left_and_their_nested_runs_end(cluster: Cluster) -> None:
     define_chain(cluster, 3)
     await small(cluster, 1, masters=3)
     cluster.define(1, "long", tasks=[{"name": "a", "type": "FAKE", "params": {"sleep_s": 3}}])

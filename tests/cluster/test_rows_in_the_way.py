@@ -177,7 +177,7 @@ async def test_a_run_that_somebody_set_to_failover_goes_on_and_no_other_waits_fo
     ends = cluster.rows("SELECT id, state FROM workflow_instance WHERE id IN (%s, %s) ORDER BY 1", odd, other)
     assert ends == [(odd, "SUCCESS"), (other, "SUCCESS")]
     assert not master.events("reads_again"), "one odd row is no reason to read all again"
-    assert [event["count"] for event in master.events("workflows_set_aside")] == [1]
+    assert [event["count"] for event in master.events("workflows_quarantined")] == [1]
 
 
 async def test_the_end_of_a_task_of_a_run_whose_row_a_stranger_holds_waits_alone(cluster: Cluster) -> None:

@@ -94,7 +94,7 @@ async def test_a_master_that_slept_through_its_own_funeral_fires_nothing_twice(c
     await _handled(cluster)
 
 
-async def test_a_schedule_that_is_changed_by_plain_sql_is_fired_anew(laptop: Cluster) -> None:
+async def test_a_schedule_that_is_changed_by_plain_sql_is_fired_again(laptop: Cluster) -> None:
     laptop.define(1001, "tick", tasks=[{"name": "tick", "type": "FAKE"}])
     schedule = laptop.one("INSERT INTO schedule (workflow_code, crontab) VALUES (1001, 'every day') RETURNING id")
     await laptop.master()

@@ -9,12 +9,12 @@ from shutil import copyfile, copytree
 import pytest
 import pytest_asyncio
 
-from dao import schema
-from dao.database import Database
+from dao.postgres import schema
+from dao.postgres.database import Database
 from tests.dao.scene import Scene
 from tests.servers.postgres import PostgresServer
 
-SQL = Path(schema.__file__).parent.parent / "sql"
+SQL = Path(schema.__file__).parents[2] / "sql"
 
 
 @pytest_asyncio.fixture

@@ -10,12 +10,14 @@ from uuid import uuid4
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import nodes, task_claims, task_instances, workflow_instances
-from dao.database import Database
-from dao.nodes import Me, NodeRow
-from dao.task_claims import ClaimedTask
-from dao.task_instances import NewTask
-from dao.workflow_instances import NewInstance
+from dao.cluster import nodes
+from dao.cluster.nodes import Me, NodeRow
+from dao.postgres.database import Database
+from dao.runs import workflow_instances
+from dao.runs.workflow_instances import NewInstance
+from dao.tasks import task_claims, task_instances
+from dao.tasks.task_claims import ClaimedTask
+from dao.tasks.task_instances import NewTask
 from model.choices import FailureStrategy, Priority
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.nodes import NodeKind, ProcessIdentity

@@ -1,4 +1,4 @@
-"""`dao/checks.py`: each check is broken on purpose and seen, alone; where all is well none sees anything."""
+"""`dao/checks/table_checks.py`: each check is broken on purpose and seen, alone; elsewhere none sees anything."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from datetime import timedelta
 
 import pytest
 
-from dao import checks
-from dao.checks import AFTER_REASONS, BEFORE_REASONS, RECENT, SHOWN_MAX, Check
-from dao.nodes import Me
+from dao.checks import table_checks
+from dao.checks.table_checks import AFTER_REASONS, BEFORE_REASONS, RECENT, SHOWN_MAX, Check
+from dao.cluster.nodes import Me
 from model.instances import Parent
 from model.states import TaskState, WaitReason, WorkflowState
 from tests.dao.scene import Scene
 
 CHECKS = {check.name: check for check in (*BEFORE_REASONS, *AFTER_REASONS)}
-VALUES = {"handed_on_after": timedelta(seconds=20)}
+VALUES = {"failed_over_after": timedelta(seconds=20)}
 NORMAL = '{"epoch":1,"status":"NORMAL"}'
 
 
 async def finds(scene: Scene, check: Check) -> tuple[int, list[str]]:
     async with scene.database.reading() as connection:
-        found = await checks.find(connection, check, VALUES)
+        found = await table_checks.find(connection, check, VALUES)
     return found.count, list(found.shown)
 
 
@@ -66,11 +66,12 @@ async def test_where_all_is_well_nothing_is_found(scene: Scene) -> None:
     await scene.sql("INSERT INTO schedule (workflow_code, crontab, next_fire_at) VALUES (1, '* * * * *', now())")
     await scene.sql("INSERT INTO schedule (workflow_code, crontab, problem) VALUES (1, 'x', 'it is broken')")
     dead = await scene.master()
-    handed_on = await scene.instance(dead)
+    failed_over = await scene.instance(dead)
     await scene.fence(dead)
     await scene.sql("UPDATE node SET ended_at = now() - interval '1 hour' WHERE id = :id", id=dead.epoch)
     await scene.sql(
-        "INSERT INTO command (type, workflow_instance_id) VALUES ('RECOVER_TOLERANCE_FAULT_PROCESS', :id)", id=handed_on
+        "INSERT INTO command (type, workflow_instance_id) VALUES ('RECOVER_TOLERANCE_FAULT_PROCESS', :id)",
+        id=failed_over,
     )
     assert await broken(scene) == {}
 
@@ -275,7 +276,7 @@ async def test_the_sql_that_the_doctor_advises_heals_what_it_found(
     await break_it(scene)
     name = BREAKING[break_it]
     _, (shown,) = await finds(scene, CHECKS[name])
-    (statement,) = ADVISED.findall(CHECKS[name].mend)
+    (statement,) = ADVISED.findall(CHECKS[name].fix)
     number = re.search(r"\d+", shown)
     assert number is not None
     await scene.sql(re.sub(r"\bID\b", number[0], statement))
@@ -283,7 +284,7 @@ async def test_the_sql_that_the_doctor_advises_heals_what_it_found(
 
 
 def test_whatever_sql_the_doctor_advises_is_tried() -> None:
-    advising = {name for name, check in CHECKS.items() if ADVISED.search(check.mend)}
+    advising = {name for name, check in CHECKS.items() if ADVISED.search(check.fix)}
     assert advising == {"commands_have_one_outcome", "ids_are_new", "events_are_read"}
 
 

@@ -1,4 +1,4 @@
-"""`dao/children.py`: runs under a task of another, made once, halted and resumed by commands like any other."""
+"""`dao/runs/children.py`: runs under a task of another, made once, halted and resumed by commands like any other."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from dao import children, instance_moves, task_events, task_instances, workflow_instances
-from dao.children import Above, ChildRow, NewChild, Unmade
-from dao.nodes import Me
-from dao.task_instances import MasterTaskEnd
-from dao.workflow_instances import InstanceEnd
+from dao.cluster.nodes import Me
+from dao.runs import children, control, workflow_instances
+from dao.runs.children import Above, ChildRow, NewChild, Unmade
+from dao.runs.workflow_instances import InstanceEnd
+from dao.tasks import task_events, task_instances
+from dao.tasks.task_instances import MasterTaskEnd
 from model.choices import Priority
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import ChildEnd, Parent
@@ -67,7 +68,7 @@ async def test_an_instance_above_is_told_with_the_attempts_that_stand_for_childr
     await scene.queue(above, 4, master=master)
     await scene.claim(worker)
     async with scene.writing() as connection:
-        await instance_moves.ask_halt(connection, {halted: W.READY_STOP})
+        await control.ask_halt(connection, {halted: W.READY_STOP})
         found = await children.above(connection, [above, halted, WorkflowInstanceId(777)])
     assert found == {
         above: Above(W.RUNNING_EXECUTION, "{}", 2, {TASK: 2}),
@@ -82,8 +83,8 @@ async def test_a_halt_of_the_instance_above_waits_for_a_child_that_is_just_made(
 
     async def stop() -> None:
         async with scene.writing() as connection:
-            await instance_moves.lock(connection, [above])
-            await instance_moves.ask_halt(connection, {above: W.READY_STOP})
+            await control.lock(connection, [above])
+            await control.ask_halt(connection, {above: W.READY_STOP})
 
     async with scene.writing() as starting:
         await children.above(starting, [above])
@@ -226,11 +227,11 @@ async def test_a_child_is_asked_once_and_a_stop_may_follow_a_pause(scene: Scene)
     above = await scene.instance(master)
     below = await child(scene, master, place(above))
     async with scene.writing() as connection:
-        await instance_moves.ask_halt(connection, {below: W.READY_PAUSE})
+        await control.ask_halt(connection, {below: W.READY_PAUSE})
     assert await halt(scene, {above: T.PAUSE}) == []
     assert await halt(scene, {above: T.KILL}) == [("STOP", below)]
     async with scene.writing() as connection:
-        await instance_moves.ask_halt(connection, {below: W.READY_STOP})
+        await control.ask_halt(connection, {below: W.READY_STOP})
     assert await halt(scene, {above: T.KILL}) == []
     assert await halt(scene, {above: T.PAUSE}) == []
 

@@ -1,4 +1,4 @@
-"""`dao/cluster.py`: what is the same for all nodes, whoever comes first."""
+"""`dao/cluster/cluster.py`: what is the same for all nodes, whoever comes first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dao import cluster
+from dao.cluster import cluster
 from model.errors import Refused
 from model.timing import Timing
 from tests.dao.scene import Scene

@@ -10,10 +10,10 @@ from itertools import product
 
 import pytest
 
-from dao import instance_moves, workflow_instances
-from dao.errors import BadData
-from dao.instance_moves import Revival
-from dao.nodes import Me
+from dao.cluster.nodes import Me
+from dao.postgres.errors import BadData
+from dao.runs import control, workflow_instances
+from dao.runs.control import Revival
 from model.command_moves import COMMAND_MOVES, CommandType
 from model.ids import WorkflowInstanceId
 from model.states import WORKFLOW_TRANSITIONS, WorkflowState
@@ -45,14 +45,14 @@ async def move(scene: Scene, type_: CommandType, id_: WorkflowInstanceId, new: W
     """As a master does it that has taken the command; its owner, or who takes it over, follows what it is asked."""
     async with scene.writing() as connection:
         if type_ is C.RECOVER_TOLERANCE_FAULT_PROCESS:
-            await workflow_instances.take_over(connection, [id_], master.epoch)
+            await workflow_instances.claim_failover(connection, [id_], master.epoch)
         elif new.is_final:
-            await instance_moves.end_waiting(connection, {id_: (new, "it was asked")})
+            await control.end_waiting(connection, {id_: (new, "it was asked")})
         elif new in _HALTS:
-            await instance_moves.ask_halt(connection, {id_: new})
-            assert (await instance_moves.lock(connection, [id_]))[id_].state is new
+            await control.ask_halt(connection, {id_: new})
+            assert (await control.lock(connection, [id_]))[id_].state is new
         else:
-            await instance_moves.revive(connection, [Revival(id_)], master.epoch)
+            await control.revive(connection, [Revival(id_)], master.epoch)
 
 
 @pytest.mark.parametrize(("type_", "old", "new"), LISTED)
@@ -96,7 +96,7 @@ async def test_what_does_not_wait_is_not_ended_by_a_command(scene: Scene, old: W
     """Should a master judge wrongly: the statement itself asks for the states that wait."""
     id_ = await standing(scene, old, await scene.master())
     async with scene.writing() as connection:
-        await instance_moves.end_waiting(connection, {id_: (W.STOP, "it was asked")})
+        await control.end_waiting(connection, {id_: (W.STOP, "it was asked")})
     assert await state_of(scene, id_) is old
 
 

@@ -1,4 +1,4 @@
-"""`dao/commands.py`: each command goes to one master, in order, and leaves a record."""
+"""`dao/commands/commands.py`: each command goes to one master, in order, and leaves a record."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from dao import commands
-from dao.commands import NewCommand, Outcome
-from dao.errors import BadData
+from dao.commands import commands
+from dao.commands.commands import NewCommand, Outcome
+from dao.postgres.errors import BadData
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import CommandType
 from model.commands import CommandRow
@@ -144,7 +144,7 @@ async def test_what_waited_too_long_is_taken_by_anybody_oldest_first(scene: Scen
     assert await scene.sql("SELECT count(*) FROM command") == [2]
 
 
-async def test_what_is_set_aside_is_taken_by_its_id_alone(scene: Scene) -> None:
+async def test_what_is_put_in_quarantine_is_taken_by_its_id_alone(scene: Scene) -> None:
     first, second, old = [*await scene.commands(2), *await scene.commands(1, age="1 h")]
     async with scene.writing() as connection:
         assert await commands.claim(connection, ALL, 10, 1, [first, second, old]) == []

@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import make_url, text
 
-from dao.connection import CONNECT_S_MAX
-from dao.database import ANSWER_WITHIN_S, STATEMENT_S_MAX, Database, connect
-from dao.listen import Listener
+from dao.postgres.connection import CONNECT_S_MAX
+from dao.postgres.database import ANSWER_WITHIN_S, STATEMENT_S_MAX, Database, connect
+from dao.postgres.listen import Listener
 from model.errors import Unavailable, Unknown
 from tests.chaos.proxy import Gate, Proxies, Way
 from tests.eventually import eventually

@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack
 import pytest
 from sqlalchemy import text
 
-from dao import database as module
-from dao.database import Database
+from dao.postgres import database as module
+from dao.postgres.database import Database
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 

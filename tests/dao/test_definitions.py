@@ -1,11 +1,11 @@
-"""`dao/definitions.py`: what can be started, with what it shares with the other workflows of its project."""
+"""`dao/definitions/definitions.py`: what can be started, with the parameters of its project."""
 
 from __future__ import annotations
 
 import pytest
 
-from dao import definitions
-from dao.definitions import Whereabouts
+from dao.definitions import definitions
+from dao.definitions.definitions import Whereabouts
 from model.choices import ReleaseState
 from model.errors import NotFound
 from model.ids import WorkflowCode

@@ -1,11 +1,11 @@
-"""`dao/error_commands.py`: refused commands are read, retried and dropped by people."""
+"""`dao/commands/error_commands.py`: refused commands are read, retried and dropped by people."""
 
 from __future__ import annotations
 
 import pytest
 
-from dao import commands, error_commands
-from dao.commands import Outcome
+from dao.commands import commands, error_commands
+from dao.commands.commands import Outcome
 from model.errors import NotFound, Refused
 from model.ids import CommandId
 from model.nodes import Slot
@@ -36,7 +36,7 @@ async def test_they_are_listed_newest_first_by_pages(scene: Scene) -> None:
     assert (first[0].created_by, first[0].reason) == ("anna", f"reason {first[0].id}")
 
 
-async def test_a_retry_asks_anew_for_the_same_and_takes_the_error_away(scene: Scene) -> None:
+async def test_a_retry_asks_again_for_the_same_and_takes_the_error_away(scene: Scene) -> None:
     [id_] = await refused(
         scene,
         "INSERT INTO command (type, workflow_code, workflow_version, params, priority, failure_strategy, worker_group, "
@@ -76,7 +76,7 @@ async def test_a_retry_keeps_every_column_that_says_what_is_asked(scene: Scene) 
     )
 
 
-async def test_a_hand_over_that_is_under_way_is_not_asked_for_twice(scene: Scene) -> None:
+async def test_a_failover_that_is_under_way_is_not_asked_for_twice(scene: Scene) -> None:
     recover = "INSERT INTO command (type, workflow_instance_id) VALUES ('RECOVER_TOLERANCE_FAULT_PROCESS', 5)"
     [id_] = await refused(scene, recover)
     await scene.sql(recover)

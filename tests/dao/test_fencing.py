@@ -56,25 +56,25 @@ FENCES = {
     "commands._RECORD": TAKEN,
     "commands._REFUSE": TAKEN,
     "commands._INSERT": NEW,
-    "deadly_commands._GIVE_BACK": TAKEN,
-    "deadly_commands._SET_APART": TAKEN,
-    "deadly_commands._TRY": TAKEN,
+    "suspect_commands._GIVE_BACK": TAKEN,
+    "suspect_commands._MARK_SUSPECTS": TAKEN,
+    "suspect_commands._TRY": TAKEN,
     "definitions._LOCK_HEAD": PEOPLE,
     "definitions._INSERT_VERSION": PEOPLE,
     "definitions._SET_HEAD": PEOPLE,
     "demo._INSERT": PEOPLE,
     "dependencies._END": OWNER,
-    "ends._TELL_PARENT": NEW,
-    "ends._WAKE_LINE": NEW,
-    "ends._NEXT_DATE": TAKEN,
+    "completion._TELL_PARENT": NEW,
+    "completion._WAKE_LINE": NEW,
+    "completion._NEXT_DATE": TAKEN,
     "error_commands._RETRY": PEOPLE,
     "error_commands._DROP": PEOPLE,
-    "instance_moves._ASK_HALT": TAKEN,
-    "instance_moves._END_WAITING": STATE,
-    "instance_moves._REVIVE": TAKEN,
+    "control._ASK_HALT": TAKEN,
+    "control._END_WAITING": STATE,
+    "control._REVIVE": TAKEN,
     "log_keys._PRUNE": GONE,
     "log_keys._PUBLISH": NEW,
-    "marks._FORCE": PEOPLE,
+    "forced_success._FORCE": PEOPLE,
     "nodes._ENLIST": NEW,
     "nodes._BEAT": ITSELF,
     "nodes._FENCE": STATE,
@@ -84,7 +84,7 @@ FENCES = {
     "nodes._SET_LEFT": ITSELF,
     "projects._HOLD": PEOPLE,
     "projects._SET": PEOPLE,
-    "reasons._END_TIMELESS_WAITS": OWNER,
+    "stuck_runs._END_TIMELESS_WAITS": OWNER,
     "requeue._PUT_BACK": TAKEN,
     "schedules._FIRE": STATE,
     "schedules._INSERT": PEOPLE,
@@ -114,9 +114,9 @@ FENCES = {
     "workflow_instances._ENTER": OWNER,
     "workflow_instances._FINISH": OWNER,
     "workflow_instances._TAKE_BACK": OWNER,
-    "workflow_instances._TAKE_OVER": GONE,
+    "workflow_instances._CLAIM_FAILOVER": GONE,
     "workflow_instances._SETTLE": OWNER,
-    "workflow_instances._HAND_ON": GONE,
+    "workflow_instances._FAIL_OVER": GONE,
 }
 """module.statement -> its fence."""
 
@@ -127,8 +127,8 @@ COMPOSED = {"data_sources", "environments", "sealed_rows"}
 def written() -> dict[str, str]:
     """All statements of `dao/` that write, by module and name, on one line each."""
     found = {}
-    for file in sorted(DAO.glob("*.py")):
-        module = importlib.import_module(f"dao.{file.stem}")
+    for file in sorted(DAO.rglob("*.py")):
+        module = importlib.import_module(".".join(file.relative_to(DAO.parent).with_suffix("").parts))
         for name, value in vars(module).items():
             if isinstance(value, TextClause) and WRITES.search(value.text):
                 found[f"{file.stem}.{name}"] = re.sub(r"\s+", " ", value.text)
@@ -154,7 +154,7 @@ def test_a_statement_says_its_fence(name: str) -> None:
 
 def test_no_statement_is_made_where_this_test_cannot_see_it() -> None:
     """Each text is a constant of its module, and Core writes where only people save."""
-    for file in DAO.glob("*.py"):
+    for file in DAO.rglob("*.py"):
         tree = ast.parse(file.read_text())
         inside = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
         texts = {line for function in inside for line in calls(ast.Module(function.body, []), {"text"})}

@@ -10,8 +10,9 @@ import psycopg
 import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import nodes, schema
-from dao.database import Database
+from dao.cluster import nodes
+from dao.postgres import schema
+from dao.postgres.database import Database
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 from tests.dao.test_nodes import heartbeat_of

@@ -1,4 +1,4 @@
-"""`dao/nodes.py`: who may write, and that a fence waits for writes under way and is seen by all later ones."""
+"""`dao/cluster/nodes.py`: who may write, and that a fence waits for writes under way and is seen by all later ones."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from dao import nodes
-from dao.database import Database
-from dao.errors import LockTaken
-from dao.nodes import Me, application_name
+from dao.cluster import nodes
+from dao.cluster.nodes import Me, application_name
+from dao.postgres.database import Database
+from dao.postgres.errors import LockTaken
 from model.errors import Fenced, ShoalError
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus

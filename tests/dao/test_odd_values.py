@@ -10,9 +10,14 @@ from datetime import timedelta
 
 import pytest
 
-from dao import commands, deadly_commands, ends, lists, nodes, reasons, task_claims, workflow_instances
-from dao.nodes import BEAT_NO_MAX
-from dao.workflow_instances import InstanceEnd
+from dao.checks import stuck_runs
+from dao.cluster import nodes
+from dao.cluster.nodes import BEAT_NO_MAX
+from dao.commands import commands, suspect_commands
+from dao.runs import completion, workflow_instances
+from dao.runs.workflow_instances import InstanceEnd
+from dao.tasks import task_claims
+from dao.views import listings
 from model.errors import Fenced
 from model.ids import WorkflowInstanceId
 from model.instances import Parent
@@ -85,9 +90,9 @@ async def test_a_run_that_began_at_no_time_stops_no_walk_of_the_watcher(scene: S
     table = "workflow_instance" if column == "started_at" else "task_instance"
     await scene.sql(f"UPDATE {table} SET {column} = CAST(:time AS timestamptz)", time=time)
     async with scene.database.reading() as connection:
-        walked = await reasons.walk(connection, master.epoch, WorkflowInstanceId(0), 10, timedelta(0))
-        await reasons.stuck(connection, timedelta(0))
-        await lists.queue_by_group(connection)
+        walked = await stuck_runs.walk(connection, master.epoch, WorkflowInstanceId(0), 10, timedelta(0))
+        await stuck_runs.stuck(connection, timedelta(0))
+        await listings.queue_by_group(connection)
     assert list(walked.ids) == [odd, other]
     assert worker.epoch > 0
 
@@ -131,7 +136,7 @@ async def test_a_run_under_half_a_place_ends_and_tells_nobody(scene: Scene, colu
     await scene.sql(f"UPDATE workflow_instance SET {column} = NULL WHERE id = :id", id=below)
     async with scene.writing() as connection:
         end = InstanceEnd(below, WorkflowState.SUCCESS, "")
-        await ends.tell(connection, await workflow_instances.finish(connection, [end], master.epoch))
+        await completion.tell(connection, await workflow_instances.finish(connection, [end], master.epoch))
     assert await scene.sql("SELECT count(*) FROM task_event") == [0]
 
 
@@ -140,5 +145,5 @@ async def test_a_command_of_more_deaths_than_there_are_keeps_no_dead_master_aliv
     dead = await scene.master()
     await scene.sql("UPDATE command SET deaths = 32767, tried_by = :id", id=dead.epoch)
     async with scene.writing() as connection:
-        assert await deadly_commands.set_apart(connection, dead.epoch, Slot(0, 1)) == 1
+        assert await suspect_commands.mark_suspects(connection, dead.epoch, Slot(0, 1)) == 1
     assert await scene.sql("SELECT deaths FROM command") == [1001]

@@ -19,30 +19,21 @@ import pytest_asyncio
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import (
-    checks,
-    children,
-    commands,
-    ends,
-    instance_moves,
-    nodes,
-    reasons,
-    schedules,
-    serial_line,
-    task_claims,
-    task_events,
-    task_instances,
-    workflow_instances,
-)
-from dao.checks import AFTER_REASONS, BEFORE_REASONS, RECENT
-from dao.children import Unmade
-from dao.database import Database
-from dao.instance_moves import Revival
-from dao.reasons import UnderWay
-from dao.schedules import Fire
-from dao.task_claims import Report
-from dao.task_instances import MasterTaskEnd
-from dao.workflow_instances import InstanceEnd
+from dao.checks import stuck_runs, table_checks
+from dao.checks.stuck_runs import UnderWay
+from dao.checks.table_checks import AFTER_REASONS, BEFORE_REASONS, RECENT
+from dao.cluster import nodes
+from dao.commands import commands
+from dao.definitions import schedules
+from dao.definitions.schedules import Fire
+from dao.postgres.database import Database
+from dao.runs import children, completion, control, serial_line, workflow_instances
+from dao.runs.children import Unmade
+from dao.runs.control import Revival
+from dao.runs.workflow_instances import InstanceEnd
+from dao.tasks import task_claims, task_events, task_instances
+from dao.tasks.task_claims import Report
+from dao.tasks.task_instances import MasterTaskEnd
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
 from model.nodes import Slot
@@ -162,14 +153,14 @@ HOT = {
     "call the forgotten": Hot(
         serial_line.call_forgotten, {"workflow_instance_waiting", "workflow_instance_live", "command_calls"}, 1_100
     ),
-    "hold runs": Hot(lambda c: instance_moves.lock(c, RUNNING[:5]), {"workflow_instance_pkey"}, 5),
+    "hold runs": Hot(lambda c: control.lock(c, RUNNING[:5]), {"workflow_instance_pkey"}, 5),
     "ask for a halt": Hot(
-        lambda c: instance_moves.ask_halt(c, dict.fromkeys(RUNNING[:5], WorkflowState.READY_STOP)),
+        lambda c: control.ask_halt(c, dict.fromkeys(RUNNING[:5], WorkflowState.READY_STOP)),
         {"workflow_instance_pkey"},
         5,
     ),
     "revive": Hot(
-        lambda c: instance_moves.revive(c, [Revival(WorkflowInstanceId(each)) for each in OVER], LIVING_MASTER),
+        lambda c: control.revive(c, [Revival(WorkflowInstanceId(each)) for each in OVER], LIVING_MASTER),
         {"workflow_instance_pkey"},
         len(OVER),
     ),
@@ -192,7 +183,9 @@ HOT = {
         len(ABOVE),
     ),
     "tell who waits for an end": Hot(
-        lambda c: ends.tell(c, [WorkflowInstanceId(each) for each in OVER]), {"workflow_instance_pkey"}, 5 * len(OVER)
+        lambda c: completion.tell(c, [WorkflowInstanceId(each) for each in OVER]),
+        {"workflow_instance_pkey"},
+        5 * len(OVER),
     ),
     "latest attempts": Hot(
         lambda c: task_instances.latest_attempts(c, RUNNING), {"task_instance_attempt"}, len(RUNNING)
@@ -205,26 +198,28 @@ HOT = {
         len(RUNNING),
     ),
     "walk of the watcher": Hot(
-        lambda c: reasons.walk(c, LIVING_MASTER, WorkflowInstanceId(0), 200, timedelta(0)),
+        lambda c: stuck_runs.walk(c, LIVING_MASTER, WorkflowInstanceId(0), 200, timedelta(0)),
         {"workflow_instance_unfinished", "task_instance_attempt"},
         500,
     ),
     "what is stuck of all": Hot(
-        lambda c: reasons.stuck(c, timedelta(0)), {"workflow_instance_unfinished", "task_instance_attempt"}, 1_100
+        lambda c: stuck_runs.stuck(c, timedelta(0)), {"workflow_instance_unfinished", "task_instance_attempt"}, 1_100
     ),
     "what was not heard": Hot(
-        lambda c: reasons.unheard(c, [UnderWay(each, TaskCode(1), 1) for each in RUNNING], timedelta(0)),
+        lambda c: stuck_runs.unheard(c, [UnderWay(each, TaskCode(1), 1) for each in RUNNING], timedelta(0)),
         {"task_instance_attempt"},
         2 * len(RUNNING),
     ),
-    "take over": Hot(
-        lambda c: workflow_instances.take_over(c, [WorkflowInstanceId(2), WorkflowInstanceId(3)], LIVING_MASTER),
+    "claim a failover": Hot(
+        lambda c: workflow_instances.claim_failover(c, [WorkflowInstanceId(2), WorkflowInstanceId(3)], LIVING_MASTER),
         {"workflow_instance_pkey"},
         10,
     ),
     "owned": Hot(lambda c: workflow_instances.owned(c, LIVING_MASTER), {"workflow_instance_unfinished"}, 250),
-    "hand on": Hot(
-        lambda c: workflow_instances.hand_on(c, 100), {"workflow_instance_unfinished", "workflow_instance_pkey"}, 1_200
+    "fail over": Hot(
+        lambda c: workflow_instances.fail_over(c, 100),
+        {"workflow_instance_unfinished", "workflow_instance_pkey"},
+        1_200,
     ),
     "mark lost": Hot(lambda c: task_instances.mark_lost(c, 100), {"task_instance_running", "task_instance_pkey"}, 700),
     "task claim": Hot(
@@ -321,7 +316,7 @@ async def test_a_walk_over_runs_that_are_all_stuck_reads_no_history(full: AsyncC
     )
     await full.execute(text(f"DELETE FROM task_event WHERE workflow_instance_id IN ({unfinished})"))
     explaining = Explaining(full)
-    walked = await reasons.walk(
+    walked = await stuck_runs.walk(
         cast(AsyncConnection, explaining), LIVING_MASTER, WorkflowInstanceId(0), 1_000, timedelta(0)
     )
     plan = explaining.plan
@@ -340,8 +335,8 @@ async def test_a_check_of_the_doctor_reads_what_is_under_way_and_of_history_a_bo
     full: AsyncConnection, name: str
 ) -> None:
     explaining = Explaining(full)
-    values = {"handed_on_after": timedelta(seconds=20)}
-    await checks.find(cast(AsyncConnection, explaining), CHECKS[name], values)
+    values = {"failed_over_after": timedelta(seconds=20)}
+    await table_checks.find(cast(AsyncConnection, explaining), CHECKS[name], values)
     plan = explaining.plan
     assert not plan.whole_tables & BIG, plan
     rows_read = sum(rows for through, rows in plan.read.items() if not through.startswith(("node", "task_event")))

@@ -14,8 +14,9 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import commands, task_events
-from dao.database import Database
+from dao.commands import commands
+from dao.postgres.database import Database
+from dao.tasks import task_events
 from model.ids import Epoch
 from model.nodes import Slot
 from tests.dao.explaining import Explaining

@@ -2,7 +2,7 @@
 
 Found by the bench: the planner then takes all that a master drives for one row, and reads through the whole table to
 join it with the batch, row by row: 5,700,000 comparisons, 3 s, for 500 tasks beside 11,000 runs. What keeps it from
-that is told at `dao.database.SESSION_SETTINGS`.
+that is told at `dao.postgres.database.SESSION_SETTINGS`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import children, ends, instance_moves, reasons, task_claims, task_instances, workflow_instances
-from dao.database import Database
-from dao.instance_moves import Revival
-from dao.reasons import UnderWay
-from dao.task_claims import Report
-from dao.task_instances import MasterTaskEnd
-from dao.workflow_instances import InstanceEnd
+from dao.checks import stuck_runs
+from dao.checks.stuck_runs import UnderWay
+from dao.postgres.database import Database
+from dao.runs import children, completion, control, workflow_instances
+from dao.runs.control import Revival
+from dao.runs.workflow_instances import InstanceEnd
+from dao.tasks import task_claims, task_instances
+from dao.tasks.task_claims import Report
+from dao.tasks.task_instances import MasterTaskEnd
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import Parent
 from model.states import TaskState, WorkflowState
@@ -67,8 +69,8 @@ BATCHES: dict[str, Call] = {
     ),
     "settle": lambda c: workflow_instances.settle(c, BATCH, MASTER),
     "read owned": lambda c: workflow_instances.read_owned(c, BATCH, MASTER),
-    "ask for a halt": lambda c: instance_moves.ask_halt(c, dict.fromkeys(BATCH, WorkflowState.READY_STOP)),
-    "revive": lambda c: instance_moves.revive(c, [Revival(each) for each in BATCH], MASTER),
+    "ask for a halt": lambda c: control.ask_halt(c, dict.fromkeys(BATCH, WorkflowState.READY_STOP)),
+    "revive": lambda c: control.revive(c, [Revival(each) for each in BATCH], MASTER),
     "existing children": lambda c: children.existing(
         c, [Parent(WorkflowInstanceId(each + 20_000), TaskCode(1), 1, 0) for each in BATCH]
     ),
@@ -77,10 +79,10 @@ BATCHES: dict[str, Call] = {
     ),
     "halt children": lambda c: children.halt(c, {WorkflowInstanceId(each + 20_000): TaskState.KILL for each in BATCH}),
     "tell at rest": lambda c: children.tell_at_rest(c, dict.fromkeys(BATCH)),
-    "tell who waits for an end": lambda c: ends.tell(c, BATCH),
-    "end what waits": lambda c: instance_moves.end_waiting(c, dict.fromkeys(BATCH, (WorkflowState.STOP, "x"))),
-    "take over": lambda c: workflow_instances.take_over(c, BATCH, MASTER),
-    "what was not heard": lambda c: reasons.unheard(
+    "tell who waits for an end": lambda c: completion.tell(c, BATCH),
+    "end what waits": lambda c: control.end_waiting(c, dict.fromkeys(BATCH, (WorkflowState.STOP, "x"))),
+    "fail over": lambda c: workflow_instances.claim_failover(c, BATCH, MASTER),
+    "what was not heard": lambda c: stuck_runs.unheard(
         c, [UnderWay(each, TaskCode(1), 1) for each in BATCH], timedelta(0)
     ),
     "latest attempts": lambda c: task_instances.latest_attempts(c, BATCH),

@@ -10,9 +10,13 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import commands, dependencies, nodes, reasons, task_events
-from dao.dependencies import BEGINNING, DependentEnd
-from dao.reasons import UnderWay
+from dao.checks import stuck_runs
+from dao.checks.stuck_runs import UnderWay
+from dao.cluster import nodes
+from dao.commands import commands
+from dao.runs import dependencies
+from dao.runs.dependencies import BEGINNING, DependentEnd
+from dao.tasks import task_events
 from model.ids import Epoch, TaskCode, TaskInstanceId
 from model.states import TaskState
 from tests.dao.explaining import Explaining
@@ -60,7 +64,7 @@ LOOKS: dict[str, Callable[[AsyncConnection], Awaitable[Any]]] = {
     "look for what is left": lambda c: nodes.anything_left(c),
     "consume": lambda c: task_events.consume(c, Epoch(77), 100),
     "forget": lambda c: task_events.forget(c, RUNNING[-1:]),
-    "what was not heard": lambda c: reasons.unheard(c, [UnderWay(RUNNING[0], TaskCode(1), 1)], timedelta(0)),
+    "what was not heard": lambda c: stuck_runs.unheard(c, [UnderWay(RUNNING[0], TaskCode(1), 1)], timedelta(0)),
 }
 
 

@@ -1,11 +1,11 @@
-"""`dao/references.py`: a workflow must exist to be named, and none may run itself, however far around."""
+"""`dao/definitions/references.py`: a workflow must exist to be named, and none may run itself, however far around."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from dao import definitions, references
+from dao.definitions import definitions, references
 from model.choices import ReleaseState
 from model.ids import WorkflowCode
 from model.workflow import WorkflowSpec

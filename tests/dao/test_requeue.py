@@ -1,4 +1,4 @@
-"""`dao/requeue.py`: what comes back to the queue obeys what was asked of its run."""
+"""`dao/tasks/requeue.py`: what comes back to the queue obeys what was asked of its run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from dao import task_instances, workflow_instances
-from dao.nodes import Me
+from dao.cluster.nodes import Me
+from dao.runs import workflow_instances
+from dao.tasks import task_instances
 from model.ids import WorkflowInstanceId
 from model.states import TaskState, WaitReason, WorkflowState
 from tests.dao.scene import Scene

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import make_url
 
-from dao import roles
-from dao.database import Database
+from dao.postgres import roles
+from dao.postgres.database import Database
 from model.errors import Refused
 
 DEFINED = """

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dao import schedules
-from dao.schedules import Fire
+from dao.definitions import schedules
+from dao.definitions.schedules import Fire
 from model.choices import FailureStrategy, Misfire, Priority, WarningType
 from model.errors import NotFound
 from model.ids import ScheduleId, WorkflowCode
@@ -51,7 +51,7 @@ async def found(scene: Scene, id_: ScheduleId) -> ScheduleRow:
 # ---------------------------------------------------------------------------------------------- what is due
 
 
-async def test_what_is_not_reckoned_is_due_first_and_what_lies_ahead_is_not(scene: Scene) -> None:
+async def test_what_is_not_computed_is_due_first_and_what_lies_ahead_is_not(scene: Scene) -> None:
     past, ahead, new, off = [await a_schedule(scene) for _ in range(4)]
     await scene.sql("UPDATE schedule SET next_fire_at = now() - interval '1 h' WHERE id = :id", id=past)
     await scene.sql("UPDATE schedule SET next_fire_at = now() + interval '1 h' WHERE id = :id", id=ahead)
@@ -207,7 +207,7 @@ async def test_a_round_without_a_fire_keeps_the_last_one(scene: Scene) -> None:
         "state = 'OFFLINE'",
     ],
 )
-async def test_a_change_by_plain_sql_has_it_reckoned_anew(scene: Scene, change: str) -> None:
+async def test_a_change_by_plain_sql_has_it_computed_again(scene: Scene, change: str) -> None:
     await a_schedule(scene)
     await scene.sql("UPDATE schedule SET next_fire_at = '2026-03-01', problem = 'it was broken'")
     await scene.sql(f"UPDATE schedule SET {change}")

@@ -13,9 +13,9 @@ from shutil import copyfile
 import pytest
 from sqlalchemy import text
 
-from dao import schema
-from dao.database import SESSION_SETTINGS, Database
-from dao.errors import BadData
+from dao.postgres import schema
+from dao.postgres.database import SESSION_SETTINGS, Database
+from dao.postgres.errors import BadData
 from model.choices import (
     ExecutionType,
     FailureStrategy,
@@ -34,7 +34,7 @@ from tests.dao.catalog import catalog
 from tests.dao.scene import Scene
 
 OLDEST = Path(__file__).parent / "schema_1.sql"
-SQL = Path(schema.__file__).parent.parent / "sql"
+SQL = Path(schema.__file__).parents[2] / "sql"
 
 NOW = schema.read_scripts().version
 NEXT = NOW + 1
@@ -68,7 +68,7 @@ async def test_an_empty_database_gets_the_schema_and_a_second_time_changes_nothi
 
 async def test_two_processes_at_once_make_it_once(empty_database: Database) -> None:
     program = (
-        "import asyncio, sys\nfrom dao import schema\nfrom dao.database import Database\n"
+        "import asyncio, sys\nfrom dao.postgres import schema\nfrom dao.postgres.database import Database\n"
         "print(asyncio.run(schema.init(Database(sys.argv[1], application_name='init'))).ran)"
     )
     started = [
@@ -226,7 +226,7 @@ async def test_a_script_may_take_longer_than_our_statements(
 ) -> None:
     await schema.init(empty_database, folder)
     an_upgrade(folder, NEXT, "slow", "SELECT pg_sleep(0.5);")
-    monkeypatch.setattr("dao.database.SESSION_SETTINGS", {**SESSION_SETTINGS, "statement_timeout": "100ms"})
+    monkeypatch.setattr("dao.postgres.database.SESSION_SETTINGS", {**SESSION_SETTINGS, "statement_timeout": "100ms"})
     hasty = Database(empty_database.url, application_name="hasty")
     try:
         with pytest.raises(Unavailable):
@@ -389,7 +389,7 @@ async def _moves(scene: Scene, table: str, id_: int, old: State, new: State) -> 
 
 
 async def test_a_state_and_its_end_cannot_contradict_each_other(scene: Scene) -> None:
-    """What a person may type who wants a run to stop: neither could it be driven then, nor handed on."""
+    """What a person may type who wants a run to stop: neither could it be driven then, nor failed over."""
     master = await scene.master()
     instance = await scene.instance(master)
     await scene.queue(instance, 1, master=master)

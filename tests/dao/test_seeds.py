@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dao import commands, definitions
+from dao.commands import commands
+from dao.definitions import definitions
 from model.choices import ReleaseState
 from model.commands import CommandRow, read_command
 from model.errors import Refused

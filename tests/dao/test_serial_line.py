@@ -1,4 +1,4 @@
-"""`dao/serial_line.py`: of runs that are started in the same moment exactly one goes on, whoever starts them."""
+"""`dao/runs/serial_line.py`: of runs that are started in the same moment exactly one goes on, whoever starts them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import instance_moves, serial_line, workflow_instances
-from dao.nodes import Me
-from dao.serial_line import InLine
-from dao.workflow_instances import InstanceEnd, NewInstance
+from dao.cluster.nodes import Me
+from dao.runs import control, serial_line, workflow_instances
+from dao.runs.serial_line import InLine
+from dao.runs.workflow_instances import InstanceEnd, NewInstance
 from model.choices import ExecutionType, FailureStrategy, Priority
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.states import WorkflowState
@@ -132,7 +132,7 @@ async def test_a_line_is_told_by_its_heads_oldest_first_with_what_was_asked(scen
     ]
     async with scene.writing() as connection:
         await workflow_instances.finish(connection, [InstanceEnd(over, W.SUCCESS, "")], master.epoch)
-        await instance_moves.ask_halt(connection, {running: W.READY_STOP})
+        await control.ask_halt(connection, {running: W.READY_STOP})
     assert await line(scene, CODE) == [InLine(running, CODE, W.READY_STOP), InLine(waiting, CODE, W.SERIAL_WAIT)]
     assert {each.id for each in await line(scene, CODE, OTHER)} == {running, waiting, elsewhere}
 

@@ -1,4 +1,4 @@
-"""`dao/server_checks.py`: sessions that stay, guards that are gone, and what is switched off at a server."""
+"""`dao/checks/server_checks.py`: sessions that stay, guards that are gone, and what is switched off at a server."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from dao import checks, server_checks
-from dao.checks import Check, Finds
-from dao.database import Database
-from dao.nodes import application_name
-from dao.server_checks import GUARDS, SESSIONS, guards
+from dao.checks import server_checks, table_checks
+from dao.checks.server_checks import GUARDS, SESSIONS, guards
+from dao.checks.table_checks import Check, Finds
+from dao.cluster.nodes import application_name
+from dao.postgres.database import Database
 from model.nodes import NodeKind
 from tests.dao.scene import Scene
 from tests.eventually import eventually
@@ -20,7 +20,7 @@ from tests.servers.postgres import PostgresServer
 async def find(scene: Scene, check: Check) -> Finds:
     values = guards() if check is GUARDS else {}
     async with scene.database.reading() as connection:
-        return await checks.find(connection, check, values)
+        return await table_checks.find(connection, check, values)
 
 
 async def find_any(scene: Scene) -> int:

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Dialect, MetaData, Table
 
-from dao.database import Database
-from dao.tables import metadata
+from dao.postgres.database import Database
+from dao.views.tables import metadata
 
 
 def _said(table: Table, dialect: Dialect) -> dict[str, Any]:
@@ -35,6 +35,8 @@ async def test_each_table_is_the_same_here_and_in_the_database(database: Databas
 
     async with database.reading() as connection:
         dialect = await connection.run_sync(reflect)
-    assert sorted(metadata.tables) == sorted(found.tables), "dao/tables.py and sql/schema.sql name different tables"
+    assert sorted(metadata.tables) == sorted(found.tables), (
+        "dao/views/tables.py and sql/schema.sql name different tables"
+    )
     for name, table in metadata.tables.items():
         assert _said(table, dialect) == _said(found.tables[name], dialect), name

@@ -1,4 +1,4 @@
-"""`dao/task_claims.py`: an attempt goes to one worker, in order of priority, and only that worker's report lands."""
+"""`dao/tasks/task_claims.py`: an attempt goes to one worker, by priority, and only its report lands."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dao import task_claims
-from dao.nodes import Me
-from dao.task_claims import ClaimedTask, Report
+from dao.cluster.nodes import Me
+from dao.tasks import task_claims
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.choices import Priority
 from model.ids import TaskInstanceId
 from model.states import TaskState

@@ -1,4 +1,4 @@
-"""`dao/task_events.py`: the end of an attempt reaches whoever owns the run, once, however often the owner changes."""
+"""`dao/tasks/task_events.py`: the end of an attempt reaches whoever owns the run, once."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from datetime import timedelta
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import commands, task_events, workflow_instances
-from dao.nodes import Me
-from dao.task_events import Unreadable
+from dao.cluster.nodes import Me
+from dao.commands import commands
+from dao.runs import workflow_instances
+from dao.tasks import task_events
+from dao.tasks.task_events import Unreadable
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import TaskEnd
 from model.states import TaskState
@@ -56,7 +58,7 @@ async def test_an_owner_hears_of_its_own_in_order_and_once(scene: Scene) -> None
     assert [end.code for end in await consume(scene, other)] == [7]
 
 
-async def test_events_of_what_is_set_aside_are_left_and_read_for_it_alone(scene: Scene) -> None:
+async def test_events_of_what_is_put_in_quarantine_are_left_and_read_for_it_alone(scene: Scene) -> None:
     master, other = await scene.master(), await scene.master()
     held, free, theirs = await scene.instance(master), await scene.instance(master), await scene.instance(other)
     await told(scene, held, 1, 2)
@@ -86,7 +88,7 @@ async def test_events_wait_for_the_next_owner(scene: Scene) -> None:
     await told(scene, instance, 1)
     assert await consume(scene, heir) == []
     async with scene.writing() as connection:
-        await workflow_instances.take_over(connection, [instance], heir.epoch)
+        await workflow_instances.claim_failover(connection, [instance], heir.epoch)
         await task_events.readdress(connection)
     assert [end.code for end in await consume(scene, heir)] == [1]
 
@@ -128,13 +130,13 @@ async def test_whoever_writes_an_event_has_it_addressed_to_the_owner_of_its_run(
 
 
 async def test_an_end_that_was_told_to_the_former_owner_of_a_run_reaches_the_new_one(scene: Scene) -> None:
-    """Who told it had looked just before the takeover, and committed just after it."""
+    """Who told it had looked just before the failover, and committed just after it."""
     former, new = await scene.master(), await scene.master()
     run = await scene.instance(former)
     await scene.fence(former)
     async with scene.writing() as connection:
-        await workflow_instances.hand_on(connection, 10)
-        await workflow_instances.take_over(connection, [run], new.epoch)
+        await workflow_instances.fail_over(connection, 10)
+        await workflow_instances.claim_failover(connection, [run], new.epoch)
     await scene.sql(
         "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, owner) "
         "VALUES (:run, 1, 1, 'SUCCESS', :owner)",
@@ -162,7 +164,7 @@ async def test_what_is_addressed_to_one_that_lives_and_does_not_own_the_run_is_p
     assert [end.code for end in await consume(scene, other)] == [1]
 
 
-async def test_what_waits_for_a_takeover_is_left_alone(scene: Scene) -> None:
+async def test_what_waits_for_a_failover_is_left_alone(scene: Scene) -> None:
     former = await scene.master()
     await told(scene, await scene.instance(former), 1)
     await scene.fence(former)

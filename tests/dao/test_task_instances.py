@@ -1,4 +1,4 @@
-"""`dao/task_instances.py`: attempts as their master writes them, and what becomes of a lost worker's."""
+"""`dao/tasks/task_instances.py`: attempts as their master writes them, and what becomes of a lost worker's."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Collection
 
 import pytest
 
-from dao import nodes, task_claims, task_events, task_instances
-from dao.errors import BadData
-from dao.nodes import Me
-from dao.workflow_instances import OwnershipLost
+from dao.cluster import nodes
+from dao.cluster.nodes import Me
+from dao.postgres.errors import BadData
+from dao.runs.workflow_instances import OwnershipLost
+from dao.tasks import task_claims, task_events, task_instances
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.states import TaskState, WaitReason

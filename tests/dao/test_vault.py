@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dao import data_sources, environments
-from dao.data_source_url import parse_data_source_url, secrets_of, shown_url
-from dao.vault import Sealed, Vault, key_id_of, new_key
+from dao.secrets import data_sources, environments
+from dao.secrets.data_source_url import parse_data_source_url, secrets_of, shown_url
+from dao.secrets.vault import Sealed, Vault, key_id_of, new_key
 from model.errors import NotFound, Refused
 from tests.dao.scene import Scene
 

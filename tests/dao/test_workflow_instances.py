@@ -1,4 +1,4 @@
-"""`dao/workflow_instances.py`: a run has one owner, and only the owner's writes land."""
+"""`dao/runs/workflow_instances.py`: a run has one owner, and only the owner's writes land."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 
 import pytest
 
-from dao import nodes, workflow_instances
-from dao.errors import BadData
-from dao.nodes import Me
-from dao.workflow_instances import TAKEOVERS_MAX, InstanceEnd, NewInstance, OwnershipLost
+from dao.cluster import nodes
+from dao.cluster.nodes import Me
+from dao.postgres.errors import BadData
+from dao.runs import workflow_instances
+from dao.runs.workflow_instances import TAKEOVERS_MAX, InstanceEnd, NewInstance, OwnershipLost
 from model.choices import FailureStrategy, Priority
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.states import WorkflowState
@@ -21,15 +22,15 @@ async def finish(scene: Scene, id_: WorkflowInstanceId, master: Me) -> None:
         await workflow_instances.finish(connection, [InstanceEnd(id_, WorkflowState.SUCCESS, "")], master.epoch)
 
 
-async def hand_on(scene: Scene, limit: int = 100) -> int:
+async def fail_over(scene: Scene, limit: int = 100) -> int:
     async with scene.writing() as connection:
-        return await workflow_instances.hand_on(connection, limit)
+        return await workflow_instances.fail_over(connection, limit)
 
 
-async def take_over(scene: Scene, *ids: WorkflowInstanceId, master: Me) -> dict[WorkflowInstanceId, int]:
+async def claim_failover(scene: Scene, *ids: WorkflowInstanceId, master: Me) -> dict[WorkflowInstanceId, int]:
     """Those that were taken, with the number of their takeovers."""
     async with scene.writing() as connection:
-        taken = await workflow_instances.take_over(connection, ids, master.epoch)
+        taken = await workflow_instances.claim_failover(connection, ids, master.epoch)
     return {id_: takeovers for id_, (_, takeovers) in taken.items()}
 
 
@@ -115,14 +116,14 @@ async def test_a_run_in_line_belongs_to_nobody_whatever_its_row_says(scene: Scen
         assert len(await workflow_instances.read_owned(connection, [waits, runs], master.epoch)) == 1
 
 
-async def test_what_a_dead_master_left_is_handed_on_once(scene: Scene) -> None:
+async def test_what_a_dead_master_left_is_failed_over_once(scene: Scene) -> None:
     dead, living = await scene.master(), await scene.master()
     left = [await scene.instance(dead, priority=Priority.HIGH) for _ in range(3)]
     ended, others = await scene.instance(dead), await scene.instance(living)
     await finish(scene, ended, dead)
-    assert await hand_on(scene) == 0
+    assert await fail_over(scene) == 0
     await scene.fence(dead)
-    assert [await hand_on(scene, limit=2), await hand_on(scene), await hand_on(scene)] == [2, 1, 0]
+    assert [await fail_over(scene, limit=2), await fail_over(scene), await fail_over(scene)] == [2, 1, 0]
     assert await scene.sql(
         "SELECT workflow_instance_id, type, priority FROM command ORDER BY workflow_instance_id"
     ) == [(id_, "RECOVER_TOLERANCE_FAULT_PROCESS", "HIGH") for id_ in left]
@@ -133,7 +134,7 @@ async def test_what_a_dead_master_left_is_handed_on_once(scene: Scene) -> None:
 
 @pytest.mark.parametrize("state", ["RUNNING_EXECUTION", "READY_PAUSE", "READY_STOP", "FAILOVER"])
 @pytest.mark.parametrize("owner", [0, -1, 2**63 - 1, 10**6, "worker", "fenced", "left"])
-async def test_a_run_whose_owner_cannot_drive_it_is_handed_on_and_taken_over(
+async def test_a_run_whose_owner_cannot_drive_it_is_failed_over_and_failed_over(
     scene: Scene, state: str, owner: int | str
 ) -> None:
     fenced, left, me, worker = [await scene.master() for _ in range(3)] + [await scene.worker()]
@@ -151,11 +152,11 @@ async def test_a_run_whose_owner_cannot_drive_it_is_handed_on_and_taken_over(
     )
     async with scene.database.reading() as connection:
         assert await nodes.anything_left(connection)
-    assert await hand_on(scene) == 1
+    assert await fail_over(scene) == 1
     assert await scene.sql("SELECT workflow_instance_id FROM command") == [odd]
-    assert list(await take_over(scene, odd, waits, runs, master=me)) == [odd]
+    assert list(await claim_failover(scene, odd, waits, runs, master=me)) == [odd]
     await scene.sql("DELETE FROM command")
-    assert await hand_on(scene) == 0
+    assert await fail_over(scene) == 0
     async with scene.database.reading() as connection:
         assert not await nodes.anything_left(connection)
     expected = "RUNNING_EXECUTION" if state == "FAILOVER" else state
@@ -163,57 +164,57 @@ async def test_a_run_whose_owner_cannot_drive_it_is_handed_on_and_taken_over(
     assert (await owner_of(scene, waits))[0] == "SERIAL_WAIT"
 
 
-async def test_two_masters_that_hand_on_at_once_ask_once(scene: Scene) -> None:
+async def test_two_masters_that_fail_over_at_once_ask_once(scene: Scene) -> None:
     dead = await scene.master()
     for _ in range(20):
         await scene.instance(dead)
     await scene.fence(dead)
-    await asyncio.gather(*(hand_on(scene) for _ in range(4)))
+    await asyncio.gather(*(fail_over(scene) for _ in range(4)))
     assert await scene.sql("SELECT count(*), count(DISTINCT workflow_instance_id) FROM command") == [(20, 20)]
 
 
-async def test_a_hand_over_that_was_taken_and_lost_again_is_asked_for_again(scene: Scene) -> None:
+async def test_a_failover_that_was_claimed_and_lost_again_is_asked_for_again(scene: Scene) -> None:
     first, second = await scene.master(), await scene.master()
     id_ = await scene.instance(first)
     await scene.fence(first)
-    assert await hand_on(scene) == 1
+    assert await fail_over(scene) == 1
     await scene.sql("DELETE FROM command")
-    assert await take_over(scene, id_, master=second) == {id_: 1}
-    assert await hand_on(scene) == 0
+    assert await claim_failover(scene, id_, master=second) == {id_: 1}
+    assert await fail_over(scene) == 0
     await scene.fence(second)
-    assert await hand_on(scene) == 1
+    assert await fail_over(scene) == 1
 
 
-async def test_only_what_belongs_to_the_gone_is_taken_over_and_only_once(scene: Scene) -> None:
+async def test_only_what_belongs_to_the_gone_is_failed_over_and_only_once(scene: Scene) -> None:
     dead, living, me, late = [await scene.master() for _ in range(4)]
     lost, theirs, over = await scene.instance(dead), await scene.instance(living), await scene.instance(dead)
     await finish(scene, over, dead)
-    assert await take_over(scene, lost, master=me) == {}
+    assert await claim_failover(scene, lost, master=me) == {}
     await scene.fence(dead)
-    assert await take_over(scene, lost, theirs, over, WorkflowInstanceId(777), master=me) == {lost: 1}
-    assert await take_over(scene, lost, master=late) == {}
+    assert await claim_failover(scene, lost, theirs, over, WorkflowInstanceId(777), master=me) == {lost: 1}
+    assert await claim_failover(scene, lost, master=late) == {}
     assert await owner_of(scene, lost) == ("RUNNING_EXECUTION", me.epoch)
     assert await owner_of(scene, theirs) == ("RUNNING_EXECUTION", living.epoch)
 
 
-async def test_a_master_that_left_by_itself_does_not_count_as_a_takeover(scene: Scene) -> None:
+async def test_a_master_that_left_by_itself_does_not_count_as_a_failover(scene: Scene) -> None:
     left, me = await scene.master(), await scene.master()
     id_ = await scene.instance(left)
     await scene.sql("UPDATE node SET state = 'LEFT' WHERE id = :id", id=left.epoch)
-    assert await take_over(scene, id_, master=me) == {id_: 0}
+    assert await claim_failover(scene, id_, master=me) == {id_: 0}
 
 
-async def test_two_that_take_over_at_once_do_not_both_get_it(scene: Scene) -> None:
+async def test_two_that_claim_failover_at_once_do_not_both_get_it(scene: Scene) -> None:
     dead, one, other = await scene.master(), await scene.master(), await scene.master()
     ids = [await scene.instance(dead) for _ in range(10)]
     await scene.fence(dead)
     first, second = await asyncio.gather(
-        take_over(scene, *ids, master=one), take_over(scene, *reversed(ids), master=other)
+        claim_failover(scene, *ids, master=one), claim_failover(scene, *reversed(ids), master=other)
     )
     assert sorted([*first, *second]) == ids
 
 
-async def test_why_a_run_cannot_be_taken_over_is_said(scene: Scene) -> None:
+async def test_why_a_run_cannot_be_failed_over_is_said(scene: Scene) -> None:
     master = await scene.master()
     running, ended = await scene.instance(master), await scene.instance(master)
     await finish(scene, ended, master)
@@ -222,7 +223,7 @@ async def test_why_a_run_cannot_be_taken_over_is_said(scene: Scene) -> None:
         said.append(await workflow_instances.why_not_recovered(connection, WorkflowInstanceId(777)))
     assert said == [
         f"workflow instance {running} belongs to master {master.epoch}, which lives; it is not taken away",
-        f"workflow instance {ended} has already ended as SUCCESS; there is nothing to take over",
+        f"workflow instance {ended} has already ended as SUCCESS; there is nothing to fail over",
         "there is no workflow instance 777",
     ]
 
@@ -231,7 +232,7 @@ async def test_why_a_run_cannot_be_taken_over_is_said(scene: Scene) -> None:
 
 
 async def dies(scene: Scene, id_: WorkflowInstanceId, owner: Me, *, drove: str) -> tuple[Me, int]:
-    """The owner is fenced, last seen so long after it had begun to drive the run; who took over, and what counts."""
+    """The owner is fenced, last seen so long after it had begun to drive the run; who failed over, and what counts."""
     await scene.sql(
         "UPDATE node_beat SET beaten_at = (SELECT coalesce(owned_since, started_at) + CAST(:drove AS interval) "
         "FROM workflow_instance WHERE id = :id) WHERE node_id = :node",
@@ -240,9 +241,9 @@ async def dies(scene: Scene, id_: WorkflowInstanceId, owner: Me, *, drove: str) 
         node=owner.epoch,
     )
     assert await scene.fence(owner)
-    await hand_on(scene)
+    await fail_over(scene)
     next_one = await scene.master()
-    return next_one, (await take_over(scene, id_, master=next_one))[id_]
+    return next_one, (await claim_failover(scene, id_, master=next_one))[id_]
 
 
 async def begun(scene: Scene, ago: str) -> tuple[Me, WorkflowInstanceId]:
@@ -281,7 +282,7 @@ async def test_the_older_a_run_is_the_more_slowly_it_may_kill(scene: Scene) -> N
         await scene.sql("DELETE FROM workflow_instance")
 
 
-async def test_a_cluster_that_stood_still_for_a_day_before_a_takeover_forgives_no_death(scene: Scene) -> None:
+async def test_a_cluster_that_stood_still_for_a_day_before_a_failover_forgives_no_death(scene: Scene) -> None:
     """Who restarts what a poisonous run killed may take his time."""
     master, id_ = await begun(scene, "1 s")
     for wanted in (1, 2, 3):
@@ -290,9 +291,9 @@ async def test_a_cluster_that_stood_still_for_a_day_before_a_takeover_forgives_n
         await scene.sql("UPDATE workflow_instance SET owned_since = owned_since - interval '1 d'")
 
 
-async def test_a_run_with_times_that_cannot_be_is_taken_over_all_the_same(scene: Scene) -> None:
+async def test_a_run_with_times_that_cannot_be_is_failed_over_all_the_same(scene: Scene) -> None:
     master, id_ = await begun(scene, "1 s")
     await scene.sql("UPDATE workflow_instance SET started_at = 'infinity', takeovers = 32767")
     assert await scene.fence(master)
-    await hand_on(scene)
-    assert (await take_over(scene, id_, master=await scene.master()))[id_] == TAKEOVERS_MAX + 1
+    await fail_over(scene)
+    assert (await claim_failover(scene, id_, master=await scene.master()))[id_] == TAKEOVERS_MAX + 1

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from random import Random
 
-from master.events import Child, ChildFinished, EndTask, ResumeChild, StartChild
-from master.plan import Plan
+from master.drive.events import Child, ChildFinished, EndTask, ResumeChild, StartChild
+from master.drive.plan import Plan
 from model.ids import TaskCode
 from model.logic.sub_process import SubProcessParams
 from model.states import TaskState as T
@@ -43,7 +43,7 @@ class Family:
             place = (child.code, child.attempt, child.index)
             self._known[place] = ChildFinished(*place, child.state, child.outputs) if child.state.is_final else None
 
-    def adopted(self) -> tuple[Child, ...]:
+    def restored(self) -> tuple[Child, ...]:
         found = [Child(*place, row.state, row.outputs) for place, row in self.rows.items()]
         self._random.shuffle(found)
         return tuple(found)
@@ -145,7 +145,7 @@ class Family:
         return ChildFinished(*place, child.state, child.outputs)
 
     def _make(self, place: Place, above: W) -> ChildFinished | None:
-        """As `master/starts.py` does: one that is not made is told all the same."""
+        """As `master/claim/start_commands.py` does: one that is not made is told all the same."""
         if place in self.rows:
             return None
         if above is W.READY_PAUSE:

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from model.nodes import NodeKind
 from model.timing import Timing
+from node.life import Life
 from registry.connect import make_registry
-from registry.life import Life
 
 
 async def begin_life(database_url: str, name: str = "m1") -> Life:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from master.plan import Plan
-from master.runnable import WorkflowRunnable as Runnable
+from master.drive.plan import Plan
+from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy, OnWorkerLoss, Priority
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.instances import WorkflowInstance

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from master.plan import Plan
+from master.drive.plan import Plan
 from model.ids import TaskCode, WorkflowCode
 from model.workflow import WorkflowSpec
 

@@ -1,4 +1,4 @@
-"""The rules of a run as they are told, reckoned slowly from its rows: what each task may do, sees, and what it ends as.
+"""The rules of a run as they are told, computed slowly from its rows: what each task may do, sees, and what it ends as.
 
 Nothing of the runnable's own bookkeeping is used, nor of how it comes to know things.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from master.plan import Plan
+from master.drive.plan import Plan
 from model.choices import Direct, OnWorkerLoss
 from model.ids import TaskCode
 from model.logic.conditions import ConditionsParams

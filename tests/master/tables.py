@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from random import Random
 
-from master.events import (
+from master.drive.events import (
     Effect,
     EndTask,
     Enter,
@@ -24,7 +24,7 @@ from master.events import (
     TaskFinished,
     Wait,
 )
-from master.plan import Plan
+from master.drive.plan import Plan
 from model.choices import FailureStrategy
 from model.errors import Refused
 from model.ids import TaskCode
@@ -67,7 +67,7 @@ class Tables:
         self._clock = 0
 
     def latest(self) -> list[TaskAttempt]:
-        """As `dao.task_instances` gives them: in the order in which they ended, what runs last."""
+        """As `dao.tasks.task_instances` gives them: in the order in which they ended, what runs last."""
         attempts = [
             TaskAttempt(code, len(rows), row.state, row.retries, row.valid, row.outputs, row.branch, row.values)
             for code, rows in sorted(

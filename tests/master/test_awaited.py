@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from dao.dependencies import Happened, Span, Told, checksum, payloads, read_told
-from master.awaited import Awaited
+from dao.runs.dependencies import Happened, Span, Told, checksum, payloads, read_told
+from master.drive.awaited import Awaited
 from model.ids import TaskInstanceId, WorkflowCode
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from master.batch import AdaptiveBatch
+from master.claim.batch import AdaptiveBatch
 
 
 def test_a_backlog_is_taken_in_ever_larger_batches() -> None:

@@ -13,11 +13,11 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
-from dao.dependencies import Happened, WaitingTask, payloads
-from master import dependents
-from master.dependents import Dependents
+from dao.runs.dependencies import Happened, WaitingTask, payloads
+from master.drive import dependents
+from master.drive.dependents import Dependents
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from registry.life import Life
+from node.life import Life
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 from tests.master.lives import begin_life
@@ -145,7 +145,7 @@ async def test_an_end_that_nobody_heard_of_costs_time_and_no_answer(place: Place
     few = await place.wait_for(AWAITED, 2)
     await place.ends(AWAITED)
     assert not place.judged.ids
-    for _ in range(3):  # of the lookout's looks
+    for _ in range(3):  # of the poller's looks
         place.judged.ids.clear()
         place.loop.look_on()
         await eventually(lambda: place.judged.ids)

@@ -7,14 +7,14 @@ import gc
 from dataclasses import replace
 from uuid import uuid4
 
-from dao.database import Database
-from dao.nodes import Me
-from master.driver import Driver
-from master.runnable import WorkflowRunnable
+from dao.cluster.nodes import Me
+from dao.postgres.database import Database
+from master.drive.driver import Driver
+from master.drive.runnable import WorkflowRunnable
 from model.ids import Epoch, WorkflowInstanceId
 from model.nodes import NodeKind
 from model.timing import Timing
-from registry.life import Life
+from node.life import Life
 from tests.master.plans import an_instance, plan_of
 
 URL = "postgresql+psycopg://nobody@127.0.0.1:1/nowhere"
@@ -29,10 +29,10 @@ async def test_the_timer_of_a_long_timeout_keeps_nothing_of_a_run_that_ended_lon
     runnables = [
         WorkflowRunnable(replace(an_instance(plan), id=WorkflowInstanceId(number)), plan) for number in range(RUNS)
     ]
-    driver.hold(runnables)
-    driver.hold(runnables[:10])  # read again after an unknown COMMIT
-    assert driver.running == RUNS
-    driver.forget(WorkflowInstanceId(number) for number in range(RUNS))
+    driver.runs.hold(runnables)
+    driver.runs.hold(runnables[:10])  # read again after an unknown COMMIT
+    assert driver.runs.running == RUNS
+    driver.runs.forget(WorkflowInstanceId(number) for number in range(RUNS))
     del runnables
     gc.collect()
     assert not [each for each in gc.get_objects() if isinstance(each, WorkflowRunnable) and each.plan is plan]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from master.parameters import Parameters, base_parameters
-from master.plan import Plan
+from master.drive.parameters import Parameters, base_parameters
+from master.drive.plan import Plan
 from model.choices import FailureStrategy, Priority
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 import pytest
 import pytest_asyncio
 
-from dao.database import Database
-from master import plans
-from master.events import Started
-from master.handling import MANY, handle
-from master.plan import Plan
-from master.plans import Fetched, PlanKey, Plans, PlansMissing
-from master.runnable import WorkflowRunnable
-from master.writes import Writes
+from dao.postgres.database import Database
+from master.drive import plans
+from master.drive.events import Started
+from master.drive.handling import MANY, handle
+from master.drive.plan import Plan
+from master.drive.plans import Fetched, PlanKey, Plans, PlansMissing
+from master.drive.runnable import WorkflowRunnable
+from master.drive.writes import Writes
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
 from tests.dao.scene import Scene

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from master.revival import GoingOn, revival
+from master.claim.revival import GoingOn, revival
 from model.choices import TaskDependType
 from model.command_moves import CommandType as C
 from model.commands import Move

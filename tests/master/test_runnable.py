@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from master.events import Adopted, Effect, Finish, KillTasks, QueueTask, Started, TaskFinished, Wait
-from master.plan import Plan
-from master.runnable import WorkflowRunnable as Runnable
+from master.drive.events import Effect, Finish, KillTasks, QueueTask, Restored, Started, TaskFinished, Wait
+from master.drive.plan import Plan
+from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.ids import TaskCode
 from model.instances import TaskAttempt
@@ -67,11 +67,11 @@ def test_a_hundred_layers_of_a_hundred_tasks_queue_a_layer_at_a_time() -> None:
     assert [*chain(*effects)] == [*queued(*codes), Finish(WorkflowState.SUCCESS, "")]
 
 
-def test_a_large_instance_is_adopted_from_the_middle_with_what_is_missing_only() -> None:
+def test_a_large_instance_is_restored_from_the_middle_with_what_is_missing_only() -> None:
     names = [f"t{number}" for number in range(10_000)]
     plan = a_plan({names[0]: []} | {after: [before] for before, after in pairwise(names)})
     done = tuple(TaskAttempt(TaskCode(number), 1, T.SUCCESS) for number in range(1, 9_000))
-    assert a_runnable(plan).handle(Adopted(done)) == queued(TaskCode(9_000))
+    assert a_runnable(plan).handle(Restored(done)) == queued(TaskCode(9_000))
 
 
 # ---------------------------------------------------------------------------------------------- one by one
@@ -110,9 +110,9 @@ def test_a_kill_is_not_retried() -> None:
 
 def test_retries_are_counted_across_a_failover() -> None:
     plan = a_plan({"a": []}, fields={"a": {"retry_times": 1}})
-    last = Adopted((TaskAttempt(A, 3, T.FAILURE, 1),))
+    last = Restored((TaskAttempt(A, 3, T.FAILURE, 1),))
     assert a_runnable(plan).handle(last) == [Finish(WorkflowState.FAILURE, 'task "a" failed')]
-    first = Adopted((TaskAttempt(A, 2, T.FAILURE, 0),))
+    first = Restored((TaskAttempt(A, 2, T.FAILURE, 0),))
     assert a_runnable(plan).handle(first) == [QueueTask(A, 3, 1)]
 
 
@@ -186,10 +186,10 @@ def test_the_reason_names_the_first_that_failed_and_counts_the_others(ends: dict
     assert end(runnable, *ends.items()) == [Finish(WorkflowState.FAILURE, reason)]
 
 
-def test_what_is_queued_or_runs_is_adopted_and_not_queued_again() -> None:
+def test_what_is_queued_or_runs_is_restored_and_not_queued_again() -> None:
     runnable = a_runnable(a_plan({"a": [], "b": [], "c": [], "d": []}))
     attempts = (TaskAttempt(A, 1, T.QUEUED), TaskAttempt(B, 3, T.RUNNING_EXECUTION), TaskAttempt(C, 1, T.DISPATCH))
-    assert runnable.handle(Adopted(attempts)) == queued(D)
+    assert runnable.handle(Restored(attempts)) == queued(D)
     assert runnable.handle(TaskFinished(B, 2, T.FAILURE)) == []
     assert end(runnable, (A, T.SUCCESS), (C, T.SUCCESS), (D, T.SUCCESS)) == []
     assert runnable.handle(TaskFinished(B, 3, T.SUCCESS)) == [Finish(WorkflowState.SUCCESS, "")]
@@ -198,29 +198,29 @@ def test_what_is_queued_or_runs_is_adopted_and_not_queued_again() -> None:
 def test_what_ended_while_nobody_drove_is_made_up_for() -> None:
     runnable = a_runnable(a_plan(DIAMOND))
     attempts = tuple(TaskAttempt(code, 1, T.SUCCESS) for code in (A, B, C, D))
-    assert runnable.handle(Adopted(attempts)) == [Finish(WorkflowState.SUCCESS, "")]
+    assert runnable.handle(Restored(attempts)) == [Finish(WorkflowState.SUCCESS, "")]
 
 
 @pytest.mark.parametrize("failure", [T.FAILURE, T.KILL])
-def test_with_end_an_adopted_failure_starts_nothing_though_a_success_made_something_ready(failure: T) -> None:
+def test_with_end_an_restored_failure_starts_nothing_though_a_success_made_something_ready(failure: T) -> None:
     """Seen before: successes were taken in first, so that "c" was queued and killed in one transaction."""
     runnable = a_runnable(a_plan(TWO), END)
     attempts = (TaskAttempt(A, 1, T.SUCCESS), TaskAttempt(B, 1, failure))
-    effects = runnable.handle(Adopted(attempts))
+    effects = runnable.handle(Restored(attempts))
     assert effects[0] == KillTasks()
     assert [type(effect) for effect in effects] == [KillTasks, Finish]
 
 
-def test_with_end_an_adopted_loss_for_good_keeps_another_from_running_again() -> None:
+def test_with_end_an_restored_loss_for_good_keeps_another_from_running_again() -> None:
     """Seen before: the two were told in the order of the rows, and "a" was queued again and killed."""
     runnable = a_runnable(a_plan({"a": [], "b": []}, fails_on_loss={"b"}), END)
     lost = tuple(TaskAttempt(code, 1, T.NEED_FAULT_TOLERANCE) for code in (A, B))
     reason = 'task "b" was lost with its worker, and may not run again, 1 more failed'
-    assert runnable.handle(Adopted(lost)) == [KillTasks(), Finish(WorkflowState.FAILURE, reason)]
+    assert runnable.handle(Restored(lost)) == [KillTasks(), Finish(WorkflowState.FAILURE, reason)]
 
 
 def test_attempts_of_tasks_that_the_plan_does_not_know_are_passed_over() -> None:
-    assert a_runnable(a_plan({"a": []})).handle(Adopted((TaskAttempt(TaskCode(99), 1, T.FAILURE),))) == queued(A)
+    assert a_runnable(a_plan({"a": []})).handle(Restored((TaskAttempt(TaskCode(99), 1, T.FAILURE),))) == queued(A)
 
 
 def test_events_that_fit_nothing_change_nothing() -> None:

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from master.events import (
-    Adopted,
+from master.drive.events import (
     Child,
     ChildFinished,
     Effect,
@@ -18,12 +17,13 @@ from master.events import (
     KillTasks,
     QueueTask,
     RecordTask,
+    Restored,
     ResumeChild,
     StartChild,
     Started,
 )
-from master.plan import Plan
-from master.runnable import WorkflowRunnable as Runnable
+from master.drive.plan import Plan
+from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.ids import TaskCode
 from model.instances import TaskAttempt
@@ -154,11 +154,11 @@ def test_a_halted_workflow_ends_when_its_children_have_come_to_rest(asked: W, ch
 
 
 def test_with_end_the_end_of_one_may_end_others_and_each_ends_once() -> None:
-    """Seen before: at a takeover the second was looked at again after it had ended, and the master's round failed."""
+    """Seen before: at a failover the second was looked at again after it had ended, and the master's round failed."""
     plan = a_plan({"a": [], "b": []}, fields={"a": CHILD, "b": CHILD})
     rows = tuple(TaskAttempt(code, 1, T.RUNNING_EXECUTION) for code in (A, B))
     children = tuple(Child(code, 1, 0, W.STOP) for code in (A, B))
-    effects = a_runnable(plan, FailureStrategy.END).handle(Adopted(rows, children))
+    effects = a_runnable(plan, FailureStrategy.END).handle(Restored(rows, children))
     assert [effect.code for effect in effects if isinstance(effect, EndTask)] == [A, B]
     assert effects.count(KillTasks()) == 1
     assert isinstance(effects[-1], Finish)
@@ -167,18 +167,18 @@ def test_with_end_the_end_of_one_may_end_others_and_each_ends_once() -> None:
 # --------------------------------------------------------------------------------------------- going on
 
 
-def test_a_takeover_starts_the_missing_children_with_what_the_first_ones_saw() -> None:
-    """Seen before: the values were reckoned anew, and may differ by the order in which ends are told."""
+def test_a_failover_starts_the_missing_children_with_what_the_first_ones_saw() -> None:
+    """Seen before: the values were computed again, and may differ by the order in which ends are told."""
     plan = dynamic("${list}", parallelism=2)
     row = TaskAttempt(A, 1, T.RUNNING_EXECUTION, values='{"list": "x,y,z"}')
     runnable = Runnable(replace(an_instance(plan), params='{"list": "other"}'), plan)
-    effects = runnable.handle(Adopted((row,), (Child(A, 1, 0, W.SUCCESS), Child(A, 1, 1, W.RUNNING_EXECUTION))))
+    effects = runnable.handle(Restored((row,), (Child(A, 1, 0, W.SUCCESS), Child(A, 1, 1, W.RUNNING_EXECUTION))))
     assert effects == [StartChild(A, 1, 2, "default", 7, None, {"n": "z"})]
 
 
 def resumed(*children: Child, attempt: int = 1) -> list[Effect]:
     rows = (TaskAttempt(A, attempt, T.KILL, valid=False),)
-    return a_runnable(dynamic("1,2,3", parallelism=2)).handle(Adopted(rows, children, frozenset({A})))
+    return a_runnable(dynamic("1,2,3", parallelism=2)).handle(Restored(rows, children, frozenset({A})))
 
 
 def test_children_go_on_under_the_new_attempt_and_those_that_never_were_begin() -> None:
@@ -198,7 +198,7 @@ def test_only_the_children_of_the_last_attempt_go_on() -> None:
     assert not any(isinstance(effect, ResumeChild) for effect in effects[1:])
 
 
-def test_what_runs_anew_leaves_the_children_of_before_alone() -> None:
+def test_what_runs_again_leaves_the_children_of_before_alone() -> None:
     rows, children = (TaskAttempt(A, 1, T.FAILURE, valid=False),), (Child(A, 1, 0, W.FAILURE),)
-    effects = a_runnable(SUB).handle(Adopted(rows, children))
+    effects = a_runnable(SUB).handle(Restored(rows, children))
     assert effects[1:] == [StartChild(A, 2, 0, "default", 7, None, {"p": "<${x}>"})]

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from master.events import (
-    Adopted,
+from master.drive.events import (
     Effect,
     Enter,
     Finish,
@@ -16,12 +15,13 @@ from master.events import (
     KillTasks,
     QueueTask,
     RecordTask,
+    Restored,
     Started,
     TaskFinished,
     Wait,
 )
-from master.plan import Plan
-from master.runnable import WorkflowRunnable as Runnable
+from master.drive.plan import Plan
+from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.ids import TaskCode
 from model.instances import TaskAttempt
@@ -46,8 +46,8 @@ def halted(plan: Plan, state: W, strategy: FailureStrategy = FailureStrategy.CON
     return runnable
 
 
-def adopted(plan: Plan, *attempts: TaskAttempt, state: W = W.RUNNING_EXECUTION) -> list[Effect]:
-    return Runnable(replace(an_instance(plan), state=state), plan).handle(Adopted(attempts))
+def restored(plan: Plan, *attempts: TaskAttempt, state: W = W.RUNNING_EXECUTION) -> list[Effect]:
+    return Runnable(replace(an_instance(plan), state=state), plan).handle(Restored(attempts))
 
 
 @pytest.mark.parametrize(("state", "end"), [(W.READY_PAUSE, PAUSED), (W.READY_STOP, STOPPED)])
@@ -99,13 +99,13 @@ def test_nothing_is_retried_in_a_stop() -> None:
 
 
 @pytest.mark.parametrize(("state", "halt"), [(W.READY_PAUSE, HoldTasks()), (W.READY_STOP, STOP_KILLS)])
-def test_whoever_takes_over_holds_or_kills_again(state: W, halt: Effect) -> None:
+def test_whoever_claims_failover_holds_or_kills_again(state: W, halt: Effect) -> None:
     """The owner before may have died between the state and what follows from it."""
-    assert adopted(TWO, TaskAttempt(A, 1, T.QUEUED), state=state) == [halt]
+    assert restored(TWO, TaskAttempt(A, 1, T.QUEUED), state=state) == [halt]
 
 
-def test_whoever_takes_over_a_pause_whose_tasks_have_ended_ends_it() -> None:
-    over = adopted(TWO, TaskAttempt(A, 1, T.SUCCESS), TaskAttempt(B, 1, T.PAUSE), state=W.READY_PAUSE)
+def test_whoever_claims_failover_a_pause_whose_tasks_have_ended_ends_it() -> None:
+    over = restored(TWO, TaskAttempt(A, 1, T.SUCCESS), TaskAttempt(B, 1, T.PAUSE), state=W.READY_PAUSE)
     assert over == [HoldTasks(), PAUSED]
 
 
@@ -147,22 +147,22 @@ def test_what_only_hangs_on_a_failure_that_was_taken_up_is_not_left_to_do(state:
 def test_what_was_held_back_begins_when_the_instance_goes_on_and_keeps_its_count() -> None:
     plan = a_plan({"a": []}, fields={"a": {"retry_times": 1, "delay_time": 3}})
     again = [QueueTask(A, 3, 1, Wait(WaitReason.DELAY, 3))]
-    assert adopted(plan, TaskAttempt(A, 2, T.PAUSE, 1, valid=False)) == again
-    assert adopted(plan, TaskAttempt(A, 2, T.PAUSE, 1)) == again, "beside failed tasks that run again"
+    assert restored(plan, TaskAttempt(A, 2, T.PAUSE, 1, valid=False)) == again
+    assert restored(plan, TaskAttempt(A, 2, T.PAUSE, 1)) == again, "beside failed tasks that run again"
 
 
 def test_what_has_failed_and_runs_again_has_all_its_retries() -> None:
     plan = a_plan({"a": []}, fields={"a": {"retry_times": 1}})
-    assert adopted(plan, TaskAttempt(A, 2, T.FAILURE, 1, valid=False)) == [QueueTask(A, 3, 0)]
+    assert restored(plan, TaskAttempt(A, 2, T.FAILURE, 1, valid=False)) == [QueueTask(A, 3, 0)]
 
 
 def test_only_what_is_no_longer_valid_runs_again() -> None:
     attempts = TaskAttempt(A, 1, T.SUCCESS), TaskAttempt(B, 1, T.KILL, valid=False)
-    assert adopted(CHAIN, *attempts) == [QueueTask(B, 2)]
+    assert restored(CHAIN, *attempts) == [QueueTask(B, 2)]
 
 
 def test_what_runs_again_goes_before_what_is_after_it() -> None:
     attempts = TaskAttempt(A, 1, T.FAILURE, valid=False), TaskAttempt(B, 1, T.SUCCESS, valid=False)
     runnable = a_runnable(CHAIN)
-    assert runnable.handle(Adopted(attempts)) == [QueueTask(A, 2)]
+    assert runnable.handle(Restored(attempts)) == [QueueTask(A, 2)]
     assert runnable.handle(TaskFinished(A, 2, T.SUCCESS)) == [QueueTask(B, 2)]

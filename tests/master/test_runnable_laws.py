@@ -8,8 +8,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from master.events import Finish
-from master.runnable import WorkflowRunnable as Runnable
+from master.drive.events import Finish
+from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.states import TaskState as T
 from model.states import WorkflowState

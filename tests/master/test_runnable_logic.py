@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from master.events import Adopted, Effect, Finish, KillTasks, QueueTask, RecordTask, Started, TaskFinished
-from master.plan import Plan
-from master.runnable import WorkflowRunnable as Runnable
+from master.drive.events import Effect, Finish, KillTasks, QueueTask, RecordTask, Restored, Started, TaskFinished
+from master.drive.plan import Plan
+from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.ids import TaskCode
 from model.instances import TaskAttempt
@@ -46,9 +46,9 @@ def test_what_hangs_only_on_a_branch_that_was_not_chosen_is_skipped() -> None:
     assert runnable.handle(TaskFinished(E, 1, T.SUCCESS)) == [DONE]
 
 
-def test_a_choice_is_remembered_by_whoever_takes_over() -> None:
+def test_a_choice_is_remembered_by_whoever_claims_failover() -> None:
     row = TaskAttempt(A, 1, T.SUCCESS, branch=frozenset({B}))
-    assert a_runnable(a_switch("1 == 2")).handle(Adopted((row,))) == [QueueTask(B, 1)]
+    assert a_runnable(a_switch("1 == 2")).handle(Restored((row,))) == [QueueTask(B, 1)]
 
 
 @pytest.mark.parametrize("strategy", FailureStrategy)
@@ -98,13 +98,13 @@ def test_what_is_left_out_is_not_waited_for() -> None:
 
 def test_conditions_that_run_again_alone_see_that_their_task_failed() -> None:
     """Seen before: what is out of scope counted as a success, and the other branch was chosen."""
-    again = limited(JUDGED, B, C, D).handle(Adopted((TaskAttempt(A, 1, T.FAILURE),)))
+    again = limited(JUDGED, B, C, D).handle(Restored((TaskAttempt(A, 1, T.FAILURE),)))
     assert again == [RecordTask(B, 1, T.SUCCESS, branch=frozenset({D})), QueueTask(D, 1)]
 
 
 def test_a_failure_out_of_scope_fails_the_workflow_still() -> None:
     runnable = limited(a_plan({"a": [], "b": []}), B)
-    runnable.handle(Adopted((TaskAttempt(A, 1, T.FAILURE),)))
+    runnable.handle(Restored((TaskAttempt(A, 1, T.FAILURE),)))
     assert runnable.handle(TaskFinished(B, 1, T.SUCCESS)) == [Finish(W.FAILURE, 'task "a" failed')]
 
 
@@ -112,7 +112,7 @@ def test_a_failure_out_of_scope_that_was_taken_up_stays_so() -> None:
     """Seen before: a workflow that had succeeded failed when another task of it was executed again."""
     runnable = limited(JUDGED, D)
     rows = TaskAttempt(A, 1, T.FAILURE), TaskAttempt(B, 1, T.SUCCESS, branch=frozenset({D}))
-    assert runnable.handle(Adopted((*rows, TaskAttempt(D, 1, T.SUCCESS, valid=False)))) == [QueueTask(D, 2)]
+    assert runnable.handle(Restored((*rows, TaskAttempt(D, 1, T.SUCCESS, valid=False)))) == [QueueTask(D, 2)]
     assert runnable.handle(TaskFinished(D, 2, T.SUCCESS)) == [DONE]
 
 
@@ -123,11 +123,11 @@ def values_of(effects: list[Effect]) -> list[dict[str, str]]:
     return [json.loads(effect.values) for effect in effects if isinstance(effect, QueueTask)]
 
 
-def test_what_is_queued_again_at_a_takeover_sees_what_the_tasks_before_it_gave() -> None:
+def test_what_is_queued_again_at_a_failover_sees_what_the_tasks_before_it_gave() -> None:
     """Seen before: it was queued before their outputs were taken in, and ran with less than at first."""
     rows = TaskAttempt(A, 1, T.SUCCESS, outputs='{"x": "1"}'), TaskAttempt(B, 1, T.NEED_FAULT_TOLERANCE)
     for attempts in (rows, rows[::-1]):
-        effects = a_runnable(a_plan({"a": [], "b": ["a"]})).handle(Adopted(attempts))
+        effects = a_runnable(a_plan({"a": [], "b": ["a"]})).handle(Restored(attempts))
         assert values_of(effects) == [{"x": "1"}]
 
 

@@ -14,18 +14,19 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import make_url
 
-from dao import nodes, schedules
-from dao.listen import Listener
-from dao.notify import SCHEDULE
-from master.membership import Membership
+from dao.cluster import nodes
+from dao.definitions import schedules
+from dao.postgres.listen import Listener
+from dao.postgres.notify import SCHEDULE
+from master.membership.membership import Membership
 from master.schedules import Schedules
 from master.settings import MasterSettings
 from model.errors import Fenced
 from model.ids import ScheduleId, WorkflowCode
 from model.nodes import Slot
 from model.schedules import ScheduleSpec
-from registry.life import Life
-from registry.waiting import set_within
+from node.life import Life
+from node.waiting import set_within
 from tests.eventually import eventually
 from tests.master.lives import begin_life
 
@@ -130,10 +131,10 @@ async def test_broken_rows_get_a_sentence_and_the_others_fire(life: Life, sql: A
         for id_, sentence in broken.items():
             assert problems[id_].startswith(sentence)
             assert len(problems[id_]) < 500
-        mended = next(iter(broken))
-        sql("UPDATE schedule SET crontab = '* * * * * ?' WHERE id = %s", mended)
-        await eventually(lambda: len(times(sql, mended)) >= 1, within_s=10)
-    assert sql("SELECT problem FROM schedule WHERE id = %s", mended) == [None]
+        fixed = next(iter(broken))
+        sql("UPDATE schedule SET crontab = '* * * * * ?' WHERE id = %s", fixed)
+        await eventually(lambda: len(times(sql, fixed)) >= 1, within_s=10)
+    assert sql("SELECT problem FROM schedule WHERE id = %s", fixed) == [None]
 
 
 async def test_a_row_that_the_database_refuses_to_fire_does_not_stop_the_others(life: Life, sql: Any) -> None:

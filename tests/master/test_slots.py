@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from master.slots import SlotView, slot_view
+from master.membership.slots import SlotView, slot_view
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeStatus, Slot
 

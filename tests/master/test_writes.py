@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from dao.errors import BadData
-from master.events import Started
-from master.runnable import WorkflowRunnable
-from master.writes import SIZE_MAX, Writes
+from dao.postgres.errors import BadData
+from master.drive.events import Started
+from master.drive.runnable import WorkflowRunnable
+from master.drive.writes import SIZE_MAX, Writes
 from model.ids import WorkflowInstanceId
 from model.workflow import TASKS_MAX
 from tests.master.plans import an_instance, plan_of
@@ -34,5 +34,5 @@ def test_a_batch_of_large_runs_is_told_to_be_smaller_before_it_fills_the_memory(
 
 
 def test_one_run_alone_is_never_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("master.writes.SIZE_MAX", 1_000)
+    monkeypatch.setattr("master.drive.writes.SIZE_MAX", 1_000)
     _begin(Writes(), 1)

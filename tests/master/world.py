@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
-from master.events import Adopted, ChildFinished, Effect, Event, HaltAsked, Started, TaskFinished
-from master.plan import Plan
-from master.revival import revival
-from master.runnable import WorkflowRunnable as Runnable
+from master.claim.revival import revival
+from master.drive.events import ChildFinished, Effect, Event, HaltAsked, Restored, Started, TaskFinished
+from master.drive.plan import Plan
+from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy, TaskDependType
 from model.command_moves import COMMAND_MOVES, REVIVING, CommandType
 from model.commands import Move
@@ -59,7 +59,7 @@ class World(Tables):
             self._deliver: 14,
             self._deliver_many: 2,
             self._repeat: 3,
-            self._take_over: 0.7 * self._unrest,
+            self._claim_failover: 0.7 * self._unrest,
             self._read_again: 0.7 * self._unrest,
             self._roll_back: 0.7 * self._unrest,
             self._ask_pause: 0.3 * self._unrest,
@@ -134,23 +134,23 @@ class World(Tables):
             self.requested = after
             self._pending.append(HaltAsked(after))
 
-    def _take_over(self) -> None:
+    def _claim_failover(self) -> None:
         """The new owner reads rows; what was to be told is in them, so that it is forgotten."""
         if self.end is None:
             self._heard += self._pending
             self._pending.clear()
             self.state = self.requested or self.state
-            self._adopt()
+            self._restore()
 
     def _read_again(self) -> None:
         if self.end is None:
-            self._adopt()
+            self._restore()
 
     def _roll_back(self) -> None:
         """The transaction fails: what was to be written is not, and the runnable is made again from the rows."""
         if self._pending and self.end is None:
             self._tell(self.random.choice(self._pending))
-            self._adopt()
+            self._restore()
 
     def revive(self) -> None:
         """A command lets the instance leave its final state; now and then a person has called a failure a success."""
@@ -175,7 +175,7 @@ class World(Tables):
         self.state, self.requested, self.end, self.ending = W.RUNNING_EXECUTION, None, None, False
         self._pending.clear()
         self._heard.clear()
-        self._adopt(going_on.resumes)
+        self._restore(going_on.resumes)
         if type_ in (CommandType.RECOVER_SUSPENDED_PROCESS, CommandType.START_FAILURE_TASK_PROCESS):
             self._check_children_go_on(latest)
 
@@ -211,11 +211,11 @@ class World(Tables):
         self.given = Given(self.plan, BASE, STARTUP)
         self.lives.append((self._instance, []))
 
-    def _adopt(self, resumes: frozenset[TaskCode] = frozenset()) -> None:
+    def _restore(self, resumes: frozenset[TaskCode] = frozenset()) -> None:
         self._new_life()
         if self.state is not W.RUNNING_EXECUTION:
             self.ending = False  # what was to be killed was asked to end; the new owner knows a pause only
-        told: list[Event] = [Adopted(tuple(self.latest()), self.family.adopted(), resumes)]
+        told: list[Event] = [Restored(tuple(self.latest()), self.family.restored(), resumes)]
         if self.requested is not None:
             told.append(HaltAsked(self.requested))
         self._transact(*told)
@@ -238,7 +238,7 @@ class World(Tables):
                 self.given.heard(code, outputs)
             case ChildFinished():
                 self.family.heard(event)
-            case Adopted(attempts, children):
+            case Restored(attempts, children):
                 for each in attempts:
                     if each.valid and each.state in SUCCEEDED:
                         self.given.heard(each.code, each.outputs)

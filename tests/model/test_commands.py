@@ -156,7 +156,7 @@ def test_each_type_needs_what_it_is_about(type_: CommandType) -> None:
     assert fault(empty) == f"{about} is missing; say which one is meant"
 
 
-def test_a_take_over_names_its_instance() -> None:
+def test_a_claim_failover_names_its_instance() -> None:
     assert read_command(RECOVER) == RecoverToleranceFault(ID, 42)  # type: ignore[arg-type]
 
 

@@ -172,7 +172,7 @@ def test_a_fault_is_told_with_its_field(text: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("text", "field"),
     [
-        ("a" * 2000, "longer"), ("@daily", "fields"), ("", "fields"), ("0 0 0 0 0 0 0 0", "fields"),
+        ("a" * 2000, "longer"), ("@fortnightly", "nickname"), ("", "fields"), ("0 0 0 0 0 0 0 0", "fields"),
         ("x * * * * ?", "second"), ("-1 * * * *", "minute"), ("1,,2 * * * *", "minute"), ("1-2-3 * * * *", "minute"),
         ("1/2/3 * * * *", "minute"), ("*/0 * * * *", "minute"), ("*/ * * * *", "minute"), ("² * * * *", "minute"),
         ("9" * 900 + " * * * *", "minute"), ("**/2 * * * *", "minute"), ("? * * * *", "minute"),

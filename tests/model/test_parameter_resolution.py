@@ -43,7 +43,7 @@ def test_a_value_that_names_itself_means_the_known_one() -> None:
     assert resolved({"path": "${path}:/more"}) == {"path": "${path}:/more"}
 
 
-def test_time_expressions_are_reckoned_in_the_zone() -> None:
+def test_time_expressions_are_computed_in_the_zone() -> None:
     assert resolved({"day": "$[yyyy-MM-dd HH:mm]", "file": "${day}.csv"}) == {
         "day": "2026-03-29 01:30",
         "file": "2026-03-29 01:30.csv",

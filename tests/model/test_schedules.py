@@ -17,11 +17,11 @@ from model.errors import Refused
 from model.ids import ScheduleId
 from model.schedules import (
     FIRES_MAX,
-    Reckoned,
+    Computed,
     ScheduleRow,
     ScheduleSpec,
     Timetable,
-    reckon,
+    compute,
     stored_time,
     upcoming,
 )
@@ -59,14 +59,14 @@ def after(**span: float) -> datetime:
     return NOON + timedelta(**span)
 
 
-def rounds(table: Timetable, nows: list[datetime]) -> tuple[list[datetime], Reckoned]:
+def rounds(table: Timetable, nows: list[datetime]) -> tuple[list[datetime], Computed]:
     """What fires over several looks, each repeated until nothing is due; and the last answer."""
     fired: list[datetime] = []
-    done = reckon(table, nows[0], None, None)
+    done = compute(table, nows[0], None, None)
     assert done.fires == ()
     for now in nows[1:]:
         while True:
-            done = reckon(table, now, done.next_fire, fired[-1] if fired else None)
+            done = compute(table, now, done.next_fire, fired[-1] if fired else None)
             fired += done.fires
             if done.next_fire is None or done.next_fire > now:
                 break
@@ -110,7 +110,7 @@ def test_each_rule_does_as_it_says(table: Timetable, begin: datetime, slept: int
         Misfire.FIRE_ONCE: missed[-1:] + kept,
         Misfire.SKIP: kept,
     }[table.misfire]
-    done = reckon(table, now, table.first_after(begin), None)
+    done = compute(table, now, table.first_after(begin), None)
     assert list(done.fires) == wanted[:FIRES_MAX]
     assert done.missed_since == (missed[0] if missed else None)
     if len(wanted) > FIRES_MAX:
@@ -126,13 +126,13 @@ def test_nothing_fires_outside_of_start_and_end(table: Timetable, begin: datetim
     assert bounded.end is not None
     inside = upcoming(bounded, begin - timedelta(days=9), 50)
     assert all(bounded.start <= time <= bounded.end for time in inside)
-    done = reckon(bounded, begin, None, None)
+    done = compute(bounded, begin, None, None)
     assert done.next_fire == next(iter(upcoming(bounded, begin, 1)), None)
 
 
 @given(tables, moments)
 def test_a_new_schedule_begins_now_and_not_in_the_past(table: Timetable, now: datetime) -> None:
-    done = reckon(table, now, None, None)
+    done = compute(table, now, None, None)
     assert done.fires == ()
     assert done.missed_since is None
     assert done.next_fire is not None
@@ -144,7 +144,7 @@ def test_a_new_schedule_begins_now_and_not_in_the_past(table: Timetable, now: da
 
 def test_a_month_of_missed_seconds_is_passed_over_at_once() -> None:
     table = a_table("* * * * * ?")
-    done = reckon(table, after(days=30), after(seconds=1), None)
+    done = compute(table, after(days=30), after(seconds=1), None)
     assert len(done.fires) == 62
     assert done.fires[0] == after(days=30, seconds=-61)
     assert done.missed_since == after(seconds=1)
@@ -154,51 +154,51 @@ def test_times_that_pass_before_a_master_sees_a_new_schedule_are_late_or_missed_
     made, seen = NOON + timedelta(seconds=30), after(minutes=12)
     minutes = [after(minutes=number) for number in range(1, 13)]
     every = a_table("* * * * *", misfire=Misfire.FIRE_ALL)
-    assert reckon(every, seen, None, None, made) == Reckoned(tuple(minutes), after(minutes=13), minutes[0])
+    assert compute(every, seen, None, None, made) == Computed(tuple(minutes), after(minutes=13), minutes[0])
     once = replace(every, misfire=Misfire.FIRE_ONCE)
-    assert reckon(once, seen, None, None, made).fires == tuple(minutes[-3:]), "the latest missed, and what is in time"
-    assert reckon(replace(every, misfire=Misfire.SKIP), seen, None, None, made).fires == tuple(minutes[-2:])
-    assert reckon(every, made + timedelta(seconds=1), None, None, made) == Reckoned((), minutes[0])
+    assert compute(once, seen, None, None, made).fires == tuple(minutes[-3:]), "the latest missed, and what is in time"
+    assert compute(replace(every, misfire=Misfire.SKIP), seen, None, None, made).fires == tuple(minutes[-2:])
+    assert compute(every, made + timedelta(seconds=1), None, None, made) == Computed((), minutes[0])
 
 
 def test_they_count_from_its_start_time_if_that_is_later_and_after_what_was_fired() -> None:
     every = a_table("* * * * *", misfire=Misfire.FIRE_ALL)
     late = replace(every, start=after(minutes=10))
-    assert reckon(late, after(minutes=12), None, None, NOON).fires == tuple(after(minutes=n) for n in (10, 11, 12))
-    assert reckon(every, after(minutes=12), None, after(minutes=11), NOON).fires == (after(minutes=12),)
+    assert compute(late, after(minutes=12), None, None, NOON).fires == tuple(after(minutes=n) for n in (10, 11, 12))
+    assert compute(every, after(minutes=12), None, after(minutes=11), NOON).fires == (after(minutes=12),)
 
 
 def test_a_schedule_that_was_made_in_the_future_of_a_clock_that_was_set_back_begins_now() -> None:
-    assert reckon(a_table("* * * * *"), NOON, None, None, after(hours=1)) == Reckoned((), after(minutes=1))
+    assert compute(a_table("* * * * *"), NOON, None, None, after(hours=1)) == Computed((), after(minutes=1))
 
 
 def test_a_late_fire_within_the_grace_is_an_ordinary_one() -> None:
     table = a_table("0 13 * * *", misfire=Misfire.SKIP)
-    assert reckon(table, after(hours=1, seconds=60), after(hours=1), None).fires == (after(hours=1),)
-    done = reckon(table, after(hours=1, seconds=61), after(hours=1), None)
+    assert compute(table, after(hours=1, seconds=60), after(hours=1), None).fires == (after(hours=1),)
+    done = compute(table, after(hours=1, seconds=61), after(hours=1), None)
     assert (done.fires, done.next_fire, done.missed_since) == ((), after(hours=25), after(hours=1))
 
 
-def test_what_was_reckoned_before_its_time_stays() -> None:
-    assert reckon(a_table("0 13 * * *"), NOON, after(hours=1), None) == Reckoned((), after(hours=1))
+def test_what_was_computed_before_its_time_stays() -> None:
+    assert compute(a_table("0 13 * * *"), NOON, after(hours=1), None) == Computed((), after(hours=1))
 
 
 def test_a_clock_that_was_set_back_fires_nothing_twice() -> None:
     table = a_table("0 * * * *")
-    assert reckon(table, NOON, None, after(hours=3)).next_fire == after(hours=4)
-    assert reckon(table, NOON, after(hours=4), after(hours=3)).fires == ()
+    assert compute(table, NOON, None, after(hours=3)).next_fire == after(hours=4)
+    assert compute(table, NOON, after(hours=4), after(hours=3)).fires == ()
 
 
 def test_it_ends_with_its_end() -> None:
     table = a_table("0 * * * *", end=after(hours=2))
-    assert reckon(table, after(hours=2), after(hours=2), after(hours=1)) == Reckoned((after(hours=2),), None)
-    assert reckon(table, after(hours=3), after(hours=3), None) == Reckoned((), None)
+    assert compute(table, after(hours=2), after(hours=2), after(hours=1)) == Computed((after(hours=2),), None)
+    assert compute(table, after(hours=3), after(hours=3), None) == Computed((), None)
     assert "is left before its end, 2026-03-01 14:00:00 UTC" in table.why_exhausted
 
 
 def test_a_next_time_before_a_start_set_by_hand_does_not_count() -> None:
     table = a_table("0 * * * *", start=after(days=1))
-    assert reckon(table, after(hours=2), after(hours=1), None) == Reckoned((), after(days=1))
+    assert compute(table, after(hours=2), after(hours=1), None) == Computed((), after(days=1))
 
 
 def a_row(**fields: object) -> ScheduleRow:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dao.secret_parameters import seal, sealed_spec
-from dao.vault import Vault, new_key
+from dao.secrets.parameters import seal, sealed_spec
+from dao.secrets.vault import Vault, new_key
 from model.commands import CommandRow, scrubbed
 from model.errors import Refused
 from model.ids import CommandId

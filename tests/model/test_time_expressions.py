@@ -153,7 +153,7 @@ def test_a_timestamp_tells_the_two_hours_of_an_autumn_night_apart(at: str) -> No
     assert said("timestamp(yyyyMMddHHmmss)", instant(at), "America/New_York") == str(int(instant(at).timestamp()))
 
 
-def test_a_timestamp_of_a_midnight_is_reckoned_in_the_zone() -> None:
+def test_a_timestamp_of_a_midnight_is_computed_in_the_zone() -> None:
     at = instant("2026-03-08T12:00-04:00")
     midnight = str(int(instant("2026-03-08T00:00-05:00").timestamp()))
     assert said("timestamp(yyyyMMdd000000)", at, "America/New_York") == midnight

@@ -1,4 +1,4 @@
-"""A definition and everything that can be wrong with it: each fault a sentence that says where and how to mend it."""
+"""A definition and everything that can be wrong with it: each fault a sentence that says where and how to fix it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ NEVER_ENDING = (
         "one run that somebody set to FAILOVER stopped all runs of its master: a write that missed a row had "
         "everything read again",
         Patch(
-            "master/driver.py",
+            "master/drive/driver.py",
             "        if isinstance(error, OwnershipLost):\n            failing = error.ids\n",
             "        if isinstance(error, OwnershipLost):\n            from model.errors import Unknown\n\n"
             "            raise Unknown(str(error)) from error\n",
@@ -28,7 +28,7 @@ NEVER_ENDING = (
         "2",
         "a node of another kind than it was went on",
         Patch(
-            "dao/nodes.py",
+            "dao/cluster/nodes.py",
             "AND kind = :kind AND state IN ('ALIVE', 'LEAVING') FOR SHARE",
             "AND state IN ('ALIVE', 'LEAVING') FOR SHARE",
             "the licence without its kind",
@@ -39,7 +39,7 @@ NEVER_ENDING = (
         "2",
         "a list of task codes that cannot be read was called a bug of Shoal, with a traceback, and broke `shoal runs`",
         Patch(
-            "dao/code_lists.py",
+            "dao/runs/code_lists.py",
             "    except (ValueError, TypeError, RecursionError):\n",
             "    except RecursionError:\n",
             "what cannot be read passed on as it comes",
@@ -51,7 +51,7 @@ NEVER_ENDING = (
         "3",
         "each batch read the whole line of a serial workflow",
         Patch(
-            "dao/serial_line.py",
+            "dao/runs/serial_line.py",
             "              -- index: workflow_instance_waiting\n         ORDER BY id LIMIT 1)\n    ) AS head",
             "              -- index: workflow_instance_waiting\n         ORDER BY id)\n    ) AS head",
             "a read of all that wait",
@@ -60,42 +60,39 @@ NEVER_ENDING = (
     ),
     Bug(
         "4",
-        "commands set apart after a crash waited for the end of a stream of ordinary ones",
+        "commands marked as suspect after a crash waited for the end of a stream of ordinary ones",
         Patch(
-            "master/command_loop.py",
-            "goes_on |= await self._try_deadly()",
-            "goes_on = goes_on or await self._try_deadly()",
+            "master/claim/command_loop.py",
+            "goes_on |= await self._try_suspect()",
+            "goes_on = goes_on or await self._try_suspect()",
             "a loop that empties the ordinary queue first",
         ),
-        "tests/cluster/test_deadly_commands.py::"
-        "test_what_is_set_apart_is_tried_in_turn_with_a_stream_that_does_not_end",
+        "tests/cluster/test_suspect_commands.py::test_what_is_suspect_is_tried_in_turn_with_a_stream_that_does_not_end",
     ),
     Bug(
         "4",
         "a full master kept commands that an idle neighbour could have taken",
         Patch(
-            "master/command_loop.py",
+            "master/claim/command_loop.py",
             "            await self._give_back()\n            return False\n        if not self._trying:\n"
-            "            async with self._life.database.writing() as connection:\n"
-            "                await nodes.hold_alive(connection, self._life.me)\n"
-            "                group = await deadly_commands.try_next("
+            "            async with self._life.writing() as connection:\n"
+            "                group = await suspect_commands.try_next("
             "connection, self._life.me.epoch, room, self._aside.ids)",
             "            return False\n        if not self._trying:\n"
-            "            async with self._life.database.writing() as connection:\n"
-            "                await nodes.hold_alive(connection, self._life.me)\n"
-            "                group = await deadly_commands.try_next("
+            "            async with self._life.writing() as connection:\n"
+            "                group = await suspect_commands.try_next("
             "connection, self._life.me.epoch, 100, self._aside.ids)",
             "a group without regard to room, kept by a full master",
         ),
-        "tests/cluster/test_deadly_commands.py::test_a_full_master_leaves_what_is_set_apart_to_a_neighbour_with_room",
+        "tests/cluster/test_suspect_commands.py::test_a_full_master_leaves_what_is_suspect_to_a_neighbour_with_room",
     ),
     Bug(
         "5",
         "each end judged every DEPENDENT task that waits, in the whole cluster",
         Patch(
-            "master/awaited.py",
-            '        """The tasks that await any of what ended."""\n',
-            '        """The tasks that await any of what ended."""\n        return set(self._keys)\n',
+            "master/drive/awaited.py",
+            "        return {\n            id_\n",
+            "        return set(self._keys) or {\n            id_\n",
             "all that wait judged at each end",
         ),
         "tests/master/test_dependents.py::test_an_end_costs_only_those_that_await_it",
@@ -103,26 +100,26 @@ NEVER_ENDING = (
     Bug(
         "6",
         "what follows from a run of 10,000 tasks held up the event loop, and the transaction",
-        Patch("master/handling.py", "MANY = 200", "MANY = 200_000_000", "all of it handled on the loop"),
+        Patch("master/drive/handling.py", "MANY = 200", "MANY = 200_000_000", "all of it handled on the loop"),
         "tests/master/test_plans.py::test_a_run_of_many_tasks_is_handled_in_a_thread",
     ),
     Bug(
         "7",
         "a stranger's lock on a due row made each master look 50 times a second",
         Patch(
-            "master/lookout.py",
+            "master/poller.py",
             "        return min(pause_s, due_in_s)\n",
             "        return min(0.0, pause_s, due_in_s)\n",
             "no pause after a look that got nothing",
         ),
-        "tests/master/test_lookout.py::"
+        "tests/master/test_poller.py::"
         "test_an_attempt_whose_row_somebody_holds_makes_no_master_spin_and_the_others_are_queued_in_time",
     ),
     Bug(
         "7",
         "each look of a master read the unread events of all others",
         Patch(
-            "dao/task_events.py",
+            "dao/tasks/task_events.py",
             "WHERE e.owner = :master\n",
             "WHERE e.owner + 0 = :master\n",
             "a condition that no index serves",
@@ -134,7 +131,7 @@ NEVER_ENDING = (
         "7",
         "a connection in use when idle ones were closed stayed open until Python found it to be garbage",
         Patch(
-            "dao/database.py",
+            "dao/postgres/database.py",
             "        if engine.pool is not pool:\n",
             "        if engine.pool is None:\n",
             "a connection given back to a pool that is closed",
@@ -145,7 +142,7 @@ NEVER_ENDING = (
         "8",
         "three fenced masters in the long life of a run of one task made it FAILURE",
         Patch(
-            "dao/workflow_instances.py",
+            "dao/runs/workflow_instances.py",
             "+ {_SOON} THEN 1\n",
             "+ {_SOON} THEN i.takeovers + 1\n",
             "every fenced owner counted",
@@ -159,20 +156,20 @@ NEVER_ENDING = (
     ),
     Bug(
         "10",
-        "one run that could not be handed on stopped the hand-over of all runs and tasks, for ever",
+        "one run that could not be failed over stopped the hand-over of all runs and tasks, for ever",
         Patch(
-            "master/leftovers.py",
+            "master/membership/failover.py",
             "                count, goes_on = await self._one_by_one(kind)\n",
             "                raise\n",
             "a set alone, without the way of one by one",
         ),
-        "tests/cluster/test_odd_owners.py::test_a_run_that_cannot_be_handed_on_holds_up_no_other_and_no_task",
+        "tests/cluster/test_odd_owners.py::test_a_run_that_cannot_be_failed_over_holds_up_no_other_and_no_task",
     ),
     Bug(
         "10",
         "a run whose owner has no row in `node` was found by nobody",
         Patch(
-            "dao/owners.py",
+            "dao/cluster/lost_owners.py",
             "WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL",
             "WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('FENCED', 'LEFT')) IS NOT NULL",
             "owners that are gone by their rows in `node`",
@@ -193,9 +190,9 @@ NEVER_ENDING = (
     ),
     Bug(
         "11",
-        "the start of a child whose task was stopped meanwhile, by a master that took over, became an error command",
+        "the start of a child whose task was stopped meanwhile, by a master that failed over, became an error command",
         Patch(
-            "master/starts.py",
+            "master/claim/start_commands.py",
             'isinstance(error, _NotAwaited) and row.from_above == "true"',
             'isinstance(error, _NotAwaited) and row.from_above == ""',
             "a child that nobody waits for refused, whoever asked for it",
@@ -212,7 +209,7 @@ NEVER_ENDING = (
         "13",
         "nothing limited the wait for a worker",
         Patch(
-            "master/lookout.py",
+            "master/poller.py",
             "failed = await task_instances.fail_undispatched(connection, DUE_BATCH)",
             "failed = 0",
             "a look that fails none",
@@ -221,9 +218,12 @@ NEVER_ENDING = (
     ),
     Bug(
         "13",
-        "a run's timeout counted from the last takeover",
+        "a run's timeout counted from the last failover",
         Patch(
-            "master/lengths.py", "ran_s = runnable.instance.ran_s", "ran_s = 0.0", "a timer that begins with the drive"
+            "master/drive/run_timeouts.py",
+            "ran_s = runnable.instance.ran_s",
+            "ran_s = 0.0",
+            "a timer that begins with the drive",
         ),
         "tests/scenarios/test_limits.py::test_its_length_counts_from_its_start_whoever_drives_it",
     ),
@@ -236,7 +236,7 @@ NEVER_ENDING = (
         "14",
         "the same, on real links",
         Patch(
-            "dao/connection.py",
+            "dao/postgres/connection.py",
             "self.pgconn.socket, interval, self.answer_within_s)",
             "self.pgconn.socket, interval, None)",
             "a client without deadlines",
@@ -306,7 +306,7 @@ NEVER_ENDING = (
         '"please report it" of runs whose transaction hung in a dead connection: memory was compared with rows that it '
         "was ahead of",
         Patch(
-            "master/settled.py",
+            "master/drive/settled.py",
             "        return self._found_out == self.unknown and all(number > begun for number in self._under_way)\n",
             "        return begun >= 0\n",
             "a comparison at any moment",

@@ -64,7 +64,7 @@ SECURITY = (
         "31",
         "who wrote `parent` by SQL made children of other runs",
         Patch(
-            "master/starts.py",
+            "master/claim/start_commands.py",
             'if command.parent and row.from_above != "true":',
             'if command.parent and row.from_above == "anybody":',
             "a parent taken from anybody",

@@ -28,12 +28,12 @@ TWO_AT_ONCE = (
         "21",
         "two workers with one address fenced each other, without asking the registry",
         Patch(
-            "registry/namesakes.py",
+            "node/namesakes.py",
             "        return shown is not None and node.epoch not in shown\n",
             "        return shown is not None\n",
             "a registry that is not asked",
         ),
-        "tests/registry/test_namesakes.py::test_a_silent_worker_of_that_name_is_not_fenced_while_the_registry_shows_it",
+        "tests/node/test_namesakes.py::test_a_silent_worker_of_that_name_is_not_fenced_while_the_registry_shows_it",
     ),
     Bug(
         "22",
@@ -61,7 +61,7 @@ TWO_AT_ONCE = (
         "24",
         "an upgrade that waited behind one reader blocked all work on its table",
         Patch(
-            "dao/schema.py",
+            "dao/postgres/schema.py",
             '                    await connection.execute(_HASTY, {"limit": LOCK_TIMEOUT})\n',
             "",
             "no limit on its wait for a lock",
@@ -72,7 +72,7 @@ TWO_AT_ONCE = (
         "24",
         "nodes went on unwarned under a schema that they did not know",
         Patch(
-            "dao/schema.py",
+            "dao/postgres/schema.py",
             "    if newest is None:\n        return None\n",
             "    if newest is None or newest > 0:\n        return None\n",
             "a beat that hears of no newer one",
@@ -93,7 +93,7 @@ TWO_AT_ONCE = (
         "26",
         "the same, with real processes",
         Patch(
-            "registry/left_tasks.py",
+            "node/left_tasks.py",
             "    if node.kind is not NodeKind.WORKER or not can_end(node.process):\n        return\n",
             "    if node.kind is not NodeKind.WORKER or can_end(node.process):\n        return\n",
             "a fence that ends nothing first",

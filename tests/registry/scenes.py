@@ -125,13 +125,13 @@ class ZooKeeperScene:
         assert isinstance(registry, ZooKeeperRegistry)
         session = kazoo_of(registry).client_id
 
-        def take_over_and_close() -> None:
+        def claim_failover_and_close() -> None:
             double = KazooClient(self.server.hosts, client_id=session, timeout=SESSION_S)
             double.start(10)
             double.stop()
             double.close()
 
-        await asyncio.to_thread(take_over_and_close)
+        await asyncio.to_thread(claim_failover_and_close)
 
     async def put_raw(self, kind: NodeKind, name: str, text: str) -> None:
         with self.raw() as client:

@@ -1,4 +1,4 @@
-"""The connection state is reckoned from a clock, so that waking up late is seen at once."""
+"""The connection state is computed from a clock, so that waking up late is seen at once."""
 
 from __future__ import annotations
 

@@ -112,10 +112,10 @@ async def test_a_wrong_change_is_refused_with_a_sentence(
     assert sentence in await engine.refused(engine.ask(columns.pop("type"), **columns))
 
 
-async def test_a_takeover_that_nobody_needs_is_refused(engine: Engine) -> None:
+async def test_a_failover_that_nobody_needs_is_refused(engine: Engine) -> None:
     run = await engine.run(engine.define({"name": "a"}))
     sentence = await engine.refused(engine.ask("RECOVER_TOLERANCE_FAULT_PROCESS", run=run))
-    assert sentence == f"workflow instance {run} has already ended as SUCCESS; there is nothing to take over"
+    assert sentence == f"workflow instance {run} has already ended as SUCCESS; there is nothing to fail over"
 
 
 async def test_an_executed_task_that_does_not_exist_is_refused(engine: Engine) -> None:

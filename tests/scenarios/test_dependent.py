@@ -11,7 +11,7 @@ from tests.eventually import eventually
 from tests.scenarios.engine import BY_HAND, Engine
 
 AT = "2026-03-04 10:30:00+00"
-"""A Wednesday; what a run depends on is reckoned from its schedule time."""
+"""A Wednesday; what a run depends on is computed from its schedule time."""
 THE_DAY_BEFORE = "2026-03-03 23:59:59+00"
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from master.serial import OVERTAKEN_MAX
+from master.claim.serial import OVERTAKEN_MAX
 from tests.eventually import eventually
 from tests.scenarios.engine import BY_HAND, UNTIL_STOPPED, Engine
 

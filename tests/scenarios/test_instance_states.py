@@ -189,7 +189,7 @@ async def test_the_database_itself_refuses_what_is_no_arrow(engine: Engine) -> N
     assert engine.state(run) == "SUCCESS"
 
 
-async def test_failover_while_it_is_handed_on(fresh: Engine) -> None:
+async def test_failover_while_it_is_failed_over(fresh: Engine) -> None:
     master = await fresh.cluster.master()
     run = await _under_way(fresh, *TWO_BY_HAND, AND_ONE_MORE)
     master.signal(signal.SIGKILL)

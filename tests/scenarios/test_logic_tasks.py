@@ -194,7 +194,7 @@ async def test_conditions_have_two_levels_of_and_and_or(engine: Engine, relation
     assert len(engine.tasks(run)) == 6
 
 
-async def test_a_failed_run_goes_on_and_conditions_judge_anew(engine: Engine) -> None:
+async def test_a_failed_run_goes_on_and_conditions_judge_again(engine: Engine) -> None:
     code = engine.define(
         {"name": "a"},
         {"name": "b", "params": {"fail_attempts": 1}},

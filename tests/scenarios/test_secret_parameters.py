@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from dao.secret_parameters import seal
-from dao.vault import Vault, new_key
+from dao.secrets.parameters import seal
+from dao.secrets.vault import Vault, new_key
 from tests.cluster.cluster import Cluster
 from tests.scenarios.engine import Engine
 from tests.shoal.command_line import Answer, CommandLine

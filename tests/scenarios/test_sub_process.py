@@ -224,7 +224,7 @@ async def test_a_child_does_not_go_on_while_what_is_above_it_is_being_stopped(en
 
 
 async def test_a_child_that_is_asked_for_twice_is_the_one_that_was_made(engine: Engine) -> None:
-    """Who takes over asks again for a child that it does not find yet; the former command may be handled after all."""
+    """Who fails over asks again for a child that it does not find yet; the former command may be handled after all."""
     below = engine.define({"name": "a", **BY_HAND})
     run = await engine.begin(engine.define(sub(below)))
     child = await only_child(engine, run)

@@ -79,7 +79,7 @@ async def test_retry_does_not_follow_a_kill(engine: Engine) -> None:
     assert engine.reason(run) == 'task "a" was killed'
 
 
-async def test_retry_begins_anew_when_the_failed_run_goes_on(engine: Engine) -> None:
+async def test_retry_begins_again_when_the_failed_run_goes_on(engine: Engine) -> None:
     run = await engine.run(engine.define({"name": "a", "params": {"fail_attempts": 3}, "retry_times": 1}))
     assert len(engine.attempts(run, "a")) == 2
     await engine.change("START_FAILURE_TASK_PROCESS", run)

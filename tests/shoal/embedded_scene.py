@@ -35,7 +35,7 @@ asyncio.run(main())
 
 def copy_database(source: Path, target: Path) -> None:
     shutil.copytree(source, target)
-    account.hand_over(target / "postgres/data", account.of_server())
+    account.give_to(target / "postgres/data", account.of_server())
 
 
 def connect(url: str) -> psycopg.Connection:

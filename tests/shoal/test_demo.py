@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 from rich.console import Console
 
-from dao.demo import Proof, Tally
+from dao.views.demo import Proof, Tally
 from model.ids import Epoch
 from model.states import TaskState, WorkflowState
 from shoal.demo_summary import Summary

@@ -198,7 +198,7 @@ async def test_a_stale_pid_file_is_no_obstacle_even_if_the_pid_lives_again(folde
     with subprocess.Popen(["sleep", "60"], **identity) as other:  # type: ignore[call-overload]
         for name in ("postmaster.pid", f"{route.SOCKET}.lock"):
             (folder / "postgres/data" / name).write_text(f"{other.pid}\n/proc/self/fd/3\n1\n5432\n.\n\n\nready\n")
-        account.hand_over(folder / "postgres/data", owner)
+        account.give_to(folder / "postgres/data", owner)
         async with EmbeddedPostgres(folder) as server:
             assert ask(server.url, "SELECT 1") == 1
         other.kill()
@@ -239,7 +239,7 @@ async def test_a_refused_owner_takes_nothing_from_the_first(made_once: Path, tmp
 
 
 async def test_a_server_of_somebody_else_is_left_alone(folder: Path) -> None:
-    """One started by hand on our data, say to dump it: it holds no lock of ours, only its pid file."""
+    """One started by fail over our data, say to dump it: it holds no lock of ours, only its pid file."""
     owner, url = start_owner(folder)
     (folder / "postgres/server.lock").rename(folder / "postgres/aside.lock")
     (folder / "postgres/owner.lock").rename(folder / "postgres/aside2.lock")
@@ -278,7 +278,7 @@ async def test_a_server_that_dies_while_starting_is_quoted_and_leaves_the_folder
     await server.stop()
 
 
-async def test_an_initdb_that_was_cut_is_begun_anew(tmp_path: Path) -> None:
+async def test_an_initdb_that_was_cut_is_begun_again(tmp_path: Path) -> None:
     half = tmp_path / "postgres/unfinished/base"
     (tmp_path / "postgres").mkdir(mode=0o700)
     half.mkdir(parents=True)

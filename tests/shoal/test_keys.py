@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from dao.vault import key_id_of, new_key
+from dao.secrets.vault import key_id_of, new_key
 from model.errors import Refused
 from shoal.keys import SecretSettings, add_key, open_vault, own_key_file, read_key_file
 from shoal.settings import load_settings

@@ -16,10 +16,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WORKFLOWS = """
 name: chain
-params: {mended: /nowhere}
+params: {fixed: /nowhere}
 tasks:
   - {name: extract, type: FAKE}
-  - {name: load, type: SHELL, after: [extract], params: {script: 'test -e "${mended}"'}}
+  - {name: load, type: SHELL, after: [extract], params: {script: 'test -e "${fixed}"'}}
   - {name: report, type: FAKE, after: [load]}
 """
 
@@ -33,8 +33,8 @@ async def shoal(
         yield made
 
 
-async def _failed(shoal: CommandLine, mended: Path | str = "/nowhere") -> str:
-    done = await shoal("run", "chain", "-p", f"mended={mended}", "--wait", "--json")
+async def _failed(shoal: CommandLine, fixed: Path | str = "/nowhere") -> str:
+    done = await shoal("run", "chain", "-p", f"fixed={fixed}", "--wait", "--json")
     assert (done.code, done.json["state"], done.json["tasks"]) == (1, "FAILURE", 2), done.err
     return str(done.json["run_id"])
 
@@ -45,11 +45,11 @@ async def _attempts(shoal: CommandLine, run: str) -> list[tuple[str, str, int, b
 
 
 async def test_a_rerun_of_what_failed_keeps_the_successes(shoal: CommandLine, tmp_path: Path) -> None:
-    mended = tmp_path / "mended"
-    run = await _failed(shoal, mended)
+    fixed = tmp_path / "fixed"
+    run = await _failed(shoal, fixed)
     (shown,) = await shoal.each(f"show {run}")
     assert f"Go on: shoal rerun {run} --failed" in shown.out
-    mended.touch()
+    fixed.touch()
     again = await shoal("rerun", "@failed", "--failed", "--wait")
     assert (again.code, f"Run {run} of chain: SUCCESS, 3 tasks in" in again.out) == (0, True)
     assert await _attempts(shoal, run) == [
@@ -60,7 +60,7 @@ async def test_a_rerun_of_what_failed_keeps_the_successes(shoal: CommandLine, tm
     ]
 
 
-async def test_a_rerun_of_all_begins_anew_in_the_same_run(shoal: CommandLine) -> None:
+async def test_a_rerun_of_all_begins_again_in_the_same_run(shoal: CommandLine) -> None:
     run = await _failed(shoal)
     again = await shoal("rerun", run, "--wait")
     assert (again.code, "FAILURE, 2 tasks in" in again.out) == (1, True)
@@ -122,9 +122,9 @@ async def test_only_the_last_attempt_that_counts_can_be_marked(shoal: CommandLin
 
 
 async def test_a_rerun_that_does_not_fit_is_said(shoal: CommandLine, tmp_path: Path) -> None:
-    mended = tmp_path / "mended"
-    mended.touch()
-    done = await shoal("run", "chain", "-p", f"mended={mended}", "--wait", "--json")
+    fixed = tmp_path / "fixed"
+    fixed.touch()
+    done = await shoal("run", "chain", "-p", f"fixed={fixed}", "--wait", "--json")
     run = done.json["run_id"]
     good, both, alone, listed = await shoal.each(
         f"rerun {run} --failed",

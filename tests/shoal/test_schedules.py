@@ -36,7 +36,7 @@ async def test_a_schedule_is_added_listed_turned_off_and_on_and_removed(shoal: C
     _, none, added, listed, off, on, fields, removed, gone = await shoal.each(
         f"workflow apply {EXAMPLE}",
         "schedules",
-        f"schedule add hello {DAILY} --zone Europe/Berlin --param day=1 --misfire skip --grace 5 --priority high",
+        f"schedule add hello {DAILY} --zone Europe/Berlin --param name=1 --misfire skip --grace 5 --priority high",
         "schedules",
         "schedule off 1",
         "schedule on 1",
@@ -66,15 +66,14 @@ async def test_a_schedule_is_added_listed_turned_off_and_on_and_removed(shoal: C
 async def test_what_is_saved_is_what_was_said(shoal: CommandLine, sql: Any) -> None:
     _, added = await shoal.each(
         f"workflow apply {EXAMPLE}",
-        f"schedule add hello {DAILY} --zone Europe/Berlin --start 2026-12-01 --end 2099-12-31 "
-        "-p a=1 -p b=x=y --off --json",
+        f"schedule add hello {DAILY} --zone Europe/Berlin --start 2026-12-01 --end 2099-12-31 -p name=x=y --off --json",
     )
     assert (added.json["id"], added.json["workflow"]) == ("1", "hello")
     (row,) = sql("SELECT state, start_time, end_time, params, misfire, misfire_grace_s FROM schedule").fetchall()
     assert row[0] == "OFFLINE"
     assert row[1] == datetime(2026, 11, 30, 23, tzinfo=UTC)
     assert row[2] == datetime(2099, 12, 31, 22, 59, 59, 999_999, tzinfo=UTC)
-    assert json.loads(row[3]) == {"a": "1", "b": "x=y"}
+    assert json.loads(row[3]) == {"name": "x=y"}
     assert row[4:] == ("FIRE_ONCE", 60)
 
 

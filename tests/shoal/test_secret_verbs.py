@@ -83,7 +83,7 @@ async def test_keys_are_rotated_and_the_old_one_may_go(database_url: str, tmp_pa
         "secrets rotate",
     )
     assert no_key.code == 2
-    assert rotated.out == f"1 data source and 0 environments encrypted anew; all are under key {new.json['key_id']}.\n"
+    assert rotated.out == f"1 data source and 0 environments encrypted again; all are under key {new.json['key_id']}.\n"
     first, old = file.read_text().splitlines()
     file.write_text(f"{old}\n")
     without_new = await shoal("datasource", "test", "files")

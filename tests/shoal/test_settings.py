@@ -51,7 +51,7 @@ def test_an_empty_variable_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> Non
         ("SHOAL_WORKER", "{", "an environment variable cannot be read"),
         ("SHOAL_WORKER__GROUPS", "a b", 'setting "worker.groups.0"'),
         ("SHOAL_TIMING__HEARTBEAT_EVERY", "9", "heartbeat_every must be at most a third of session_timeout"),
-        ("SHOAL_CONFIG", "/nix.toml", "the settings file /nix.toml does not exist; mend --config or SHOAL_CONFIG"),
+        ("SHOAL_CONFIG", "/nix.toml", "the settings file /nix.toml does not exist; fix --config or SHOAL_CONFIG"),
     ],
 )
 def test_each_fault_is_one_sentence(monkeypatch: pytest.MonkeyPatch, variable: str, value: str, sentence: str) -> None:

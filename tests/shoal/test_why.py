@@ -209,8 +209,8 @@ QUEUED = replace(TASK, name="queued", state=TaskState.QUEUED)
             "shoal log 88",
         ),
         (
-            {"state": WorkflowState.FAILOVER, "handing_on": COMMAND, "owner_gone": True},
-            "Run 12 of sales lost its master m1:1 and waits to be taken over. Command 4711 has waited",
+            {"state": WorkflowState.FAILOVER, "failing_over": COMMAND, "owner_gone": True},
+            "Run 12 of sales lost its master m1:1 and waits to be failed over. Command 4711 has waited",
             "shoal why command 4711",
         ),
         ({"owner_gone": True}, "lost its master m1:1; the others look for such runs every few seconds.", "shoal slots"),

@@ -6,7 +6,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from dao.definitions import Definition, Whereabouts
+from dao.definitions.definitions import Definition, Whereabouts
 from model.choices import ReleaseState
 from model.ids import WorkflowCode
 from model.workflow import WorkflowSpec

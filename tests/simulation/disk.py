@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from dao.nodes import Me
-from dao.task_claims import Report
+from dao.cluster.nodes import Me
+from dao.tasks.task_claims import Report
 from tests.simulation.loop import PROCESS, Process
 
 

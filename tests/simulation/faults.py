@@ -10,12 +10,12 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from dao import nodes
+from dao.cluster import nodes
 from model.command_moves import CommandType
 from model.errors import ShoalError
 from model.nodes import NodeKind, NodeState
 from model.states import TaskState
-from registry import life
+from node import life
 from tests.simulation.definitions import PLAIN
 from tests.simulation.loop import Process
 from tests.simulation.server import Session, Way
@@ -77,7 +77,7 @@ def deaf_watches(world: World, random: Random) -> None:
 
 
 def stops(world: World, random: Random) -> None:
-    """SIGTERM: it hands on and leaves."""
+    """SIGTERM: it fails over and leaves."""
 
     def stop(process: Process) -> None:
         world.trace.add(process.name, "is asked to stop")
@@ -247,7 +247,7 @@ def poison(world: World, random: Random) -> None:
     """A workflow whose run kills the process of each master that drives it; or whose command does, when handled."""
     world.poison = random.randint(1, PLAIN)
     if random.random() < 0.5:
-        world.server.deadly_code = world.poison
+        world.server.suspect_code = world.poison
 
 
 def strangers(world: World, random: Random) -> None:

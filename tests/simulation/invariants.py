@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from dao.workflow_instances import TAKEOVERS_MAX
+from dao.runs.workflow_instances import TAKEOVERS_MAX
 from model.choices import ExecutionType
 from model.command_moves import URGENT, CommandType
 from model.nodes import Heartbeat, NodeState
@@ -143,9 +143,9 @@ class Invariants:
             if not before.state.is_final and owner is not None and owner.state in _LIVING:
                 self._broken("I3", f"workflow instance {row.id} was taken from living master {before.master_id}")
         if before.state.is_final and after.state.is_driven:
-            self._died_of[row.id] = 0  # somebody wants it to go on, and counts anew
+            self._died_of[row.id] = 0  # somebody wants it to go on, and counts again
         elif before.master_id != after.master_id and after.state.is_driven:
-            self._taken_over(row, before)
+            self._failed_over(row, before)
         if before.master_id != after.master_id and after.state.is_driven:
             self.on_driven(after.workflow_code, after.master_id)
         if before.state is not after.state or before.master_id != after.master_id:
@@ -168,7 +168,7 @@ class Invariants:
         if others:
             self._broken("I18", f"workflow instance {row.id} of a serial workflow begins beside {others}")
 
-    def _taken_over(self, row: Row, before: Values) -> None:
+    def _failed_over(self, row: Row, before: Values) -> None:
         """I16: what kills its masters is driven by no more of them than are allowed."""
         owner = self.server.nodes.rows[before.master_id].values if before.master_id else None
         if owner is None or owner.state is not NodeState.FENCED:

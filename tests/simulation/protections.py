@@ -30,12 +30,12 @@ class Protections:
     """The compare-and-set, and the unique index on the fires of a schedule behind it."""
     recover: bool = True
     """At most one open RECOVER command of an instance (`command_one_recover` and the NOT EXISTS before it)."""
-    takeover: bool = True
-    """Only what belongs to a master that is gone is taken over (`workflow_instances.take_over`)."""
+    failover: bool = True
+    """Only what belongs to a master that is gone is failed over (`workflow_instances.claim_failover`)."""
     takeovers: bool = True
     """Takeovers are counted, and an instance whose masters die of it ends (`workflow_instances`, TAKEOVERS_MAX)."""
     deaths: bool = True
-    """Commands that a master may have died of are counted and tried apart (`deadly_commands`)."""
+    """Commands that a master may have died of are counted and tried apart (`suspect_commands`)."""
     barrier: bool = True
     """After a COMMIT of unknown outcome its end is waited for before rows are read (`nodes.barrier`)."""
     horizon: bool = True
@@ -47,31 +47,31 @@ class Protections:
     """Who fences ends the sessions of the fenced first (`nodes.fence`), and the server those that idle."""
     observed: bool = True
     """Death is observed: a beat that stands still in one's own reads; without, timestamps are compared
-    (`master/judge.py`)."""
+    (`master/membership/failure_detector.py`)."""
     stated: bool = True
     """A node is judged by how long it says itself that it may be silent, not by the judge's times
-    (`master/judge.py`)."""
+    (`master/membership/failure_detector.py`)."""
     swept: bool = True
-    """Who fences a worker of its own machine first ends what that one left there (`registry/left_tasks.py`)."""
+    """Who fences a worker of its own machine first ends what that one left there (`node/left_tasks.py`)."""
     unbroken: bool = True
     """What a registry does not show counts only once one has been connected for as long as a session lasts
-    (`master/membership.py`)."""
+    (`master/membership/membership.py`)."""
     judged: bool = True
     """Only a node whose beat is still the one that was judged is fenced (`nodes.fence`)."""
     room: bool = True
-    """A run that only waits takes up no room (`master/room.py`)."""
+    """A run that only waits takes up no room (`master/drive/run_limit.py`)."""
     steal: bool = True
     """Commands that have waited too long are taken by any master, whosever slot they are in (`commands.steal`)."""
     periodic: bool = True
-    """The registry is read now and then without being told (`master/membership.py`)."""
+    """The registry is read now and then without being told (`master/membership/membership.py`)."""
     answer_deadline: bool = True
-    """A client gives up a connection that does not answer in time (`dao/connection.py`)."""
+    """A client gives up a connection that does not answer in time (`dao/postgres/connection.py`)."""
 
     obeyed: bool = True
     """What comes back to the queue obeys what was asked of its run (`requeue.put_back`)."""
 
     line: bool = True
-    """A batch decides about a line with what it has done itself (`master/serial.py`)."""
+    """A batch decides about a line with what it has done itself (`master/claim/serial.py`)."""
 
     superseded: bool = True
     """A new attempt takes the place of those before it (the trigger `task_instance_supersedes`)."""

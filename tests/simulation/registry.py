@@ -26,7 +26,7 @@ class Ensemble:
         self.cut_off: set[str] = set()
         """Addresses of processes that cannot reach it."""
         self.deaf = 0.0
-        """How likely a watch is to go deaf when it should tell of a change; it stays so until it connects anew."""
+        """How likely a watch is to go deaf when it should tell of a change; it stays so until it connects again."""
         self.phantoms = 0.0
         """How likely an entry is to outlive its session for ever."""
         self.generation = 0
@@ -76,7 +76,7 @@ class Ensemble:
         self._sessions.clear()
 
     def come_back(self) -> None:
-        """After an outage all sessions begin to count anew."""
+        """After an outage all sessions begin to count again."""
         if self.stays_down:
             return
         self.is_down = False

@@ -17,7 +17,7 @@ from enum import Enum
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from dao.errors import BadData, LockTaken
+from dao.postgres.errors import BadData, LockTaken
 from model.errors import ShoalError, Unavailable, Unknown
 from tests.simulation.loop import Process, VirtualLoop
 from tests.simulation.protections import Protections
@@ -89,9 +89,9 @@ class Server:
         self.sessions: dict[Session, None] = {}
         self.listeners: list[Any] = []
         self.frozen: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
-        self.deadly_code = 0
+        self.suspect_code = 0
         """Whoever makes a run of this workflow dies before it is committed; 0 = nobody does."""
-        self.on_deadly: Callable[[Process], None] = lambda _: None
+        self.on_suspect: Callable[[Process], None] = lambda _: None
         self.on_statement: Callable[[Process, str], None] = lambda _process, _statement: None
         self.on_goodbye: Callable[[int], None] = lambda _epoch: None
         """Told of a life that its process gives up, whatever becomes of the transaction that says so."""

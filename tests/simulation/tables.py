@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from dao.errors import BadData
+from dao.postgres.errors import BadData
 from model.nodes import NodeState
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dao.task_claims import ClaimedTask, Report
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.states import TaskState
 from tests.simulation.loop import PROCESS, Process
 from worker.report import report
@@ -161,7 +161,7 @@ class SimulatedExecutor:
 
 
 class SimulatedListener:
-    """`dao/listen.py`: LISTEN, and everything looked at after a reconnect."""
+    """`dao/postgres/listen.py`: LISTEN, and everything looked at after a reconnect."""
 
     def __init__(self, world: World, channels: dict[str, Callable[[str], Any]]) -> None:
         process = PROCESS.get()

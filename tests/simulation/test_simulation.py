@@ -68,7 +68,15 @@ def test_a_seed_is_busy_enough_to_mean_something() -> None:
         "is cut from",
         "holds the rows",
     ]
-    of_masters = ["is dead", "is stopped for", "node_fenced", "took_over", "FAILOVER", "READY_STOP", "SCHEDULER made"]
+    of_masters = [
+        "is dead",
+        "is stopped for",
+        "node_fenced",
+        "failover_claimed",
+        "FAILOVER",
+        "READY_STOP",
+        "SCHEDULER made",
+    ]
     of_masters += ["command_waits", "workflow_waits"]
     of_workers = ["NEED_FAULT_TOLERANCE", "DISPATCH -> QUEUED", "horizon_passed"]
     for what in [*of_servers, *of_masters, *of_workers, "commands_taken_by_age", "its masters died"]:

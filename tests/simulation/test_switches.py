@@ -19,7 +19,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "fire_compare": (13, "I8: command"),
     "fire_once": (13, "I8: schedule"),
     "recover": (0, "I3: two open RECOVER"),
-    "takeover": (12, "I3"),
+    "failover": (12, "I3"),
     "takeovers": (39, "I16"),
     "deaths": (25, "I10"),
     "barrier": (47, "I3"),

@@ -10,23 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from dao import nodes
+from dao.cluster import nodes
 from tests.simulation import wiring
 from tests.simulation.run import run
 from tests.simulation.wiring import OF_THEIR_OWN, NotModelled, models
 
 ROOT = Path(__file__).parents[2]
 NOT_SIMULATED = {
-    "dao.cluster.record_registry": "another registry than the cluster's",
-    "dao.commands.insert_many": "backfills",
-    "dao.schedules.of_workflow": "backfills",
-    "dao.references.depending_on": "backfills",
-    "dao.commands.record_errors": "ids that come again",
-    "dao.reasons.end_timeless_waits": "rows changed by hand",
-    "dao.data_sources.url_of": "what a task needs while it runs",
-    "dao.environments.script_of": "what a task needs while it runs",
-    "dao.database.connect": "the registry in PostgreSQL",
-    "dao.log_keys.publish": "what readers of logs need",
+    "dao.cluster.cluster.record_registry": "another registry than the cluster's",
+    "dao.commands.commands.insert_many": "backfills",
+    "dao.definitions.schedules.of_workflow": "backfills",
+    "dao.definitions.references.depending_on": "backfills",
+    "dao.commands.commands.record_errors": "ids that come again",
+    "dao.checks.stuck_runs.end_timeless_waits": "rows changed by hand",
+    "dao.secrets.data_sources.url_of": "what a task needs while it runs",
+    "dao.secrets.environments.script_of": "what a task needs while it runs",
+    "dao.postgres.database.connect": "the registry in PostgreSQL",
+    "dao.tasks.log_keys.publish": "what readers of logs need",
 }
 """What masters and workers call of `dao/` and nothing in a simulation asks for, each with the reason. Should anything
 ask for it after all, its seed fails and names it."""
@@ -34,16 +34,18 @@ ask for it after all, its seed fails and names it."""
 
 def _called() -> Iterator[tuple[str, Path]]:
     """Async functions of `dao/`, wherever master, worker or registry name them."""
-    for folder in ("master", "worker", "registry"):
+    for folder in ("master", "worker", "node", "registry"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             tree = ast.parse(path.read_text("utf-8"))
             modules: dict[str, str] = {}
             names: list[str] = []
             for node in ast.walk(tree):
-                if isinstance(node, ast.ImportFrom) and node.module == "dao":
-                    modules |= {alias.asname or alias.name: f"dao.{alias.name}" for alias in node.names}
-                elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dao."):
-                    names += [f"{node.module}.{alias.name}" for alias in node.names]
+                if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dao."):
+                    found = {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+                    if hasattr(importlib.import_module(node.module), "__path__"):
+                        modules |= found
+                    else:
+                        names += found.values()
             for node in ast.walk(tree):
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
                     names.append(f"{modules[node.value.id]}.{node.attr}")
@@ -75,11 +77,11 @@ def test_a_model_takes_the_arguments_of_what_it_stands_for(name: str) -> None:
 
 
 def test_a_statement_without_a_model_is_a_violation_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {name: model for name, model in models().items() if name != "dao.nodes.beat"}
+    known = {name: model for name, model in models().items() if name != "dao.cluster.nodes.beat"}
     monkeypatch.setattr(wiring, "models", lambda: known)
     violation = run(0).violation
     assert violation is not None
-    assert violation.startswith("dao.nodes.beat has no model: write one, beat(tx, ...), into tests/simulation/")
+    assert violation.startswith("dao.cluster.nodes.beat has no model: write one, beat(tx, ...), into tests/simulation/")
 
 
 def test_a_run_leaves_the_modules_as_they_were() -> None:

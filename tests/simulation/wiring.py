@@ -22,36 +22,36 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
-import master.plans
+import master.drive.plans
 import master.schedules
 import master.server
+import node.left_tasks
+import node.lives
+import node.process
+import node.watchdog
 import registry.contact
-import registry.left_tasks
-import registry.lives
-import registry.process
-import registry.watchdog
 import worker.server  # noqa: F401 - so that its modules are loaded
-from dao import deadly_commands as dao_deadly_commands
-from dao import nodes as dao_nodes
-from dao.database import ANSWER_WITHIN_S, Database
-from dao.listen import Listener
-from dao.nodes import Me, NodeRow
-from dao.notify import NODE
-from master.driver import Driver
-from master.judge import Judge
-from master.membership import Membership
-from master.serial import Lines
+from dao.cluster import nodes as dao_nodes
+from dao.cluster.nodes import Me, NodeRow
+from dao.commands import suspect_commands as dao_suspect_commands
+from dao.postgres.database import ANSWER_WITHIN_S, Database
+from dao.postgres.listen import Listener
+from dao.postgres.notify import NODE
+from master.claim.serial import Lines
+from master.drive.held_runs import HeldRuns
+from master.membership.failure_detector import Judge
+from master.membership.membership import Membership
 from model.nodes import NodeKind, ProcessIdentity
 from model.timing import Timing
+from node.overload import Overload
 from registry.connect import make_registry
-from registry.overload import Overload
 from tests.simulation import disk, statements
 from tests.simulation.disk import SimulatedSpool
 from tests.simulation.loop import PROCESS
 from tests.simulation.protections import Protections
 from tests.simulation.registry import SimulatedRegistry
 from tests.simulation.server import Server, Session
-from tests.simulation.statements import nodes
+from tests.simulation.statements.cluster import nodes
 from tests.simulation.task_runs import SimulatedExecutor, SimulatedLauncher, SimulatedListener
 from tests.simulation.trace import TracedLog
 from tests.simulation.world import World
@@ -61,10 +61,10 @@ from worker.launcher.client import Launcher
 from worker.pulse import Pulse
 from worker.spool import Spool
 
-_SHELL = ("master.", "worker.", "registry.")
+_SHELL = ("master.", "worker.", "node.", "registry.")
 _WITHOUT_LOG = ("worker.launcher", "worker.tasks", "worker.statements")
 _NO_LOAD = SimpleNamespace(getloadavg=lambda: (0.0, 0.0, 0.0), cpu_count=lambda: 1)
-_NOT_STATEMENTS = ("dao.database.connect",)
+_NOT_STATEMENTS = ("dao.postgres.database.connect",)
 """Async functions of `dao/` that are no statements, and that nothing here calls."""
 
 
@@ -75,12 +75,12 @@ class NotModelled(Exception):
         module, _, name = function.rpartition(".")
         super().__init__(
             f"{function} has no model: write one, {name}(tx, ...), into "
-            f"tests/simulation/statements/{module.removeprefix('dao.')}.py (see docs/simulation.md)"
+            f"tests/simulation/statements/{module.removeprefix('dao.').replace('.', '/')}.py (see docs/simulation.md)"
         )
 
 
 class SimulatedDatabase:
-    """`dao/database.py`'s pool as one process sees it."""
+    """`dao/postgres/database.py`'s pool as one process sees it."""
 
     def __init__(self, server: Server, url: str, application_name: str, answer_within_s: float) -> None:
         self.url = self.shown = url
@@ -138,13 +138,13 @@ class _Writing(_Reading):
 def models() -> dict[str, Callable[..., Any]]:
     """What stands for each function of `dao/`, by its whole name."""
     found: dict[str, Callable[..., Any]] = {}
-    for module in pkgutil.iter_modules(statements.__path__):
-        model = importlib.import_module(f"{statements.__name__}.{module.name}")
-        if importlib.util.find_spec(f"dao.{module.name}") is not None:
-            real = vars(importlib.import_module(f"dao.{module.name}"))
+    for module in pkgutil.walk_packages(statements.__path__, f"{statements.__name__}."):
+        stands_for = f"dao.{module.name.removeprefix(statements.__name__).removeprefix('.')}"
+        if not module.ispkg and importlib.util.find_spec(stands_for) is not None:
+            model, real = vars(importlib.import_module(module.name)), vars(importlib.import_module(stands_for))
             found |= {
-                f"dao.{module.name}.{name}": function
-                for name, function in vars(model).items()
+                f"{stands_for}.{name}": function
+                for name, function in model.items()
                 if inspect.isfunction(function) and inspect.iscoroutinefunction(real.get(name))
             }
     return found
@@ -179,7 +179,7 @@ async def _fence(database: Database, dead: NodeRow, why: str, *, judge: Me | Non
             await dao_nodes.hold_alive(connection, judge)
         fenced: bool = await connection.run(nodes.fence, dead.epoch, dead.beat_no, why)  # type: ignore[attr-defined]
         if fenced and dead.slot is not None:
-            await dao_deadly_commands.set_apart(connection, dead.epoch, dead.slot)
+            await dao_suspect_commands.mark_suspects(connection, dead.epoch, dead.slot)
         if fenced:
             await _notify(connection, NODE)  # type: ignore[arg-type]
         return fenced
@@ -207,12 +207,12 @@ async def _settled(*_: Any) -> None:
 
 
 OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
-    "dao.notify.notify": _notify,
-    "dao.cluster.agree_on_timing": _own_timing,
-    "dao.cluster.registry": _none_recorded,
-    "dao.nodes.fence": _fence,
-    "dao.readiness.wait_until_ready": _ready,
-    "dao.schema.newer": _none_newer,
+    "dao.postgres.notify.notify": _notify,
+    "dao.cluster.cluster.agree_on_timing": _own_timing,
+    "dao.cluster.cluster.registry": _none_recorded,
+    "dao.cluster.nodes.fence": _fence,
+    "dao.postgres.readiness.wait_until_ready": _ready,
+    "dao.postgres.schema.newer": _none_newer,
 }
 
 
@@ -256,7 +256,7 @@ def _remembered_plan(*of: Any) -> Any:
     return _PLAN(*of)
 
 
-_PLAN = vars(master.plans)["_plan"]
+_PLAN = vars(master.drive.plans)["_plan"]
 
 
 async def _judge_by_timestamps(membership: Any, now_s: float) -> None:
@@ -281,9 +281,9 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
     if not protections.unbroken:
         made.append((SimulatedRegistry, "unbroken_since", 0.0))
     if not protections.room:
-        made.append((Driver, "active", Driver.running))
+        made.append((HeldRuns, "active", HeldRuns.running))
     if not protections.periodic:
-        made.append((sys.modules["master.membership"], "READ_MEMBERS_EVERY_S", 1e9))
+        made.append((sys.modules["master.membership.membership"], "READ_MEMBERS_EVERY_S", 1e9))
     if not protections.line:
         made.append((Lines, "goes_on", lambda *_: None))
     return made
@@ -367,14 +367,14 @@ def _instead(world: World) -> list[tuple[object, Any]]:
     replaced: list[tuple[object, Any]] = [
         (registry.contact.boottime_s, clock_s),
         (Database, database),
-        (registry.process.this_process, this_process),
-        (registry.process.is_gone, is_gone),
-        (registry.left_tasks.can_end, can_end),
-        (registry.left_tasks.end_its_tasks, end_its_tasks),
+        (node.process.this_process, this_process),
+        (node.process.is_gone, is_gone),
+        (node.left_tasks.can_end, can_end),
+        (node.left_tasks.end_its_tasks, end_its_tasks),
         (Listener, listener),
         (make_registry, of_url),
-        (registry.lives._settle, _settled),
-        (registry.watchdog.watched, _unwatched),
+        (node.lives._settle, _settled),
+        (node.watchdog.watched, _unwatched),
         (Launcher, launcher),
         (Executor, executor),
         (Spool, lambda folder, me: SimulatedSpool(world.files, folder, me)),
@@ -400,9 +400,9 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     log = TracedLog(world.trace)
     made += [(module, "log", log) for module in _logs()]
     made += [
-        (sys.modules["registry.meter"], "os", _NO_LOAD),
-        (sys.modules["registry.overload"], "Meter", _no_meter),
-        (sys.modules["master.plans"], "_plan", _remembered_plan),
+        (sys.modules["node.meter"], "os", _NO_LOAD),
+        (sys.modules["node.overload"], "Meter", _no_meter),
+        (sys.modules["master.drive.plans"], "_plan", _remembered_plan),
         (sys.modules["worker.pulse"], "GUARD_EVERY_S", 0.5),
         (sys.modules["worker.server"], "COMPARE_EVERY_S", 4.0),
     ]

@@ -11,7 +11,8 @@ from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.states import WorkflowState
 from tests.simulation.definitions import COUNT, NESTED, PLAIN, WAITING, awaited, specs, waits_without_limit
-from tests.simulation.statements import commands, schedules
+from tests.simulation.statements.commands import commands
+from tests.simulation.statements.definitions import schedules
 from tests.simulation.tables import Blocked
 from tests.simulation.world import FAULTS_S, World
 
@@ -71,7 +72,7 @@ def _wait_for_others(world: World) -> None:
         own = world.draw("dependent", number)
         if world.has(f"dependent {number}"):
             code = own.choice(WAITING)
-            if waits_without_limit(code) and world.server.deadly_code in awaited(code):
+            if waits_without_limit(code) and world.server.suspect_code in awaited(code):
                 continue  # no run of what kills whoever begins one ever comes
             world.loop.in_world(own.uniform(0, FAULTS_S), partial(ask, world, C.START_PROCESS, workflow_code=str(code)))
             for each in sorted(awaited(code)):
@@ -95,8 +96,8 @@ def _move(world: World, random: Random) -> None:
     if not ids or server.is_down:
         return
     type_, id_ = random.choice(_MOVES), random.choice(ids)
-    if type_ is commands.RECOVER:  # somebody wants a run taken over whose master may live
-        world.trace.add("client", f"asks for a takeover of {id_}")
+    if type_ is commands.RECOVER:  # somebody wants a run failed over whose master may live
+        world.trace.add("client", f"asks for a failover of {id_}")
         with suppress(Blocked):  # a master is just asking for the same
             server.do(lambda tx: commands.ask_recover(tx, id_, 1))
         return

@@ -21,7 +21,7 @@ from model.errors import Refused, Unavailable
 from model.means import NO_THREAD
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
-from registry.lives import live_again_and_again
+from node.lives import live_again_and_again
 from tests.simulation.definitions import WAITING
 from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
@@ -106,7 +106,7 @@ class World:
         self._moments: dict[str, Callable[[Process], None]] = {}
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
-        self.server.on_deadly = self.kill
+        self.server.on_suspect = self.kill
         for code in range(1, WAITING.stop):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
         drawn = self.draw("cluster")

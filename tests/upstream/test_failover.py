@@ -58,9 +58,9 @@ def a_line(cluster: Cluster, postgres: PostgresServer, zookeeper: ZooKeeperServe
 async def test_16759_what_follows_is_begun_once_though_its_old_owner_comes_back(
     cluster: Cluster, postgres_server: PostgresServer, zookeeper_server: ZooKeeperServer
 ) -> None:
-    """Upstream: a master lost ZooKeeper while a long task ran, and its runs were taken over; but it went on, and when
+    """Upstream: a master lost ZooKeeper while a long task ran, and its runs were failed over; but it went on, and when
     the task ended both masters started the next one.
-    Here: the takeover fences the epoch of the old one. When the network is back it knows of the task's end, too, and
+    Here: the failover fences the epoch of the old one. When the network is back it knows of the task's end, too, and
     may write nothing; the next task is begun once.
     """
     gate = cluster.folder / "gate"
@@ -140,7 +140,7 @@ async def _left_the_registry(cluster: Cluster, epoch: int) -> None:
 
 
 async def test_17342_a_master_that_starts_takes_nothing_from_one_that_lives(laptop: Cluster) -> None:
-    """Upstream: the whole cluster was restarted. The first master took over what was left; the second one compared
+    """Upstream: the whole cluster was restarted. The first master failed over what was left; the second one compared
     times of start, took the same runs for left behind, and took them over once more.
     Here: what is left behind is what a dead epoch owns. The first one takes it, and the second one finds nothing.
     """
@@ -163,10 +163,10 @@ async def test_17342_a_master_that_starts_takes_nothing_from_one_that_lives(lapt
     assert laptop.rows("SELECT state, attempt, count(*) FROM task_instance GROUP BY 1, 2") == [("SUCCESS", 1, 6)]
 
 
-async def test_16767_a_run_taken_over_keeps_its_children_and_can_be_stopped(laptop: Cluster) -> None:
+async def test_16767_a_run_failed_over_keeps_its_children_and_can_be_stopped(laptop: Cluster) -> None:
     """Upstream: the new owner started sub-workflows once more, beside those that ran; the row still named the dead
     master, so that a stop went there.
-    Here: the new owner is written with the same statement that takes the run out of FAILOVER; children are adopted
+    Here: the new owner is written with the same statement that takes the run out of FAILOVER; children are restored
     like tasks, and a stop ends all of it.
     """
     pid_file = laptop.folder / "pid"
@@ -186,7 +186,7 @@ async def test_16767_a_run_taken_over_keeps_its_children_and_can_be_stopped(lapt
     await engine.change("STOP", above)
     assert await engine.end(above) == "STOP"
     assert await engine.end(below) == "STOP"
-    assert engine.children(above) == [below], "the child is adopted, not started once more"
+    assert engine.children(above) == [below], "the child is restored, not started once more"
     attempts = "SELECT task_name, attempt, state FROM task_instance ORDER BY 1"
     assert laptop.rows(attempts) == [("long", 1, "KILL"), ("sub", 1, "KILL")]
     assert not runs(int(pid_file.read_text()))

@@ -31,7 +31,7 @@ async def test_18338_what_waits_for_a_place_can_be_halted(engine: Engine) -> Non
     """Upstream: a workflow was paused while its task waited for a slot of a task group; the pause was tried again and
     again, neither of them ever moved.
     Here: what waits for a place at a worker that is full is taken out of the queue at once, gives nobody's place away,
-    and waits anew when its run goes on. (Pools of named places do not exist yet.)
+    and waits again when its run goes on. (Pools of named places do not exist yet.)
     """
     await engine.cluster.worker(SHOAL_WORKER__GROUPS="narrow", SHOAL_WORKER__CAPACITY="1")
     full = await engine.begin(engine.define({"name": "a", **UNTIL_STOPPED, "worker_group": "narrow"}))

@@ -107,7 +107,7 @@ async def test_18624_18644_a_master_restarted_at_its_address_inherits_nothing_fr
     """Upstream: who leads was known by its address. A restarted one found its own address there, took itself for the
     leader, and lost what the session of its dead predecessor took along; or two were leaders.
     Here: nobody leads, and a life is known by its epoch. One that comes up on another machine under the same address
-    waits until the former life is fenced; what that one drove is taken over like anybody's.
+    waits until the former life is fenced; what that one drove is failed over like anybody's.
     """
     cluster.define(1, "at once", **AT_ONCE)
     cluster.define(2, "by hand", tasks=[{"name": "a", **BY_HAND}])

@@ -16,7 +16,7 @@ def _waits_for(workflow: int) -> dict[str, object]:
 
 
 async def test_15129_a_dependent_task_asks_for_runs_of_its_day_not_for_those_that_ran_on_it(engine: Engine) -> None:
-    """Upstream: the day was reckoned from the schedule time of the one that waits, and compared with the time at which
+    """Upstream: the day was computed from the schedule time of the one that waits, and compared with the time at which
     the other one was started; what was filled in for a past day was never found, or the wrong one was.
     Here: schedule time against schedule time. Which day it was when they ran makes no difference.
     """

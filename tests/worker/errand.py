@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dao.database import Database
-from dao.task_claims import ClaimedTask, Report
-from dao.vault import Vault
+from dao.postgres.database import Database
+from dao.secrets.vault import Vault
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState
 from worker.executor import Executor

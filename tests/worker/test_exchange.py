@@ -10,11 +10,11 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from dao.database import Database
-from dao.task_claims import Report
+from dao.postgres.database import Database
+from dao.tasks.task_claims import Report
 from model.errors import Fenced
 from model.timing import Timing
-from registry.life import Life
+from node.life import Life
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 from worker.exchange import Exchange

@@ -28,7 +28,7 @@ async def test_time_expressions_are_replaced_before_the_values(errands: Errands,
     assert (end.state, errands.log) == (TaskState.SUCCESS, f"{said}\n")
 
 
-async def test_time_expressions_are_reckoned_in_the_zone_of_the_run(errands: Errands) -> None:
+async def test_time_expressions_are_computed_in_the_zone_of_the_run(errands: Errands) -> None:
     await errands.shell("echo $[yyyyMMddHH]", time_zone="America/New_York")
     assert errands.log == "2022082601\n"
 

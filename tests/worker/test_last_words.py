@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from dao.nodes import Me
-from dao.task_claims import Report
+from dao.cluster.nodes import Me
+from dao.tasks.task_claims import Report
 from model.ids import Epoch, TaskInstanceId
 from model.nodes import NodeKind
 from model.states import TaskState

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from dao.task_claims import Report
+from dao.tasks.task_claims import Report
 from model.ids import TaskInstanceId
 from tests.eventually import eventually
 from tests.worker.test_spool import ME, left, report

@@ -12,10 +12,10 @@ import pytest_asyncio
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from dao import nodes
-from dao.database import Database
-from dao.nodes import Me
-from dao.task_claims import ClaimedTask, Report
+from dao.cluster import nodes
+from dao.cluster.nodes import Me
+from dao.postgres.database import Database
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.states import TaskState
 from tests.dao.scene import Scene
 from worker.left_results import tell_what_is_left

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from dao.task_claims import Report
+from dao.tasks.task_claims import Report
 from model.ids import Epoch
 from model.states import TaskState
 from tests.cluster.test_tenants import as_root, open_folder

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from dao import data_sources, environments
-from dao.database import Database
-from dao.task_claims import ClaimedTask, Report
-from dao.vault import Vault, key_id_of, new_key
+from dao.postgres.database import Database
+from dao.secrets import data_sources, environments
+from dao.secrets.vault import Vault, key_id_of, new_key
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.ids import Epoch
 from model.nodes import NodeKind
 from model.states import TaskState

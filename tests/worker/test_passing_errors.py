@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.dependencies import WaitingTask
-from master.dependent_verdicts import judge_all
+from dao.runs.dependencies import WaitingTask
+from master.drive.dependent_verdicts import judge_all
 from model.errors import Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.logic.dependent import Outcome
-from registry.left_tasks import end_what_is_left
+from node.left_tasks import end_what_is_left
 from tests.no_descriptors import no_descriptors
 from worker.folder import WorkerFolder
 from worker.launcher.sweep import sweep
@@ -53,7 +53,7 @@ def test_processes_that_cannot_be_seen_now_are_not_said_to_be_gone(
     look: Callable[[str, float], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last descriptor goes after they were listed."""
-    monkeypatch.setattr("registry.left_tasks._pids", lambda: [1])
+    monkeypatch.setattr("node.left_tasks._pids", lambda: [1])
     monkeypatch.setattr("worker.launcher.tree.processes", lambda: iter([1]))
     with no_descriptors(), pytest.raises(OSError, match="Too many open files"):
         look("SHOAL_TEST_LIFE=nobody", 0.2)

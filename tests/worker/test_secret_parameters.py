@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from dao.database import Database
-from dao.secret_parameters import seal
-from dao.task_claims import ClaimedTask, Report
-from dao.vault import Vault, key_id_of, new_key
+from dao.postgres.database import Database
+from dao.secrets.parameters import seal
+from dao.secrets.vault import Vault, key_id_of, new_key
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.ids import Epoch
 from model.nodes import NodeKind
 from model.states import TaskState
@@ -123,7 +123,7 @@ async def test_a_sealed_value_counts_for_its_own_name_and_key_only(bench: Bench)
     assert report.reason.startswith('parameter "x" holds the sealed value of "password"; a secret is known by its own')
     renamed = bench.sealed()["password"].replace(":password:", ":x:")
     report, log = await bench.run("SHELL", {"x": renamed}, script="echo ${x}")
-    assert report.reason == "what is stored as parameter x was encrypted as something else; set it anew"
+    assert report.reason == "what is stored as parameter x was encrypted as something else; set it again"
     other = new_key()
     report, log = await bench.run("SHELL", {"x": seal("x", SECRET, Vault([other]))}, script="echo ${x}")
     assert f"the parameter x is encrypted with key {key_id_of(other)}, which this process lacks" in report.reason

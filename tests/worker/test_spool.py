@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from dao.nodes import Me
-from dao.task_claims import Report
+from dao.cluster.nodes import Me
+from dao.tasks.task_claims import Report
 from model.ids import Epoch, TaskInstanceId
 from model.nodes import NodeKind
 from model.states import TaskState

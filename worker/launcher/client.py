@@ -28,17 +28,17 @@ from worker.tasks.plugin import TaskLog, TaskResult
 logger = structlog.get_logger()
 
 LAUNCH_VARIABLE = "SHOAL_LAUNCH"
-"""Set in every task's environment to a value that is unique on the machine: the mark for `sweep`."""
+"""Set in every task's environment to a value that is unique on the machine: the marker for `sweep`."""
 
 TRIES_MAX = 3
-"""How many zygotes may die over one request."""
+"""How many zygotes may die during one request."""
 
 FULL_SOCKET_PAUSE_S = 0.002
 ZYGOTE_END_S_MAX = 2.0
 ZYGOTE_END_PAUSE_S = 0.01
 
 # -I and -S: nothing of the user's environment or of site-packages runs in it, and it starts in 15 ms. The folder of
-# Shoal's own packages comes last in the path, so that nothing in there can stand for a standard module.
+# Shoal's own packages comes last in the path, so that nothing in it can replace a standard module.
 _BOOT = """
 import sys
 sys.path.append(sys.argv[1])
@@ -58,48 +58,48 @@ _SHOAL = str(Path(__file__).parents[2])
 class Launcher:
     """Runs commands in process trees of their own. Belongs to one event loop.
 
-    Between `open` and `close`; if the process that holds it dies or passes its deadline, all its trees are killed.
+    Use between `open` and `close`; if the process that holds it dies or passes its deadline, all its trees are killed.
     """
 
     def __init__(self, grace_s: float = 5.0, no_new_privileges: bool = False, life: str | None = None) -> None:
-        """`grace_s` is the time between TERM and KILL; `no_new_privileges` takes `sudo` and its like from tasks; `life`
-        is the mark, `NAME=value`, by which others find all that is started (`registry/left_tasks.py`)."""
+        """`grace_s` is the time between TERM and KILL; `no_new_privileges` disables `sudo` and the like for tasks;
+        `life` is the marker, `NAME=value`, by which others find all that is started (`node/left_tasks.py`)."""
         self._grace_s = grace_s
         self._life = life
         self._no_new_privileges = no_new_privileges
         self._marks = dict([life.split("=", 1)]) if life is not None else {}
         self._deadline = Deadline()
         self._zygotes: dict[bool, _Zygote] = {}
-        """The plain one (False) and the warm one (True), each once it was needed."""
+        """The plain one (False) and the warm one (True), each started when first needed."""
         self._name = secrets.token_hex(8)
         self._count = 0
         self._running: set[TaskProcess] = set()
-        self._adopted: set[int] = set()
+        self._restored: set[int] = set()
 
     def open(self) -> None:
         """Start the zygote now, so that the first task need not wait for it."""
         self._zygotes[False] = _Zygote(self._deadline, self._life)
 
     async def close(self) -> None:
-        """Kill what still runs, without grace, and end the zygote."""
+        """Kill what still runs, without grace, and end the zygotes."""
         await asyncio.gather(*(process.end(0.0) for process in tuple(self._running)))
         for is_warm in tuple(self._zygotes):
             await self._zygotes.pop(is_warm).close()
-        self._reap_adopted()
+        self._reap_orphans()
         self._deadline.close()
 
     def set_deadline(self, boottime_s: float) -> None:
-        """Let all trees be killed once CLOCK_BOOTTIME has passed this; 0 means never. Moved on while all is well."""
+        """All trees are killed once CLOCK_BOOTTIME has passed this; 0 means never. Moved forward while all is well."""
         self._deadline.set(boottime_s)
 
     @property
     def zygote_pid(self) -> int | None:
-        """The process that forks keepers, if it has been started; to be looked at, not for signals."""
+        """The process that forks keepers, if it has been started; for inspection, not for signals."""
         return self._zygotes[False].pid if False in self._zygotes else None
 
     @property
     def warm_pid(self) -> int | None:
-        """The same of the one with task types in it."""
+        """The same for the zygote with task types loaded."""
         return self._zygotes[True].pid if True in self._zygotes else None
 
     async def run(
@@ -113,14 +113,14 @@ class Launcher:
         is_all: bool = False,
         last_word: LastWord | None = None,
     ) -> int:
-        """Run to its end with both outputs into `log`, and give the exit code (128 + n for signal n).
+        """Run to its end with both outputs into `log`, and return the exit code (128 + n for signal n).
 
-        With an `identity`, which only root can give, it runs as that user; keepers stay root and can end it. When it
-        returns, raises or is cancelled, no process of the tree is left (`TreeLeft` says so if one is).
+        With an `identity`, which only root can use, it runs as that user; keepers stay root and can end it. When it
+        returns, raises or is cancelled, no process of the tree is left (`TreeLeft` if one is).
 
         Args:
             is_all: the attempt is nothing but this process: a cancellation that comes after its end changes nothing.
-            last_word: what its keeper writes of its end.
+            last_word: where its keeper records its end.
 
         Raises:
             CannotStart: no such command or folder.
@@ -143,9 +143,9 @@ class Launcher:
         identity: Identity | None = None,
         last_word: LastWord | None = None,
     ) -> tuple[int, TaskResult | None]:
-        """Run an attempt whose work is its type's own code in such a tree; its exit code and, if it gave one, result.
+        """Run an attempt of a type's own code in such a tree; returns its exit code and its result, if it gave one.
 
-        It is always all of the attempt. Raises the same as `run`.
+        The process is always the whole attempt. Raises the same as `run`.
         """
         request = Request(
             [order.name], dict(env), str(cwd), self._no_new_privileges, identity, order.to_text(), last_word
@@ -157,7 +157,7 @@ class Launcher:
     async def _run(
         self, request: Request, log: TaskLog, type_name: str | None, grace_s: float, *, is_all: bool
     ) -> tuple[int, bytes]:
-        """The exit code, and what then stands in the request's memory; `type_name` is that of an order."""
+        """The exit code, and what the request's memory then contains; `type_name` is that of an order."""
         for _ in range(TRIES_MAX):
             self._count += 1
             mark = f"{self._name}.{self._count}"
@@ -166,7 +166,7 @@ class Launcher:
                 held.callback(os.close, memory_fd)
                 process = await self._launch(memory_fd, log, f"{LAUNCH_VARIABLE}={mark}", type_name)
                 if type_name is None:
-                    held.close()  # a command gives no answer in it
+                    held.close()  # a command writes no answer into it
                 self._running.add(process)
                 try:
                     code = await process.exit_code(grace_s, is_all=is_all)
@@ -174,14 +174,14 @@ class Launcher:
                 except NeverStarted:
                     continue
                 except LauncherKilled:
-                    if self._deadline.has_passed():  # by who took this worker for dead, and was entitled to
+                    if self._deadline.has_passed():  # by another node, which rightly considered this worker dead
                         raise DeadlinePassed("it was killed after its worker was cut off for too long") from None
                     raise
                 finally:
                     self._running.discard(process)
                     if process.keeper is not None:
-                        self._adopted.add(process.keeper.keeper_pid)
-                        self._reap_adopted()
+                        self._restored.add(process.keeper.keeper_pid)
+                        self._reap_orphans()
         raise NoMeans(f"the launcher of this worker died {TRIES_MAX} times over one task; see the worker's stderr")
 
     async def _launch(self, memory_fd: int, log: TaskLog, marker: str, type_name: str | None) -> TaskProcess:
@@ -202,12 +202,12 @@ class Launcher:
             ours.enter_context(channel)
             channel.setblocking(False)
             os.set_blocking(output_fd, False)
-            await self._hand_over([keeper_channel.fileno(), memory_fd, task_output_fd, output_fd], type_name)
+            await self._send([keeper_channel.fileno(), memory_fd, task_output_fd, output_fd], type_name)
             ours.pop_all()
             return TaskProcess(channel, output_fd, log, marker)
 
-    async def _hand_over(self, fds: list[int], type_name: str | None) -> None:
-        """Give the right zygote the descriptors; a dead one is replaced."""
+    async def _send(self, fds: list[int], type_name: str | None) -> None:
+        """Send the descriptors to the right zygote; a dead one is replaced."""
         is_warm = type_name is not None
         name = (type_name or "a command").encode()
         while True:
@@ -218,16 +218,16 @@ class Launcher:
             except BlockingIOError:
                 await asyncio.sleep(FULL_SOCKET_PAUSE_S)
             except (BrokenPipeError, ConnectionResetError):
-                # Forgotten before the await: another run may put a new one there meanwhile.
+                # Removed before the await: another run may start a new one meanwhile.
                 dead = self._zygotes.pop(is_warm)
                 logger.warning("zygote_died", pid=dead.pid, so="a new one is started; what runs is not touched")
                 await dead.close()
             else:
                 return
 
-    def _reap_adopted(self) -> None:
-        """Collect keepers that outlived their zygote: children of this process, if it is a subreaper or pid 1."""
-        self._adopted = {pid for pid in self._adopted if reap(pid)}
+    def _reap_orphans(self) -> None:
+        """Reap keepers that outlived their zygote: children of this process, if it is a subreaper or pid 1."""
+        self._restored = {pid for pid in self._restored if reap(pid)}
 
 
 def _in_memory(request: Request) -> int:
@@ -240,7 +240,7 @@ def _in_memory(request: Request) -> int:
 
 
 class _Zygote:
-    """The zygote as its worker holds it: the request socket, whose end ends it, and the process, to be reaped."""
+    """The zygote as its worker sees it: the request socket, whose end ends it, and the process, to be reaped."""
 
     def __init__(self, deadline: Deadline, life: str | None, *, is_warm: bool = False) -> None:
         boot = ["-c", _BOOT_WARM] if is_warm else ["-S", "-c", _BOOT]
@@ -261,11 +261,11 @@ class _Zygote:
         self.pid = self._process.pid
 
     async def close(self) -> None:
-        """End it if it still lives, and reap it. Keepers and tasks are not touched."""
+        """End it if it is still alive, and reap it. Keepers and tasks are not affected."""
         self.requests.close()
         for _ in range(round(ZYGOTE_END_S_MAX / ZYGOTE_END_PAUSE_S)):
             if self._process.poll() is not None:
                 return
             await asyncio.sleep(ZYGOTE_END_PAUSE_S)
         self._process.kill()
-        self._process.wait()  # SIGKILL is at once
+        self._process.wait()  # SIGKILL takes effect at once

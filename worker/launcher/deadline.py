@@ -1,8 +1,8 @@
 """The moment until which a worker's tasks may run, in memory shared with every keeper.
 
 The worker moves it forward as long as it knows that nobody has given its tasks to others. A worker that is stopped or
-cut off cannot move it, so its keepers end its tasks before others start them again. The
-clock is CLOCK_BOOTTIME: unlike CLOCK_MONOTONIC it counts a suspended machine's sleep.
+cut off cannot move it, so its keepers end its tasks before others start them again. The clock is CLOCK_BOOTTIME: unlike
+CLOCK_MONOTONIC it counts a suspended machine's sleep.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import mmap
 import os
 import time
 
-_SIZE = 8  # one C double, aligned: written and read by one instruction, so never seen half
+_SIZE = 8  # one C double, aligned: read and written by one instruction, so never half-written
 
 
 def boottime_s() -> float:
-    """Seconds since the machine's start, its sleep included."""
+    """Seconds since the machine's start, including sleep."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -36,15 +36,15 @@ class Deadline:
         return deadline
 
     def set(self, at_boottime_s: float) -> None:
-        """Move it; keepers notice within their tick of 0.5 s."""
+        """Set it; keepers notice within their tick of 0.5 s."""
         self._cell[0] = at_boottime_s
 
     def has_passed(self) -> bool:
-        """Whether there is one and it is over."""
+        """Whether it is set and has passed."""
         return 0.0 < self._cell[0] <= boottime_s()
 
     def close(self) -> None:
-        """Give the owner's descriptor back; keepers go on reading their mapping. A second time does nothing."""
+        """Close the owner's descriptor; keepers still read their mapping. A second call does nothing."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -21,7 +21,7 @@ class LauncherKilled(ShoalError):
 
 
 class TreeLeft(ShoalError):
-    """Processes of the task are still there: another user's, or hanging in the kernel."""
+    """Processes of the task still exist: another user's, or hanging in the kernel."""
 
 
 class CannotStart(Refused):
@@ -29,7 +29,7 @@ class CannotStart(Refused):
 
 
 class NoMeans(Unavailable):
-    """The worker's machine is short of something that each start needs; nothing has run."""
+    """The worker's machine lacks a resource that each start needs; nothing has run."""
 
 
 class DeadlinePassed(Fenced):

@@ -1,4 +1,4 @@
-"""The keeper of one task: starts it, watches it, and leaves only when nothing of its tree is left.
+"""The keeper of one task: starts it, watches it, and ends only when no process of its tree is left.
 
 It is the tree's subreaper: a process of the tree that loses its parent becomes the keeper's child, however often it
 forked and called setsid. So "no process is left" is not a guess from /proc: `waitpid` says that there is no child.
@@ -27,13 +27,14 @@ from worker.launcher.output import Output
 from worker.launcher.wire import Cause, End, Ended, Identity, Message, NotStarted, Request, Started
 
 TICK_S = 0.5
-"""How late a passed deadline is noticed at most."""
+"""The maximum delay until a passed deadline is noticed."""
 
 TICK_ENDING_S = 0.02
-"""The same for a tree that is to end: nobody tells the keeper when the last grandchild is gone."""
+"""The same for a tree that is to end: the keeper gets no signal when the last grandchild ends."""
 
 KILL_S_MAX = 30.0
-"""After this long, what SIGKILL did not end (another user's, or hanging in the kernel) is reported and left."""
+"""After this time, processes that SIGKILL did not end (another user's, or hanging in the kernel) are reported and
+left."""
 
 KILL_PAUSE_S = 0.0005
 KILL_PAUSE_S_MAX = 0.05
@@ -41,11 +42,11 @@ KILL_PAUSE_S_MAX = 0.05
 NOT_STARTED_CODE = 127
 
 OOM_SCORE = 500
-"""Of 1000. When memory runs out the kernel ends the largest process; a task shall go before the worker of all."""
+"""Of 1000. When memory runs out the kernel kills the largest process; that should be a task, not the worker of all."""
 
 
 class Body(Protocol):
-    """What the task's main process does once it is the right user in the right folder; it does not come back."""
+    """What the task's main process does once it has the right user and folder; it does not return."""
 
     def __call__(self, request: Request, request_fd: int) -> NoReturn:
         """Raises `OSError` or `ValueError` when it cannot begin."""
@@ -57,10 +58,10 @@ def keep(channel: socket.socket, request_fd: int, output: Output, deadline: Dead
 
     Args:
         channel: to the worker; its end means that the worker is dead.
-        request_fd: the memory file with what to run, and then the answer if that is an order.
-        output: the task's stdout and stderr; the end to write to is closed here, so that the reader sees the end of it.
+        request_fd: the memory file with the request, and then with the answer if the request is an order.
+        output: the task's stdout and stderr; its write end is closed here, so that the reader sees the end of it.
         deadline: of all tasks of this worker.
-        body: what becomes the task.
+        body: what the task's main process runs.
     """
     request = Request.from_memory(request_fd)
     os.setsid()
@@ -71,7 +72,7 @@ def keep(channel: socket.socket, request_fd: int, output: Output, deadline: Dead
         return
     stat = tree.stat_of(os.getpid())
     if stat is None or not _send(channel, Started(os.getpid(), stat.started)):
-        return  # the worker is dead already: nothing was started, nothing is
+        return  # the worker is dead already: start nothing
     keeper_pid = os.getpid()
     try:
         main_pid = os.fork()
@@ -93,7 +94,7 @@ def keep(channel: socket.socket, request_fd: int, output: Output, deadline: Dead
     if request.last_word is None or cause is not Cause.EXIT or left:
         _send(channel, ended)
         return
-    # With another exit code there is no answer yet, but the order itself, which may hold a password.
+    # With another exit code it is not an answer but still the order itself, which may contain a password.
     answer = wire.answer_in(request_fd) if request.order and family.exit_code == 0 else None
     _write_and_say(channel, ended, request.last_word, answer, output)
 
@@ -101,7 +102,8 @@ def keep(channel: socket.socket, request_fd: int, output: Output, deadline: Dead
 def _write_and_say(
     channel: socket.socket, ended: Ended, last_word: LastWord, answer: bytes | None, output: Output
 ) -> None:
-    """Write the end before it is said. Of a worker that does not read, wait until it has read or is dead."""
+    """Record the end before it is reported. If the worker does not read the output, wait until it has read it or is
+    dead."""
     is_read = output.is_read()
     if is_read:
         last_word.write(ended.exit_code, answer, b"")
@@ -115,16 +117,16 @@ def _write_and_say(
 
 
 class _Family:
-    """The keeper's children: the task's main process and whatever became an orphan below it."""
+    """The keeper's children: the task's main process and all orphans below it."""
 
     def __init__(self, main_pid: int) -> None:
         self._main_pid = main_pid
         self.main_handle = os.pidfd_open(main_pid)
         self.main_ended = False
-        self.exit_code = 128 + signal.SIGKILL  # what stands if the main process cannot be killed
+        self.exit_code = 128 + signal.SIGKILL  # used if the main process cannot be killed
 
     def reap(self) -> bool:
-        """Collect all who ended; give whether any process of the tree is left."""
+        """Reap all that ended; return whether any process of the tree is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -139,7 +141,7 @@ class _Family:
 
 
 def _watch(channel: socket.socket, family: _Family, deadline: Deadline) -> Cause:
-    """Wait until what is left of the tree is to be killed at once, and say why."""
+    """Wait until the rest of the tree is to be killed at once, and return the cause."""
     poll = select.poll()
     poll.register(channel, select.POLLIN)
     poll.register(family.main_handle, select.POLLIN)
@@ -159,7 +161,7 @@ def _watch(channel: socket.socket, family: _Family, deadline: Deadline) -> Cause
         if family.main_ended and family.main_handle in ready:
             poll.unregister(family.main_handle)
         if kill_at is None and family.main_ended:
-            return Cause.EXIT  # also past the deadline: it had ended by itself, whoever slept until now
+            return Cause.EXIT  # also past the deadline: it ended by itself, even if we were frozen
         if deadline.has_passed():
             return Cause.DEADLINE
         if kill_at is not None and (not any_left or boottime_s() >= kill_at):
@@ -167,7 +169,7 @@ def _watch(channel: socket.socket, family: _Family, deadline: Deadline) -> Cause
 
 
 def _kill_all(family: _Family) -> int:
-    """Kill until the kernel says that no child is left; give how many could not be killed."""
+    """Kill until the kernel reports that no child is left; return how many could not be killed."""
     give_up_at = boottime_s() + KILL_S_MAX
     pause_s = KILL_PAUSE_S
     known: set[int] = set()
@@ -175,7 +177,7 @@ def _kill_all(family: _Family) -> int:
         if boottime_s() >= give_up_at:
             return len(tree.descendants(os.getpid()))
         found = tree.signal_descendants(os.getpid(), signal.SIGKILL)
-        # New ones: somebody forks as fast as we kill, so hurry. The same ones: they only take their time to die.
+        # New ones: a process forks as fast as we kill, so hurry. The same ones: they only need time to die.
         pause_s = KILL_PAUSE_S if found - known else min(2 * pause_s, KILL_PAUSE_S_MAX)
         known |= found
         time.sleep(pause_s)
@@ -185,21 +187,21 @@ def _kill_all(family: _Family) -> int:
 def _become_task(
     channel: socket.socket, request: Request, request_fd: int, output_fd: int, keeper_pid: int, body: Body
 ) -> NoReturn:
-    """Turn this fresh child into the task's main process; tell the worker if that cannot be."""
+    """Turn this new child into the task's main process; tell the worker if that is impossible."""
     try:
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output_fd, 1)
         os.dup2(output_fd, 2)
         for fd in (channel.fileno(), request_fd):
-            os.set_inheritable(fd, False)  # exec closes it; until then it may have to say why there was none
+            os.set_inheritable(fd, False)  # exec closes it; until then it may be needed to report why there was none
         close_all_but(channel.fileno(), request_fd)
         _be_the_first_to_go()
         if request.identity is not None:
             _become_user(request.identity)
-        prctl.die_with_parent(signal.SIGKILL)  # after the change of the user, which takes it away
+        prctl.die_with_parent(signal.SIGKILL)  # after the change of the user, which clears it
         if os.getppid() != keeper_pid:
-            os._exit(NOT_STARTED_CODE)  # it died before the line above
+            os._exit(NOT_STARTED_CODE)  # the parent died before the line above
         if request.no_new_privileges:
             prctl.forbid_new_privileges()
         os.chdir(request.cwd)
@@ -226,7 +228,8 @@ def _become_task(
 
 
 def _be_the_first_to_go() -> None:
-    """When memory runs out. Where /proc cannot be written the kernel chooses by size alone."""
+    """Let the kernel kill this process first when memory runs out. Without a writable /proc it chooses by size
+    alone."""
     with contextlib.suppress(OSError), Path("/proc/self/oom_score_adj").open("r+") as score:
         if int(score.read()) < OOM_SCORE:
             score.seek(0)
@@ -234,7 +237,7 @@ def _be_the_first_to_go() -> None:
 
 
 def _become_user(identity: Identity) -> None:
-    """Become that user for good; the log's pipe becomes its own, so that it can open /dev/stdout and /dev/stderr."""
+    """Become that user permanently; the log's pipe becomes its own, so that it can open /dev/stdout and /dev/stderr."""
     os.fchown(1, identity.uid, identity.gid)
     os.setgroups(identity.groups)
     os.setresgid(identity.gid, identity.gid, identity.gid)
@@ -252,7 +255,7 @@ def close_all_but(*fds: int) -> None:
 
 
 def _send(channel: socket.socket, message: Message) -> bool:
-    """Say it; give whether the worker was there to hear it."""
+    """Send it; return whether the worker was there to receive it."""
     try:
         channel.send(wire.encode(message))
     except OSError:
@@ -261,10 +264,10 @@ def _send(channel: socket.socket, message: Message) -> bool:
 
 
 def _receive(channel: socket.socket) -> End | None:
-    """What the worker asks; None if it is dead."""
+    """The worker's request; None if it is dead."""
     try:
         data = channel.recv(wire.MESSAGE_BYTES_MAX)
-    except ConnectionResetError:  # it died with our own words unread
+    except ConnectionResetError:  # it died with our messages unread
         return None
     if not data:
         return None

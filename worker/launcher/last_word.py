@@ -1,10 +1,10 @@
-"""How an attempt ended, as its keeper writes it into the worker's folder before it goes.
+"""The last word: how an attempt ended, as its keeper records it in the worker's folder before the keeper ends.
 
-So an end outlives the worker that could not tell it: one that was killed in that moment, or is frozen. One file for one
-attempt, complete or not there: a line from the worker (which attempt of whom), a line of facts, and what the task had
-printed and nobody had read. It is not synced: what a power cut takes is a protection, no promise. So is a full disk.
+So an end survives a worker that could not report it, because it was killed at that moment or is frozen. One file for
+each attempt, complete or absent: a line from the worker (which attempt of whom), a line of facts, and the unread output
+of the task. It is not synced: this is a protection, not a guarantee, and a power cut or a full disk may lose it.
 
-What a signal ended is not written: whoever killed the worker may have killed its tasks in the same moment.
+An end by a signal is not recorded: whoever killed the worker may have killed its tasks at the same moment.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 EXIT_CODE_MAX = 128
-"""Above this an exit code names a signal."""
+"""A higher exit code stands for a signal."""
 
 
 class LastWord(NamedTuple):
@@ -26,7 +26,7 @@ class LastWord(NamedTuple):
     about: str
 
     def write(self, exit_code: int, answer: bytes | None, rest: bytes) -> None:
-        """`answer` is that of an order (`worker/order.py`), `rest` the output that nobody has read."""
+        """`answer` is that of an order (`worker/order.py`), `rest` the unread output."""
         if exit_code > EXIT_CODE_MAX:
             return
         given = base64.b64encode(answer).decode() if answer is not None else None
@@ -40,7 +40,7 @@ class LastWord(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a keeper wrote."""
+    """What a keeper recorded."""
 
     about: str
     exit_code: int

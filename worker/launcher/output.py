@@ -1,4 +1,4 @@
-"""The pipe with a task's output, as its keeper holds it: both ends, to know what nobody has read."""
+"""The pipe with a task's output, as its keeper holds it: both ends, to know what is unread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from typing import NamedTuple
 
 READ_S_MAX = 0.05
-"""How long a worker may take to read the end of the output before it counts as one that does not."""
+"""How long a worker may take to read the end of the output before it counts as not reading."""
 
 LOOK_EVERY_S = 0.0005
 
@@ -22,7 +22,7 @@ class Output(NamedTuple):
     read_fd: int
 
     def is_read(self) -> bool:
-        """Whether the worker has read all of it, or does so within a moment."""
+        """Whether the worker has read all of it, or does so within a short time."""
         for _ in range(round(READ_S_MAX / LOOK_EVERY_S)):
             if not unread(self.read_fd):
                 return True
@@ -30,7 +30,7 @@ class Output(NamedTuple):
         return False
 
     def rest(self) -> bytes:
-        """What nobody has read. To be asked once the worker is dead: it would miss this."""
+        """The unread output. To be called once the worker is dead: it would miss this."""
         found = b""
         while count := unread(self.read_fd):
             found += os.read(self.read_fd, count)
@@ -38,6 +38,6 @@ class Output(NamedTuple):
 
 
 def unread(fd: int) -> int:
-    """Bytes in the pipe."""
+    """The number of bytes in the pipe."""
     (count,) = struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4))
     return int(count)

@@ -1,7 +1,7 @@
-"""What only Linux's `prctl` can say of a process. Each call holds for the calling process.
+"""Process attributes that only Linux's `prctl` can set. Each call applies to the calling process.
 
-Inherited by a forked child: no new privileges, dumpable. Not inherited: subreaper, parent-death signal, name. An
-`exec` keeps "no new privileges", the parent-death signal (unless it changes the user) and the subreaper.
+Inherited by a forked child: no new privileges, dumpable. Not inherited: subreaper, parent-death signal, name. An `exec`
+preserves "no new privileges", the parent-death signal (unless it changes the user) and the subreaper.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _libc.prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_u
 
 
 def become_subreaper() -> None:
-    """Make this process the parent of every descendant that loses its own, in place of init.
+    """Make this process the parent of every descendant that loses its own, instead of init.
 
-    Whoever calls it must reap children that it never started, or keep them as zombies. Keepers and zygotes do. A
-    worker need not call it: what a dead zygote leaves is found by its mark (`sweep`), and init reaps better.
+    The caller must reap children that it never started, or they stay zombies. Keepers and zygotes do. A worker need not
+    call it: what a dead zygote leaves is found by its marker (`sweep`), and init reaps better.
     """
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
@@ -38,21 +38,21 @@ def die_with_parent(signal_number: int) -> None:
 
 
 def hide_from_own_user() -> None:
-    """Keep environment, memory and descriptors in /proc from other processes of the same user; no core dumps.
+    """Hide environment, memory and descriptors in /proc from other processes of the same user; no core dumps.
 
-    A worker calls it at its start, since its tasks may run as its own user and its environment may hold the database
-    password. Signals and its own children are not affected. It also locks out py-spy and gdb.
+    A worker calls it at its start, since its tasks may run as its own user and its environment may contain the database
+    password. Signals and its own children are not affected. It also prevents py-spy and gdb.
     """
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def forbid_new_privileges() -> None:
-    """Make setuid programs powerless from here on, `sudo` among them. Cannot be taken back."""
+    """Disable setuid programs from here on, including `sudo`. Irreversible."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def name_process(name: str) -> None:
-    """Set the name that `ps -e` and `top` show; the kernel keeps 15 bytes."""
+    """Set the name that `ps -e` and `top` show; the kernel stores 15 bytes."""
     text = ctypes.create_string_buffer(name.encode())
     _prctl(_PR_SET_NAME, ctypes.addressof(text))
 

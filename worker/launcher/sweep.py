@@ -1,8 +1,8 @@
-"""The last broom: ends what a killed keeper left, found by a marker in its environment.
+"""The last resort: ends what a killed keeper left, found by a marker in its environment.
 
 Needed only when a keeper is killed by SIGKILL. The task's main process then dies by itself (PDEATHSIG) and the zygote
-kills the rest, but perhaps the zygote is dead too, and somebody must see that all are gone. A marker must be unique
-on the machine: two clusters on one machine have the same task instance ids, so it is not one of those.
+kills the rest; but the zygote may be dead too, and somebody must check that all processes have ended. A marker must be
+unique on the machine: it is not the task instance id, since two clusters on one machine have the same ids.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from model.means import is_passing
 from worker.launcher import tree
 
 PAUSE_S = 0.1
-"""Until /proc is tried again, which could not be read."""
+"""Time until a failed read of /proc is retried."""
 
 
 def sweep(marker: str, within_s: float = 30.0) -> int:
@@ -39,7 +39,7 @@ def sweep(marker: str, within_s: float = 30.0) -> int:
 
 
 def _marked(marker: str, give_up_at: float) -> list[int]:
-    """Those that carry it. Raises `OSError` when /proc cannot be read until then: nobody knows what is left."""
+    """The processes with the marker. Raises `OSError` when /proc cannot be read until then: what is left is unknown."""
     while True:
         try:
             return [pid for pid in tree.processes() if _carries(pid, marker)]
@@ -50,7 +50,7 @@ def _marked(marker: str, give_up_at: float) -> list[int]:
 
 
 def reap(pid: int) -> bool:
-    """Collect an adopted child that has ended; give whether it is still to come."""
+    """Reap an inherited child that has ended; return whether it is still running."""
     try:
         return os.waitpid(pid, os.WNOHANG) == (0, 0)
     except ChildProcessError:
@@ -58,7 +58,7 @@ def reap(pid: int) -> bool:
 
 
 def _carries(pid: int, marker: str) -> bool:
-    """Whether the environment that the process was started with holds the marker; a zombie's does not."""
+    """Whether the initial environment of the process contains the marker; a zombie's does not."""
     try:
         environ = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError as error:
@@ -74,7 +74,7 @@ def _kill(pid: int, marker: str) -> None:
     except OSError:
         return
     try:
-        if _carries(pid, marker):  # still the same one, now that the handle holds it
+        if _carries(pid, marker):  # still the same process, now that the handle refers to it
             signal.pidfd_send_signal(handle, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         return

@@ -21,14 +21,15 @@ from worker.tasks.plugin import TaskLog
 logger = structlog.get_logger()
 
 READ_BYTES = 65_536
-"""Read of the output at once; then others have the loop. What is not read yet blocks the task, so memory is bounded."""
+"""How much of the output is read at once; then the loop continues. Unread output blocks the task, so memory is
+bounded."""
 
 KEEPER_S_MAX = 40.0
-"""How long after the grace a keeper may take (its own limit is 30 s) before it counts as hung and is killed."""
+"""How long after the grace a keeper may take (its own limit is 30 s) before it is considered hung and is killed."""
 
 
 class NeverStarted(Exception):
-    """The request was lost together with a zygote before anything ran: it may be made again."""
+    """The request was lost together with a zygote before anything ran: it may be repeated."""
 
 
 class TaskProcess:
@@ -49,12 +50,12 @@ class TaskProcess:
         self._conclusion = self._loop.create_task(self._conclude())
 
     async def exit_code(self, grace_s: float, *, is_all: bool = False) -> int:
-        """Wait for the end of the tree; being cancelled ends it with this grace, a second time at once.
+        """Wait for the end of the tree; a cancellation ends it with this grace, a second one at once.
 
-        With `is_all` a cancellation that comes after its end changes nothing: who slept hears of both at once.
+        With `is_all` a cancellation that comes after its end changes nothing: a frozen worker receives both at once.
 
         Raises:
-            NeverStarted: ask for it again.
+            NeverStarted: repeat the request.
             ShoalError: one of `worker/launcher/errors.py`, or what the log raised when it could not be written.
         """
         try:
@@ -87,16 +88,16 @@ class TaskProcess:
             if not self._last_word.done():
                 self._stop_waiting()
         if not self._conclusion.cancelled():
-            self._conclusion.exception()  # looked at: whoever ends a task does not ask how it ended
+            self._conclusion.exception()  # retrieved: the caller of `end` does not ask how it ended
 
     def _ask_to_end(self, grace_s: float) -> None:
-        with suppress(OSError):  # the keeper has ended, or is full of such requests
+        with suppress(OSError):  # the keeper has ended, or its socket is full of such requests
             self._channel.send(encode(End(grace_s)))
 
     def _stop_waiting(self) -> None:
-        """Kill a keeper that does not keep its word, perhaps stopped by its own task; the sweep does its work."""
+        """Kill a keeper that exceeds its limit, perhaps stopped by its own task; the sweep does its work."""
         if self.keeper is None:
-            # Its zygote hangs. Nothing has run, and a keeper that finds its channel closed starts nothing.
+            # Its zygote hangs. Nothing has run, and a keeper whose channel is closed starts nothing.
             self._last_word.set_result(None)
             return
         stat = tree.stat_of(self.keeper.keeper_pid)
@@ -107,7 +108,7 @@ class TaskProcess:
         try:
             data = self._channel.recv(MESSAGE_BYTES_MAX)
         except (BlockingIOError, ConnectionResetError):
-            return  # reset: it left a word of ours unread; its own last words still come
+            return  # reset: it left a message of ours unread; its own last messages still arrive
         message = decode(data) if data else None
         match message:
             case Started():
@@ -149,7 +150,7 @@ class TaskProcess:
                 left = await asyncio.to_thread(sweep, self._marker)
             else:
                 left = ended.left if ended is not None else 0
-            # The tree is gone, so what is in the pipe is all; its end may never come if a stranger holds it open.
+            # The tree is gone, so what is in the pipe is all; its end may never come if another process holds it open.
             self._copy_output(unread(self._output_fd) or 1)
         finally:
             self._loop.remove_reader(self._channel)

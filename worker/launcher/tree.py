@@ -1,8 +1,8 @@
-"""The processes below a process: finding them and signalling them, never a stranger.
+"""The processes below a process: finding them and signalling them, never an unrelated one.
 
-A pid alone names nobody for long, it is given anew. So a signal goes through a pidfd, after a look that the process
-behind it still belongs to the tree. A list of descendants is old when it is complete: whoever wants them gone
-repeats until the kernel says that there are none (`keeper` is their reaper, so `waitpid` knows).
+Pids are reused, so a pid identifies a process only for a time. A signal therefore goes through a pidfd, after a check
+that the process behind it still belongs to the tree. A list of descendants is outdated when it is complete: to end all
+of them, repeat until the kernel reports that there are none (`keeper` is their reaper, so `waitpid` knows).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _PROC = Path("/proc")
 
 
 class ProcessStat(NamedTuple):
-    """Facts of /proc/PID/stat. `started` (clock ticks since boot) and the pid together name a process for good."""
+    """Facts of /proc/PID/stat. `started` (clock ticks since boot) and the pid together identify a process
+    permanently."""
 
     parent: int
     started: int
@@ -30,7 +31,7 @@ def stat_of(pid: int) -> ProcessStat | None:
         text = (_PROC / str(pid) / "stat").read_bytes()
     except OSError:
         return None
-    fields = text[text.rindex(b")") + 2 :].split()  # the name before may hold blanks and brackets
+    fields = text[text.rindex(b")") + 2 :].split()  # the name before may contain blanks and brackets
     return ProcessStat(parent=int(fields[1]), started=int(fields[19]))
 
 
@@ -56,7 +57,7 @@ def descendants(root: int) -> list[int]:
     """All below `root`, parents before their children, without `root`."""
     found = [root]
     seen = {root}
-    for pid in found:  # grows while it is walked
+    for pid in found:  # grows during the iteration
         fresh = [child for child in children(pid) if child not in seen]
         seen.update(fresh)
         found.extend(fresh)
@@ -64,9 +65,9 @@ def descendants(root: int) -> list[int]:
 
 
 def signal_descendants(root: int, *signals: signal.Signals) -> set[int]:
-    """Send the signals to all that are below `root` now, and give who they are.
+    """Send the signals to all that are below `root` now, and return their pids.
 
-    One that belongs to another user (sudo) is left out, without a word.
+    A process of another user (sudo) is skipped silently.
     """
     members = descendants(root)
     family = {root, *members}
@@ -76,7 +77,7 @@ def signal_descendants(root: int, *signals: signal.Signals) -> set[int]:
         except OSError:
             continue
         try:
-            # The look comes after the handle: if the pid was given to a stranger, its parent is not of the family.
+            # The check comes after the handle: if the pid was reused, the process's parent is not in the tree.
             stat = stat_of(pid)
             if stat is not None and stat.parent in family:
                 for number in signals:
@@ -90,5 +91,5 @@ def signal_descendants(root: int, *signals: signal.Signals) -> set[int]:
 
 @cache
 def _kernel_lists_children() -> bool:
-    """Whether /proc/PID/task/TID/children exists (CONFIG_PROC_CHILDREN); the other way reads every process."""
+    """Whether /proc/PID/task/TID/children exists (CONFIG_PROC_CHILDREN); without it every process must be read."""
     return (_PROC / "self" / "task" / str(os.getpid()) / "children").exists()

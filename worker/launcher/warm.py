@@ -1,9 +1,9 @@
-"""The warm zygote: a zygote that has loaded task types, so that their own code runs below a keeper without a start.
+"""The warm zygote: a zygote with task types loaded, so that their own code runs below a keeper without a startup.
 
-SQL, HTTP and their like do their work by libraries and not by a command. A new Python with those libraries takes half a
+SQL, HTTP and similar types work by libraries and not by a command. A new Python with those libraries takes half a
 second; a fork of this process takes milliseconds. It is a process beside the plain zygote, which stays small. Like that
-one it has no threads, an empty environment, and never had the worker's memory: a task that can read all of
-its own process finds no key and no password there but what it was given.
+one it has no threads and an empty environment, and never had the worker's memory: a task that can read all of its own
+process finds no key and no password except those that it was given.
 
 A type is loaded when its first task comes; the tasks behind it wait for that, half a second once in a life.
 """
@@ -27,14 +27,14 @@ from worker.tasks.plugin import Task
 
 
 class Orders:
-    """The work of the warm zygote: one attempt of a task type that has its work in its own `run`."""
+    """The work of the warm zygote: one attempt of a task type that works in its own `run`."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
         self._prepared: set[str] = set()
 
     def prepare(self, name: str) -> None:
-        """Load the task type `module:Class`, and what it wants to be there."""
+        """Load the task type `module:Class`, and what its attempts need."""
         if name in self._prepared:
             return
         module, _, path = name.partition(":")
@@ -47,8 +47,8 @@ class Orders:
         gc.freeze()  # see `Zygote.serve`
 
     def run(self, request: Request, request_fd: int) -> NoReturn:
-        """Carry it out; the answer takes the place of the request."""
-        close_all_but(request_fd)  # the channel too: only a keeper's end may be its end
+        """Run it; the answer replaces the request."""
+        close_all_but(request_fd)  # the channel too: its end must mean the keeper's end
         os.environ.clear()
         os.environ.update(request.env)
         gc.enable()
@@ -60,4 +60,4 @@ def main(requests_fd: int, deadline_fd: int, path: list[str]) -> None:
     sys.path.extend(each for each in path if each not in sys.path)
     deadline = Deadline.shared(deadline_fd)
     Zygote(socket.socket(fileno=requests_fd), deadline, Orders(deadline)).serve()
-    os._exit(0)  # libraries with much to say at the end of an interpreter are to say nothing here
+    os._exit(0)  # libraries may print at the end of an interpreter: skip that

@@ -1,7 +1,7 @@
-"""What worker, zygote and keeper say to each other: small JSON messages on sockets that keep message borders.
+"""The messages between worker, zygote and keeper: small JSON texts on sockets that preserve message boundaries.
 
-A request can be large (an environment of a megabyte), larger than any socket buffer, so it travels as a memory file
-whose descriptor is passed; the zygote hands it on unread, and no request can harm it.
+A request can be large (an environment of a megabyte), larger than any socket buffer, so it is sent as a memory file
+whose descriptor is passed; the zygote forwards it unread, so no request can harm it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ MESSAGE_BYTES_MAX = 65_536
 
 
 def answer_in(fd: int) -> bytes:
-    """What an order's process wrote into the memory file of its request, in its place. Empty if it gave no answer."""
+    """What an order's process wrote into its request's memory file, replacing it. Empty if it gave no answer."""
     size = os.fstat(fd).st_size
     return os.pread(fd, size, 0)
 
 
 def put_answer(fd: int, data: bytes) -> None:
-    """Put the answer in the place of the request."""
+    """Replace the request by the answer."""
     os.ftruncate(fd, 0)
     os.pwrite(fd, data, 0)
 
@@ -37,9 +37,9 @@ class Identity(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What to run. `argv[0]` without a slash is looked up in the PATH of `env`.
+    """What to run. `argv[0]` without a slash is searched in the PATH of `env`.
 
-    `identity` is the user that the task becomes; None leaves it the worker's. Only root can become another.
+    `identity` is the user that the task becomes; None = the worker's user. Only root can become another one.
     """
 
     argv: list[str]
@@ -48,9 +48,9 @@ class Request(NamedTuple):
     no_new_privileges: bool
     identity: Identity | None
     order: str = ""
-    """For a warm zygote in place of `argv`: what its task types understand (`worker/order.py`)."""
+    """For a warm zygote instead of `argv`: what its task types understand (`worker/order.py`)."""
     last_word: LastWord | None = None
-    """What the keeper writes once the task has ended by itself."""
+    """Where the keeper records that the task has ended by itself."""
 
     def to_memory(self) -> int:
         """The descriptor of a memory file that holds this; the caller closes it."""
@@ -62,7 +62,7 @@ class Request(NamedTuple):
 
     @classmethod
     def from_memory(cls, fd: int) -> Request:
-        """Read it back; the descriptor stays open."""
+        """Read it; the descriptor stays open."""
         with open(fd, "rb", closefd=False) as file:
             argv, env, cwd, no_new_privileges, identity, order, last_word = json.loads(file.read())
         return cls(
@@ -90,9 +90,10 @@ class Started(NamedTuple):
 
 
 class NotStarted(NamedTuple):
-    """Instead of the task: why it could not become one. An `Ended` follows unless there was not even a keeper.
+    """To the worker, if there is no task: why it could not start. An `Ended` follows unless there was not even a
+    keeper.
 
-    `is_passing`: the machine was short of something, which says nothing about the task.
+    `is_passing`: the machine was short of a resource, which means nothing about the task.
     """
 
     reason: str
@@ -109,8 +110,8 @@ class Cause(StrEnum):
 
 
 class Ended(NamedTuple):
-    """Keeper to worker, its last word: the main process's exit code (128 + n for signal n) and how many could not be
-    killed, which is 0 unless one runs as another user or hangs in the kernel.
+    """Keeper to worker, its last message: the main process's exit code (128 + n for signal n) and how many processes
+    could not be killed, which is 0 unless one runs as another user or hangs in the kernel.
     """
 
     cause: Cause

@@ -2,10 +2,10 @@
 
 Forking the worker itself would copy its threads' locks and its secrets; a new Python for every task takes 20 ms and
 more. The zygote is started with an empty environment and holds nothing worth stealing. It ends with its worker's
-socket. If it dies, keepers and tasks go on: nothing of theirs passes through it.
+socket. If it dies, keepers and tasks continue: nothing of theirs passes through it.
 
-It is a subreaper too. Its children are its keepers; any other is a stray, the orphan of a keeper that was killed (by
-hand, or for want of memory), and is killed in its place.
+It is a subreaper too. Its children are its keepers; any other child is a stray, the orphan of a keeper that was killed
+(by hand, or for lack of memory), and the zygote kills it instead of that keeper.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from worker.launcher.output import Output
 from worker.launcher.wire import NotStarted, Request, encode
 
 DESCRIPTORS = 4
-"""A request carries the keeper's end of the channel, the request's memory file, and both ends of the task's output."""
+"""A request contains the keeper's end of the channel, the request's memory file, and both ends of the task's output."""
 
 UNTOUCHED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
-"""A task's stray signal, or ^C in the worker's terminal, must not end a keeper; tasks get the defaults back."""
+"""A stray signal from a task, or ^C in the worker's terminal, must not end a keeper; tasks get the defaults back."""
 
 STRAYS_TICK_S = 0.01
-"""Time between two looks at strays that are being killed."""
+"""Time between two checks of strays that are being killed."""
 
 
 NAME_BYTES_MAX = 1_000
-"""With a request comes a short text: what its work is to be prepared for."""
+"""The maximum length of the text that comes with a request: what the zygote is to prepare for."""
 
 
 class Work(Protocol):
-    """What the tasks of one zygote do."""
+    """What the tasks of one zygote run."""
 
     def prepare(self, name: str) -> None:
         """Called in the zygote before the fork, for each request. May raise anything: then that task cannot start."""
@@ -54,10 +54,10 @@ class Work(Protocol):
 
 
 class Commands:
-    """The work of the plain zygote: it becomes the command that is asked for."""
+    """The work of the plain zygote: executing the requested command."""
 
     def prepare(self, name: str) -> None:
-        """There is nothing to prepare."""
+        """Nothing to prepare."""
 
     def run(self, request: Request, request_fd: int) -> NoReturn:  # noqa: ARG002 - exec closes it
         """Raises `OSError` or `ValueError`."""
@@ -108,7 +108,7 @@ class Zygote:
         try:
             self._work.prepare(data.decode())
             pid = os.fork()
-        except OSError as error:  # no memory, or the limit of processes: this task cannot start, others run
+        except OSError as error:  # no memory, or the process limit: this task cannot start, others run
             _say(channel_fd, f"no process can be made for it: {error.strerror}", is_passing(error))
         except Exception as error:  # noqa: BLE001 - an import may raise anything
             _say(channel_fd, f"no process can be made for it: {error!r}", is_passing(error))
@@ -121,7 +121,7 @@ class Zygote:
         return True
 
     def _become_keeper(self, channel_fd: int, request_fd: int, output_fd: int, read_fd: int) -> None:
-        """Never returns into the zygote's loop."""
+        """Run a keeper in this process. Never returns into the zygote's loop."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -155,7 +155,7 @@ class Zygote:
             tree.signal_descendants(pid, signal.SIGKILL)
             with suppress(PermissionError):  # another user's (sudo): not ours to end
                 os.kill(pid, signal.SIGKILL)  # a child that is not reaped yet: its pid is still its own
-                self._has_strays = True  # look again until it is gone
+                self._has_strays = True  # check again until it has ended
 
 
 def _say(channel_fd: int, reason: str, lacks_means: bool) -> None:

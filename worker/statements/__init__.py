@@ -1,4 +1,4 @@
-"""Statements of users on databases of users: their text taken apart, values bound, run in a thread, cancelled for real.
+"""Users' statements on users' databases: split, bound to values, run in a thread, cancelled on the server.
 
 What SQL and PROCEDURE share. Nothing here touches Shoal's own database.
 """

@@ -1,6 +1,6 @@
-"""`${name}` in SQL text becomes a bound value: the database gets text and values apart, and never one in the other.
+"""`${name}` in SQL text becomes a bound value: the database receives text and values separately.
 
-Where it stands decides what is bound:
+The place of a reference decides what is bound:
 
     WHERE id = ${id}          the value, of its parameter's type
     WHERE id IN (${ids})      a LIST: one value for each of its items
@@ -8,8 +8,8 @@ Where it stands decides what is bound:
     DATE '${day}'             the same, as CAST(value AS DATE)
     -- ${day}                 a comment stays as it is
 
-Inside a quoted name, `E'...'` or `$$...$$` no value can be bound: refused. A name of a table or column is no value;
-`!{name}` puts it into the text, if it is nothing but letters, digits and `_`.
+Inside a quoted name, `E'...'` or `$$...$$` no value can be bound: it is refused. A name of a table or column is not a
+value; `!{name}` puts it into the text, if it consists of letters, digits and `_` only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TYPE_BEFORE = re.compile(r"\b(date|timestamp|timestamptz|time|interval)(\s*)$",
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A value that goes to the database beside the text."""
+    """A value that is sent to the database beside the text."""
 
     value: object
 
@@ -47,35 +47,35 @@ class Statement:
 
     @property
     def shown(self) -> str:
-        """Its text for people, with `?` for each value."""
+        """Its text for display, with `?` for each value."""
         return "".join(part if isinstance(part, str) else "?" for part in self.parts).strip()
 
     @property
     def first_word(self) -> str:
-        """What it begins with after comments, in capitals, such as SELECT."""
+        """Its first word after comments, in capitals, such as SELECT."""
         text = self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
         found = re.match(r"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*([A-Za-z]+)", text, re.DOTALL)
         return found[1].upper() if found else ""
 
 
 def reference(name: str) -> str:
-    """What stands for a known `${name}` until the statement is taken apart: no text of a definition looks like it."""
+    """The mark for a known `${name}` until the statement is parsed: no text of a definition looks like it."""
     return f"{_MARK}{name}{_MARK}"
 
 
 def resolved(text: str, values: Mapping[str, str]) -> str:
-    """A text that is no SQL, with its references replaced by the values themselves."""
+    """A text that is not SQL, with its references replaced by the values themselves."""
     return _REFERENCE.sub(lambda found: values[found[1]], text)
 
 
 class Binder:
-    """Makes statements of the texts of one task.
+    """Builds statements from the texts of one task.
 
     Args:
         grammar: of the database that they are for.
-        values: what each name stands for.
-        types: of those that are no VARCHAR.
-        date_time: what the database calls a time stamp in a CAST.
+        values: the value of each name.
+        types: of those that are not VARCHAR.
+        date_time: the database's name of the time stamp type in a CAST.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class Binder:
         self._date_time = date_time
 
     def statements(self, given: str | Sequence[str]) -> list[Statement]:
-        """The statements of a text, divided at its semicolons; those of a list each as it is. Empty ones are left out.
+        """The statements of a text, split at its semicolons; those of a list each as it is. Empty ones are left out.
 
         Raises:
-            Refused: a reference where no value can be bound, or a value that is not of its type.
+            Refused: a reference where no value can be bound, or a value that does not fit its type.
         """
         found: list[Statement] = []
         for text in (given,) if isinstance(given, str) else given:
@@ -180,7 +180,7 @@ class Binder:
         yield " "
 
     def _literal(self, piece: Piece, first: str) -> str:
-        """The text that a literal with references stands for."""
+        """The text of a literal with references."""
         quote = piece.text[0]
         inner = piece.text[1:].removesuffix(quote)
         if self._grammar.backslash and "\\" in inner:
@@ -192,7 +192,7 @@ class Binder:
 
 @dataclass(frozen=True, slots=True)
 class _Instead:
-    """What the text in front becomes."""
+    """A replacement for the text in front."""
 
     text: str
 
@@ -213,7 +213,7 @@ def _says_something(pieces: Sequence[Piece]) -> bool:
 
 
 def _item(value: object) -> object:
-    """An item of a LIST as a value of SQL; what is no single value goes as JSON."""
+    """An item of a LIST as a SQL value; an array or object becomes JSON."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 

@@ -1,7 +1,7 @@
-"""How one kind of database is connected to, asked and interrupted: what all have in common.
+"""How to connect to, query and interrupt one kind of database: the common part.
 
-Values are bound by the driver's own style of placeholders. Rows past the limit are read and dropped: the statement has
-run to its end, and the worker's memory stays bounded.
+Values are bound by the driver's own style of placeholders. Rows beyond the limit are read and dropped: the statement
+runs to its end, and the worker's memory stays bounded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Row = Sequence[Any]
 
 @dataclass(frozen=True)
 class Result:
-    """What a statement gave. `dropped` rows came after the limit; `changed` rows is None when that is not known."""
+    """The result of a statement. `dropped` rows came after the limit; `changed` is None when that number is unknown."""
 
     columns: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
@@ -36,12 +36,12 @@ class Result:
 
     @property
     def is_table(self) -> bool:
-        """Whether it gives rows at all, even if there are none."""
+        """Whether it returns rows at all, even if there are none."""
         return bool(self.columns)
 
 
 class Driver:
-    """Any SQLAlchemy dialect. Subclasses know theirs better.
+    """Any SQLAlchemy dialect. Subclasses handle theirs specifically.
 
     The methods run in the statement's thread, `interrupt` in another one.
     """
@@ -50,20 +50,20 @@ class Driver:
     date_time: ClassVar[str] = "TIMESTAMP"
     connect_args: ClassVar[Mapping[str, Any]] = {}
     extra: ClassVar[str | None] = None
-    """The extra of the package that brings the driver."""
+    """The extra of the package that installs the driver."""
 
     def __init__(self, url: URL, files: Files = ANYWHERE) -> None:
         self.url = url
         self.files = files
 
     def engine(self) -> Engine:
-        """An engine that keeps no connection. Raises `Refused` when the driver is not installed."""
+        """An engine without a connection pool. Raises `Refused` when the driver is not installed."""
         try:
             return create_engine(self.url, poolclass=NullPool, connect_args=dict(self.connect_args))
         except NoSuchModuleError:
             name = self.url.drivername
             cure = f"pip install 'shoal[{self.extra}]'" if self.extra else "install its SQLAlchemy dialect"
-            raise Refused(f'this worker has no driver for "{name}"; {cure} there, or mend the URL') from None
+            raise Refused(f'this worker has no driver for "{name}"; {cure} there, or fix the URL') from None
         except ModuleNotFoundError as error:
             package = f"'shoal[{self.extra}]'" if self.extra else str(error.name)
             raise Refused(
@@ -75,14 +75,14 @@ class Driver:
         return connection.execution_options(isolation_level="AUTOCOMMIT")
 
     def interrupt(self, raw: Any) -> None:
-        """Make the running statement of a connection end, on the server too."""
+        """Interrupt the running statement of a connection, on the server too."""
         for name in ("cancel", "interrupt", "close"):
             if hasattr(raw, name):
                 getattr(raw, name)()
                 return
 
     def run(self, raw: Any, statement: Statement, limit: int) -> Result:
-        """Run one statement on a connection of the driver; at most `limit` rows of its result are kept."""
+        """Run one statement on a driver's connection; at most `limit` rows of its result are retained."""
         cursor = raw.cursor()
         try:
             text, values = rendered(statement, self.style)
@@ -93,12 +93,12 @@ class Driver:
 
     @property
     def style(self) -> str:
-        """Its placeholders, as PEP 249 calls them."""
+        """Its placeholder style, as in PEP 249."""
         return str(self.url.get_dialect().import_dbapi().paramstyle)
 
 
 def rendered(statement: Statement, style: str) -> tuple[str, Any]:
-    """Text with placeholders, and the values. Without values the text is as it was written."""
+    """The text with placeholders, and the values. Without values the text is unchanged."""
     values = [part.value for part in statement.parts if isinstance(part, Bind)]
     escaped = style in ("format", "pyformat") and values
     text, number = "", 0
@@ -116,7 +116,7 @@ def rendered(statement: Statement, style: str) -> tuple[str, Any]:
 
 
 def fetched(cursor: Any, limit: int) -> Result:
-    """The first rows of what a cursor has, the rest counted."""
+    """The first rows of a cursor, the rest counted."""
     if not cursor.description:
         return Result(changed=cursor.rowcount if cursor.rowcount >= 0 else None)
     rows = list(cursor.fetchmany(limit))

@@ -1,4 +1,4 @@
-"""The databases that are tested for real: PostgreSQL, MySQL and MariaDB, SQLite, DuckDB."""
+"""The databases that are tested with real servers or files: PostgreSQL, MySQL and MariaDB, SQLite, DuckDB."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ CANCEL_TIMEOUT_S = 5
 
 
 def driver_for(url: URL, files: Files = ANYWHERE) -> Driver:
-    """Who knows this kind of database best."""
+    """The most specific driver for this kind of database."""
     return _DRIVERS.get(url.get_backend_name(), Driver)(url, files)
 
 
 def load_drivers() -> None:
-    """Load all that this machine has, so that a fork of this process need not."""
+    """Load all installed drivers, so that a fork of this process need not."""
     for name in ("postgresql+psycopg", "mysql+pymysql", "sqlite", "duckdb"):
         with suppress(ImportError, ArgumentError):
             make_url(f"{name}://").get_dialect().import_dbapi()
 
 
 class PostgresDriver(Driver):
-    """psycopg 3: values go to the server beside the text, of a type that the server reckons from their place."""
+    """psycopg 3: values are sent beside the text; the server derives their types from their place."""
 
     grammar = grammar.POSTGRES
     connect_args = {  # noqa: RUF012 - a ClassVar in Driver
@@ -43,11 +43,12 @@ class PostgresDriver(Driver):
     }
 
     def interrupt(self, raw: Any) -> None:
-        """Ask the server to cancel, over a connection of its own."""
+        """Ask the server to cancel, over a separate connection."""
         raw.cancel_safe(timeout=CANCEL_TIMEOUT_S)
 
     def run(self, raw: Any, statement: Statement, limit: int) -> Result:
-        """As all do; a query's rows are read one by one, else libpq would take all of them into memory first."""
+        """As all do; a query's rows are fetched one by one, otherwise libpq would load all of them into memory
+        first."""
         if statement.first_word not in ("SELECT", "VALUES", "TABLE", "WITH"):
             return super().run(raw, statement, limit)
         import psycopg
@@ -65,14 +66,15 @@ class PostgresDriver(Driver):
             except psycopg.ProgrammingError as error:
                 if error.sqlstate is not None or cursor.description:
                     raise
-                return Result()  # WITH ... INSERT, SELECT ... INTO: it has run, and gives no rows
+                return Result()  # WITH ... INSERT, SELECT ... INTO: it has run, and returns no rows
             if not rows:
                 return Result(self._columns(raw, statement))
             return Result(tuple(column.name for column in cursor.description or ()), rows, dropped)
 
     @staticmethod
     def _columns(raw: Any, statement: Statement) -> tuple[str, ...]:
-        """The columns of a query that gave no rows, which `stream` does not tell: asked of the server, not run."""
+        """The columns of a query without rows, which `stream` does not return: the server describes it without running
+        it."""
         text, _ = rendered(statement, "numeric_dollar")
         raw.pgconn.prepare(b"", text.encode(raw.info.encoding))
         described = raw.pgconn.describe_prepared(b"")
@@ -89,7 +91,7 @@ class MysqlDriver(Driver):
     extra = "mysql"
 
     def interrupt(self, raw: Any) -> None:
-        """KILL QUERY, over a connection of its own."""
+        """KILL QUERY, over a separate connection."""
         engine = self.engine()
         try:
             with closing(engine.raw_connection()) as other, closing(other.cursor()) as cursor:
@@ -118,7 +120,7 @@ class MysqlDriver(Driver):
 
     @staticmethod
     def _all_results(cursor: Any, limit: int) -> Result:
-        """The first table that a statement gives; a CALL gives several, and what is not read blocks the next one."""
+        """The first result set of a statement; a CALL returns several, and an unread one blocks the next statement."""
         found = fetched(cursor, limit)
         while cursor.nextset():
             other = fetched(cursor, limit)
@@ -127,13 +129,13 @@ class MysqlDriver(Driver):
 
 
 class SqliteDriver(Driver):
-    """The driver of Python. It begins transactions when it likes; here it does when we do."""
+    """Python's driver. Its implicit transactions are disabled here; transactions begin explicitly."""
 
     grammar = grammar.SQLITE
     connect_args = {"timeout": 30}  # noqa: RUF012
 
     def engine(self) -> Engine:
-        """Without the driver's own transactions: those leave out statements such as CREATE TABLE."""
+        """Without the driver's own transactions: those exclude statements such as CREATE TABLE."""
         engine = super().engine()
 
         @event.listens_for(engine, "connect")
@@ -170,8 +172,9 @@ class DuckdbDriver(Driver):
 
     @property
     def connect_args(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """Without its own files it reaches no other, loads no extension, and no statement can change that."""
-        # Else a name in a statement could be one of a variable of ours.
+        """Unless all files are allowed, it opens none but its own, loads no extension, and no statement can change
+        that."""
+        # Otherwise a name in a statement could refer to one of our variables.
         config: dict[str, Any] = {"python_enable_replacements": False}
         if not self.files.are_anywhere:
             config |= {"enable_external_access": False, "lock_configuration": True}
@@ -186,7 +189,7 @@ class DuckdbDriver(Driver):
         raw.interrupt()
 
     def run(self, raw: Any, statement: Statement, limit: int) -> Result:
-        """As all do. A statement that changes rows gives their number as a table, and so does CREATE TABLE."""
+        """As all do. A statement that changes rows returns their number as a table, and so does CREATE TABLE."""
         found = super().run(raw, statement, limit)
         if found.columns != ("Count",) or statement.first_word in ("SELECT", "FROM", "VALUES", "TABLE", "WITH"):
             return found

@@ -1,7 +1,8 @@
-"""Which files of its machine a statement may reach, where the database is a library in the task's own process.
+"""Which local files a statement may access, where the database is a library in the task's own process.
 
 SQLite and DuckDB read and write any file that their process can, by ATTACH, COPY, `read_text('...')` and extensions. So
-unless the worker's setting `local_files` says otherwise, they have the data source's own file and the task's folder.
+unless the worker's setting `local_files` says otherwise, they may access only the data source's own file and the task's
+folder.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ _FORBIDDEN_PRAGMAS = frozenset({"temp_store_directory", "data_store_directory"})
 
 @dataclass(frozen=True)
 class Files:
-    """Those in the folder that `make_folder` gives, besides the database's own; None means all."""
+    """The files in the folder that `make_folder` returns, besides the database's own; None means all."""
 
     make_folder: Callable[[], Path] | None
 
     @property
     def are_anywhere(self) -> bool:
-        """Whether nothing is forbidden."""
+        """Whether all files are allowed."""
         return self.make_folder is None
 
     def authorize(
         self, action: int, first: str | None, _second: str | None, _database: str | None, _trigger: str | None
     ) -> int:
-        """What SQLite asks before it prepares a statement (`sqlite3.Connection.set_authorizer`)."""
+        """SQLite's authorizer, called before it prepares a statement (`sqlite3.Connection.set_authorizer`)."""
         if action == sqlite3.SQLITE_ATTACH and not self._may_attach(first):
             return sqlite3.SQLITE_DENY
         if action == sqlite3.SQLITE_PRAGMA and first in _FORBIDDEN_PRAGMAS:
@@ -39,7 +40,7 @@ class Files:
         return sqlite3.SQLITE_OK
 
     def _may_attach(self, name: str | None) -> bool:
-        """`name` is None where it is not written out: it could become anything. `file:` is an address with options."""
+        """`name` is None where it is not a literal: it could become anything. `file:` is a URI with options."""
         if name in _IN_MEMORY:
             return True
         if name is None or name.startswith("file:") or self.make_folder is None:
@@ -52,5 +53,5 @@ ANYWHERE = Files(None)
 
 
 def files_of(context: TaskContext) -> Files:
-    """What one attempt may reach."""
+    """The files that one attempt may access."""
     return ANYWHERE if context.local_files else Files(context.make_folder)

@@ -1,7 +1,7 @@
-"""How a database reads SQL text, as far as quotes, comments and semicolons go.
+"""How a database parses SQL text, as far as quotes, comments and semicolons are concerned.
 
-Enough to know where a statement ends and whether a place is inside quotes. A mistake here can make a statement fail;
-it cannot turn a value into code, because values never are in the text (`binding.py`).
+Enough to know where a statement ends and whether a place is inside quotes. A mistake here can make a statement fail; it
+cannot turn a value into code, because values are never in the text (`binding.py`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Grammar:
     spaced_dashes: bool = False
 
     def pieces(self, text: str) -> Iterator[Piece]:
-        """The text in pieces. What is not ended (a quote, a comment) reaches to the end of the text."""
+        """The text in pieces. An unterminated quote or comment extends to the end of the text."""
         begun = position = 0
         while (special := _SPECIAL.search(text, position)) is not None:
             position = special.start()
@@ -70,7 +70,7 @@ class Grammar:
             yield Piece(Kind.CODE, text[begun:])
 
     def _special_at(self, text: str, at: int) -> tuple[Kind, int] | None:
-        """What begins at a place other than code, and where it ends."""
+        """What begins at a place if it is not code, and where it ends."""
         sign = text[at]
         if sign == ";":
             return Kind.END, at + 1
@@ -113,7 +113,7 @@ def _continues_a_word(text: str, at: int) -> bool:
 
 
 def _quoted_end(text: str, at: int, quote: str, *, backslash: bool) -> int:
-    """Where the quotes end that begin at `at`; a doubled one stays inside."""
+    """The end of the quotes that begin at `at`; a doubled quote stays inside."""
     signs = re.compile(f"[{re.escape(quote)}\\\\]" if backslash else re.escape(quote))
     position = at + 1
     while (sign := signs.search(text, position)) is not None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from dao.data_source_url import parse_data_source_url, secrets_of, shown_url
+from dao.secrets.data_source_url import parse_data_source_url, secrets_of, shown_url
 from model.errors import Refused, ShoalError, Unavailable
 from worker.statements.binding import Statement
 from worker.statements.driver import Driver, Result
@@ -21,7 +21,7 @@ from worker.statements.thread import run_in_thread
 T = TypeVar("T")
 
 PATIENCE_S = 5.0
-"""How long a cancelled statement may take to end before its thread is left to itself."""
+"""How long a cancelled statement may take to end before its thread is abandoned."""
 
 SENTENCE_LENGTH_MAX = 1_000
 
@@ -37,7 +37,7 @@ class Session:
         self._stopped = threading.Event()
 
     def run(self, statement: Statement, limit: int) -> Result:
-        """Run one statement, and keep at most `limit` rows of its result.
+        """Run one statement, and retain at most `limit` rows of its result.
 
         Raises:
             Refused: the database refused it, in its own words, on one line and without the password.
@@ -47,11 +47,11 @@ class Session:
             return self.driver.run(self._raw, statement, limit)
         except ShoalError:
             raise
-        except Exception as error:  # noqa: BLE001 - what drivers raise has no common base, not even within one of them
+        except Exception as error:  # noqa: BLE001 - drivers' exceptions have no common base, even within one
             raise Refused(self._sentence(error)) from None
 
     def ask_for_one(self) -> str:
-        """A question that nearly all databases answer; what kind of database answered. Raises as `run`."""
+        """Run a query that nearly all databases support; returns the kind of database. Raises as `run`."""
         self.run(Statement(("SELECT 1",)), 1)
         return self.driver.url.get_backend_name()
 
@@ -120,12 +120,12 @@ async def in_session(
     """Do blocking work on a data source; a cancellation cancels the running statement on the server, and rolls back.
 
     Args:
-        name: of the data source, for sentences.
+        name: of the data source, for messages.
         url: with its password.
-        work: gets the session, in the session's thread.
+        work: receives the session, in the session's thread.
         transaction: one for all of it, committed at the end; else each statement is committed by itself.
-        may_go_on: raises when nothing more may be done; asked before each statement and before the commit.
-        files: which files of this machine statements may reach, where the database runs in this process.
+        may_go_on: raises when nothing more may be done; called before each statement and before the commit.
+        files: which local files statements may access, where the database runs in this process.
 
     Raises:
         Refused: a wrong URL, a driver that is not installed, or what `work` raises.

@@ -1,4 +1,4 @@
-"""A result for people, in the log; and for later tasks, as texts."""
+"""A result as a table for the log, and as texts for later tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NULL = "NULL"
 
 
 def table(result: Result) -> str:
-    """The columns below each other, a line for each row, and a last one that says how many there are."""
+    """An aligned table, a line for each row, and a last line with the number of rows."""
     shown = [[_cell(value) for value in row] for row in result.rows[:ROWS_SHOWN_MAX]]
     titles = [_cell(column) for column in result.columns]
     widths = [max(map(len, cells)) for cells in zip(titles, *shown, strict=True)]
@@ -29,7 +29,7 @@ def table(result: Result) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A value of the database as the text of a parameter: an empty one for NULL, true or false, ISO dates and times."""
+    """A database value as a parameter's text: an empty one for NULL, true or false, ISO dates and times."""
     match value:
         case None:
             return ""
@@ -48,7 +48,7 @@ def as_text(value: Any) -> str:
 
 
 def as_list(rows: Sequence[Row], place: int) -> str:
-    """A column as a JSON list: numbers, truths and NULL as such, all else as text."""
+    """A column as a JSON list: numbers, booleans and NULL as such, all else as text."""
     return json.dumps([_plain(row[place]) for row in rows], ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""One blocking piece of work in a thread of its own, which a cancellation interrupts for real.
+"""Runs one blocking function in a thread of its own, which a cancellation interrupts.
 
 Not `asyncio.to_thread`: its few threads are shared by the whole worker, and a statement may run for hours. The thread
 is a daemon: one that hangs in a driver does not keep the worker from ending.
@@ -19,20 +19,20 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 INTERRUPT_EVERY_S = 0.3
-"""It may have come between two statements, or before the server had the one it was meant for."""
+"""The pause between two interrupts: one may come between two statements, or before the server has the statement."""
 
 
 async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], patience_s: float) -> T:
-    """Run `work` and give its result.
+    """Run `work` and return its result.
 
     Args:
-        work: blocks; gets told of a cancellation only by what `interrupt` does.
+        work: blocks; learns of a cancellation only through the effect of `interrupt`.
         interrupt: makes `work` end soon. Called from another thread, again and again until it has; may block or raise.
-        patience_s: how long to wait for that after a cancellation, before the thread is left to itself.
+        patience_s: how long to wait for that after a cancellation, before the thread is abandoned.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
-    future.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to ask for it
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody awaits it any more
     ended = threading.Event()
 
     def settle(result: Callable[[], None]) -> None:
@@ -54,7 +54,7 @@ async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], pa
         for _ in range(times):
             try:
                 interrupt()
-            except Exception as error:  # noqa: BLE001 - drivers raise anything; the next time may do it
+            except Exception as error:  # noqa: BLE001 - drivers raise anything; the next try may succeed
                 log.warning("interrupt_failed", error=type(error).__name__)
             if ended.wait(INTERRUPT_EVERY_S):
                 return

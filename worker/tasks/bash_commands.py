@@ -1,4 +1,4 @@
-"""What the commands of a bash script read into their arguments and their input: which of them take text for code."""
+"""What the commands of a bash script read from their arguments and their input: which of them treat text as code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _BINARY = frozenset({"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt
 
 
 def judge_commands(script: Script) -> None:
-    """Say of each reference in a command what its value must be, and of the script whether it parses some text."""
+    """Determine what the value of each reference in a command must be, and whether the script parses some text as
+    code."""
     for command in script.commands:
         _Judge(script, command).judge(command.words)
 
@@ -111,7 +112,7 @@ class _Judge:
             self._evaluates()
 
     def _code(self, words: list[Word], why: str) -> None:
-        """Words that are a script: a plain value is data in it, but for the place of a command."""
+        """Words that are a script: a plain value is data in it, except in the place of a command."""
         said = ""
         for word in words:
             if word.is_dynamic:
@@ -134,7 +135,7 @@ class _Judge:
             _need(rest[place].references, Need.PLAIN, "it may become a command or a setting of one")
             place += 1
         for skipped in range(place, len(rest)):
-            # An option may have taken the word that looks like the command: then the next shell is the command.
+            # The word that looks like the command may be an option's argument: then the next shell is the command.
             if rest[skipped].text.rpartition("/")[2] in _SHELLS | {"eval"}:
                 self.judge(rest[skipped:])
                 return

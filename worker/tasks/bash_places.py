@@ -1,6 +1,6 @@
-"""What is known of a bash script in which values of parameters stand: the places, the commands, what is evaluated.
+"""What is known of a bash script with parameter values: their places, the commands, what is evaluated.
 
-A reference is one character of a private plane in the text.
+In the text, a reference is one character of a Unicode private use plane.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ REFERENCE = re.compile("[\U000f0000-\U000ffffd]")
 
 
 class Form(Enum):
-    """How a reference is to be written where it stands."""
+    """How a reference is to be written in its place."""
 
     WORD = auto()
     SPLIT = auto()
-    """In the list of a `for`: the words of the value are the list's."""
+    """In the list of a `for`: the words of the value become items of the list."""
     DOUBLE = auto()
     """In double quotes or a here-document."""
     SINGLE = auto()
@@ -30,7 +30,7 @@ class Form(Enum):
 
 
 class Need(IntEnum):
-    """What a value must be where bash, or a program that it starts, reads more into it than a text."""
+    """What a value must be where bash, or a program that it starts, interprets it as more than text."""
 
     ANY = 0
     PLAIN = 1
@@ -50,14 +50,14 @@ class Reference:
     is_whole_word: bool = False
 
     def needs(self, need: Need, why: str) -> None:
-        """Remember the strictest need and its reason."""
+        """Record the strictest need and its reason."""
         if need > self.need:
             self.need, self.why = need, why
 
 
 @dataclass
 class Word:
-    """One word of a command: its text without quotes, NUL for what is known only when it runs."""
+    """One word of a command: its text without quotes, NUL for what is known only at run time."""
 
     start: int = 0
     text: str = ""
@@ -73,7 +73,7 @@ class Word:
 
 @dataclass
 class Command:
-    """A simple command: its words without assignments and redirections, and what its input is made of."""
+    """A simple command: its words without assignments and redirections, and the parts of its input."""
 
     line: int
     words: list[Word] = field(default_factory=list)
@@ -84,13 +84,13 @@ class Command:
 
 @dataclass
 class Script:
-    """What was found."""
+    """The result of reading a script."""
 
     text: str
     references: list[Reference] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
     edits: list[tuple[int, int, str]] = field(default_factory=list)
-    """Parts of the text that are to be written in another way, so that a reference in them is expanded."""
+    """Parts of the text that are to be rewritten, so that a reference in them is expanded."""
     evaluates: int | None = None
     """The first line that evaluates the text of some variable as arithmetic or as a name."""
     parses: int | None = None

@@ -1,8 +1,8 @@
-"""Where in a bash script the values of parameters stand: a small, conservative reader of bash.
+"""Finds where in a bash script the values of parameters are: a small, conservative reader of bash.
 
 It runs nothing, and knows only as much of bash as decides about a reference: quotes, here-documents, comments,
 substitutions, arithmetic, subscripts, `[[ ]]`, and which command a word belongs to. A script that it reads wrongly is
-still safe: no value ever stands in a script's text.
+still safe: no value is ever put into a script's text.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _Reader(Words):
     def _word_of_command(self, command: Command, cases: list[bool]) -> Command:
         start = self._at
         word = self._word(assigns=True)
-        if self._at == start:  # a sign that no word can begin with
+        if self._at == start:  # a character with which no word can begin
             self._at += 1
             return command
         if cases and cases[-1]:
@@ -255,7 +255,8 @@ class _Reader(Words):
         document.command.input += self._script.references[before:]
 
     def _quoted_body(self, document: _HereDocument) -> None:
-        """Bash expands nothing here. So that references are, it becomes one that is expanded, all else escaped."""
+        """Bash expands nothing here. If it contains references, it is turned into one that is expanded, all else
+        escaped."""
         text = self._text[self._at : self._stop]
         if not REFERENCE.search(text):
             return
@@ -274,7 +275,7 @@ class _Reader(Words):
     # -- conditions
 
     def _condition(self) -> None:
-        """The rest of `[[ ... ]]`."""
+        """Read the rest of `[[ ... ]]`."""
         term: list[Word] = []
         while True:
             self._skip_white()

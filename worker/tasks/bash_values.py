@@ -1,7 +1,7 @@
 """Parameters in a SHELL script: each `${name}` becomes a reference to a variable of the environment, never its text.
 
-How the reference is written follows from where it stands (`worker/tasks/bash_reader.py`). Where bash, or a program
-that it starts, would read code into the value, only values that cannot be code are let through.
+The form of the reference depends on its place in the script (`worker/tasks/bash_reader.py`). Where bash, or a program
+that it starts, would read code into the value, only values that cannot be code are accepted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from worker.tasks.inserted import pieces
 PARAMETER_PREFIX = "SHOAL_PARAM_"
 
 VARIABLE_BYTES_MAX = 120_000
-"""What fits into one variable: Linux takes 128 KiB of name and value, and fails the whole start above."""
+"""The size of one variable: Linux accepts 128 KiB of name and value; with a longer one the whole start fails."""
 
 _WHOLE_NUMBERS = (ParameterType.INTEGER, ParameterType.LONG)
 _INTEGER = re.compile(r"[-+]?[0-9]+")
@@ -29,12 +29,13 @@ _KEY = re.compile(r"[A-Za-z0-9_]+")
 
 
 def parameter_variable(name: str) -> str:
-    """The environment variable that holds a parameter. With a prefix: one called PATH or LD_PRELOAD must stay data."""
+    """The environment variable that holds a parameter. It has a prefix: a parameter called PATH or LD_PRELOAD must stay
+    data."""
     return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
 def parameter_variables(values: Mapping[str, str]) -> dict[str, str]:
-    """The variables of all values that are short enough to be one."""
+    """Variables for all values that are short enough."""
     return {
         parameter_variable(name): value for name, value in values.items() if len(value.encode()) <= VARIABLE_BYTES_MAX
     }
@@ -46,12 +47,12 @@ def bash_script(
     """The script to run for a marked text, and the variables that it needs.
 
     Args:
-        marked: the definer's text with the marks of `worker/tasks/inserted.py` in the places of values.
-        values: all that the task sees; each is a variable, also those that the script does not name.
-        types: of the parameters that are no VARCHAR.
+        marked: the definer's text with the marks of `worker/tasks/inserted.py` in place of values.
+        values: all that the task sees; each becomes a variable, even if the script does not name it.
+        types: of the parameters that are not VARCHAR.
 
     Raises:
-        Refused: a value would become code, is no whole number though its type says so, or is too long.
+        Refused: a value would become code, is not a whole number though its type requires it, or is too long.
     """
     variables = parameter_variables(values)
     found = pieces(marked)
@@ -118,7 +119,7 @@ def _check(script: Script, place: Reference, name: str, value: str, types: Mappi
     line = script.line(place.position)
     if types.get(name) in _WHOLE_NUMBERS:
         typed(types[name], name, value)
-        if not _INTEGER.fullmatch(value):  # what Python reads as one and bash does not, such as 1_000, or nothing
+        if not _INTEGER.fullmatch(value):  # what Python reads as a number and bash does not, such as 1_000, or nothing
             raise Refused(f'the value of "{name}" is no whole number such as 42, though its type is {types[name]}')
     need = place.need
     if need is Need.KEY and script.has_keys and _KEY.fullmatch(value) and PARAMETER_PREFIX not in value:
@@ -133,7 +134,7 @@ def _check(script: Script, place: Reference, name: str, value: str, types: Mappi
 
 
 def _check_whole(script: Script, given: Mapping[str, str], values: Mapping[str, str]) -> None:
-    """What the script may do with values by way of its own variables, which nobody follows."""
+    """Check what the script may do with values through its own variables, which are not tracked."""
     named = dict(given)
     if PARAMETER_PREFIX in script.text or any(PARAMETER_PREFIX in value for value in given.values()):
         named = dict(values)

@@ -12,7 +12,7 @@ ENDS_WORD = " \t\n;&|<>()"
 
 
 class Words(ABC):
-    """A place in a text, and how words are read from there; what substitutions hold, a subclass reads."""
+    """A place in a text, and how words are read from there; a subclass reads the content of substitutions."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -165,7 +165,7 @@ class Words(ABC):
         self._at += 1
 
     def _quoted(self, end: str | None, word: Word) -> None:
-        """What double quotes hold, up to and with `end`; a here-document has none."""
+        """Read the content of double quotes, up to and with `end`; a here-document has no `end`."""
         while self._at < self._stop and self._text[self._at] != end:
             character = self._text[self._at]
             if self._is_reference(self._at):
@@ -188,7 +188,7 @@ class Words(ABC):
             self._at += 1
 
     def _substitution(self, word: Word, *, quoted: bool) -> None:
-        """What begins with `$` or a backtick."""
+        """Read what begins with `$` or a backtick."""
         if self._ahead("`"):
             self._mark_dynamic(word)
             self._backticks()
@@ -254,7 +254,7 @@ class Words(ABC):
     # -- what is evaluated
 
     def _arithmetic_command(self) -> bool:
-        """Read `(( ... ))`; False, and nothing read, if the two closing ones are not side by side."""
+        """Read `(( ... ))`; False, and nothing read, if the two closing ones are not adjacent."""
         start, references, edits = self._at, len(self._script.references), len(self._script.edits)
         commands, lost = len(self._script.commands), self._script.lost
         self._at += 2

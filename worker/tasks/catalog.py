@@ -1,4 +1,4 @@
-"""The task types of this installation: what the entry points of the group `shoal.tasks` offer."""
+"""The task types of this installation: those of the entry points in the group `shoal.tasks`."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class TaskCatalog:
         Args:
             type_name: as in the task definition, such as SHELL.
             params_json: its parameters, as JSON text.
-            values: what each `${name}` in a text of the parameters stands for.
-            in_time: replaces the time expressions `$[...]` of a text; before the values come in, so that what looks
-                like one in a value stays as it is.
+            values: the value of each `${name}` in a text of the parameters.
+            in_time: replaces the time expressions `$[...]` of a text; called before the values are put in, so that what
+                looks like one in a value is not replaced.
 
         Raises:
             Refused: an unknown type, a plug-in that cannot be loaded, or wrong parameters; the text names the field.
@@ -59,7 +59,7 @@ class TaskCatalog:
                 params_json = json.dumps(_replaced(_parsed(type_name, params_json), filled_in))
             params = task_type.Params.model_validate_json(params_json)
         except ValidationError as error:
-            raise Refused(f"{type_name} parameters: {_sentence(error)}") from None  # its own text holds the values
+            raise Refused(f"{type_name} parameters: {_sentence(error)}") from None  # its own text contains the values
         return task_type(params)
 
     @cached_property
@@ -85,7 +85,7 @@ class TaskCatalog:
 
 
 def _sentence(error: ValidationError) -> str:
-    """The faults without the values given: those may be secrets."""
+    """The errors without the given values, which may be secrets."""
     faults = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'all of it'}: {fault['msg']}" for fault in faults)
 
@@ -98,7 +98,7 @@ def _parsed(type_name: str, params_json: str) -> Any:
 
 
 def _replaced(given: Any, filled_in: Callable[[str], str]) -> Any:
-    """The same structure with its texts filled in; the names of fields stay as they are."""
+    """The same structure with its texts filled in; the names of fields are not changed."""
     if isinstance(given, str):
         return filled_in(given)
     if isinstance(given, list):

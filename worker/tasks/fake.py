@@ -1,4 +1,4 @@
-"""FAKE: does what it is told without a process, for tests and benchmarks; thousands of them run each second."""
+"""FAKE: behaves as its parameters say, without a process, for tests and benchmarks; thousands run each second."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class FakeTask(Task):
     class Params(TaskParams):
         """How to behave.
 
-        `sleep_s` seconds pass first, then the line `write` is logged. It fails if `fail`, and in its first
-        `fail_attempts` attempts; else it gives `outputs`.
+        It sleeps `sleep_s` seconds, then logs the line `write`. It fails if `fail`, and in its first `fail_attempts`
+        attempts; else it returns `outputs`.
         """
 
         sleep_s: float = Field(default=0, ge=0)
@@ -29,7 +29,7 @@ class FakeTask(Task):
     starts_processes = False
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Sleep, write, and end as told."""
+        """Sleep, write, and end according to the parameters."""
         params = self.params
         if params.sleep_s:
             await asyncio.sleep(params.sleep_s)

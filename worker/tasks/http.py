@@ -1,7 +1,7 @@
-"""HTTP: one request; its status and body decide, and parts of the answer become values for later tasks.
+"""HTTP: one request; its status and body decide, and parts of the response become values for later tasks.
 
-The connection is direct: no proxy, no `.netrc` and no certificate settings of the worker's own environment are used.
-Nothing of a header or a query is ever written to the log or into a reason; an address is shown as its definer wrote it.
+The connection is direct: no proxy, no `.netrc` and no certificate settings of the worker's own environment are used. No
+part of a header or a query is ever written to the log or into a reason; an address is shown as its definer wrote it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 
 REDIRECTS_MAX = 10
 OUTPUT_CHARACTERS_MAX = 65_536
-"""The most that one value from the answer may have."""
+"""The maximum length of one value from the response."""
 
 LOGGED_CHARACTERS_MAX = 2_000
-"""How much of an answer that was not expected is shown in the log."""
+"""How much of an unexpected response is shown in the log."""
 
 _STATUS = re.compile(r"([1-5])xx|([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?", re.IGNORECASE)
 _OUTPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _SENDS = ("send_request_headers.started", "send_request_body.started")
-"""Ends of the names of what httpcore tells before a connection is written to."""
+"""Suffixes of the names of httpcore's trace events before a connection is written to."""
 
 _LOADED_LATE = ("anyio._backends._asyncio", "encodings.idna")
 _OWN_OUTPUTS = ("status", "body")
@@ -46,7 +46,7 @@ class HttpTask(Task):
     """One attempt of an HTTP task."""
 
     class Params(TaskParams):
-        """The request, what is expected, and what is given out. Times in seconds, sizes in bytes or characters."""
+        """The request, the expected response, and the outputs. Times in seconds, sizes in bytes or characters."""
 
         url: str = Field(min_length=1)
         method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] = "GET"
@@ -96,7 +96,7 @@ class HttpTask(Task):
             return given
 
         def expects(self, status: int) -> bool:
-            """Whether a status is one of those expected."""
+            """Whether a status is among the expected ones."""
             return any(_first(each) <= status <= _last(each) for each in map(str, self.expected_status))
 
     params: Params
@@ -105,8 +105,8 @@ class HttpTask(Task):
 
     @classmethod
     def prepare(cls) -> None:
-        """Read the usual certificates, and load what httpx would load with the first request: each takes longer than
-        most requests."""
+        """Read the usual certificates, and load what httpx would load at the first request: each takes longer than most
+        requests."""
         httpx.AsyncClient(verify=_tls(True, None), trust_env=False)
         for name in _LOADED_LATE:
             import_module(name)
@@ -117,7 +117,7 @@ class HttpTask(Task):
         return mark(name, value)
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Send the request and judge the answer. A cancellation closes the connection."""
+        """Send the request and evaluate the response. A cancellation closes the connection."""
         params = self.params
         shown = f"{params.method} {shown_url(params.url)}"
         loop = asyncio.get_running_loop()
@@ -163,11 +163,11 @@ class HttpTask(Task):
         content, content_type = request_body(params.body, own_type)
         if content_type is not None and own_type is None:
             headers = {**headers, "Content-Type": content_type}
-        # What comes compressed can be a thousand times as large as what was sent: ask for it as it is.
+        # A compressed response can expand a thousand times: request it uncompressed.
         headers = {"Accept-Encoding": "identity", "User-Agent": "shoal", **headers}
         ca_file = plain(params.ca_file) if params.ca_file is not None else None
         try:
-            # In a thread: reading the certificates takes longer than the loop may wait.
+            # In a thread: reading the certificates takes longer than the loop may be blocked.
             tls = await asyncio.to_thread(_tls, params.verify, ca_file)
         except OSError as error:
             if is_passing(error):
@@ -185,7 +185,7 @@ class HttpTask(Task):
         return client.build_request(params.method, url, headers=headers, content=content, extensions=extensions), client
 
     def _judged(self, response: httpx.Response, text: str) -> dict[str, str]:
-        """The values for later tasks. Raises `_Unwanted` if the answer is not as expected."""
+        """The values for later tasks. Raises `_Unwanted` if the response is not as expected."""
         params = self.params
         status = response.status_code
         if not params.expects(status):
@@ -217,12 +217,12 @@ class HttpTask(Task):
 
 
 class _Unwanted(Exception):
-    """The answer is not what was asked for; the text says why, without showing it."""
+    """The response is not as expected; the text gives the reason without showing it."""
 
 
 @lru_cache(maxsize=16)
 def _tls(verify: bool, ca_file: str | None) -> ssl.SSLContext:
-    """One for all requests: reading the certificates takes milliseconds of the processor."""
+    """One context for all requests: reading the certificates takes milliseconds of CPU."""
     if verify and ca_file is not None:
         return ssl.create_default_context(cafile=ca_file)
     return httpx.create_ssl_context(verify=verify, trust_env=False)
@@ -230,9 +230,9 @@ def _tls(verify: bool, ca_file: str | None) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def _answer(client: httpx.AsyncClient, request: httpx.Request, follow: bool) -> AsyncIterator[httpx.Response]:
-    """The answer with its body unread, of the last of the redirects if they are to be followed.
+    """The response with its body unread, of the last redirect if redirects are to be followed.
 
-    Another origin gets no header of the definer's (one may be a password) and no body, and https never becomes http.
+    Another origin gets none of the definer's headers (one may be a password) and no body, and https never becomes http.
     """
     origin = _origin(request.url)
     for _ in range(REDIRECTS_MAX + 1):
@@ -261,7 +261,7 @@ def _origin(url: httpx.URL) -> tuple[str, str, int]:
 
 
 async def _read(response: httpx.Response, bytes_max: int) -> bytes:
-    """The whole body. Raises `_Unwanted` once it is larger, having read no more than that and one piece."""
+    """The whole body. Raises `_Unwanted` once it is larger, having read no more than that and one chunk."""
     body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
@@ -279,9 +279,9 @@ def _fault(error: httpx.RequestError) -> str:
 
 
 def _show(context: TaskContext, headers: dict[str, str], text: str) -> None:
-    """Write the beginning of an answer; a server may send back our headers, so their values are masked."""
+    """Log the beginning of a response; a server may send back our headers, so their values are masked."""
     words = [word for value in headers.values() for word in (value, *value.split())]
-    # Without `finish`: what is held back at the cut could be the beginning of one of them.
+    # Without `finish`: what is held back at the cut could be the beginning of a secret.
     shown = Masking(words).feed(text[:LOGGED_CHARACTERS_MAX].encode(errors="replace"))
     context.log.write(shown + b"\n")
 

@@ -26,7 +26,7 @@ from model.errors import Refused
 from worker.tasks.inserted import Piece, as_written, pieces, plain, plain_all, put_in
 
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"})
-"""They say where a request ends. Two opinions on that let one request carry another."""
+"""They determine where a request ends. If two parties disagree on that, one request can smuggle in another."""
 
 JSON_TYPE = "application/json"
 FORM_TYPE = "application/x-www-form-urlencoded"
@@ -40,10 +40,10 @@ _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
 def request_url(text: str, query: Mapping[str, Any]) -> str:
-    """The URL of a marked text, with the fields of `query` added to what it has.
+    """The URL of a marked text, with the fields of `query` added to its query.
 
     Raises:
-        Refused: it is no http or https address, or a value would reach beyond its place.
+        Refused: it is not an http or https address, or a value would reach beyond its place.
     """
     url = _Url()
     for piece in pieces(text):
@@ -69,7 +69,8 @@ def shown_url(text: str) -> str:
 
 
 def request_headers(given: Mapping[str, str]) -> dict[str, str]:
-    """The headers of marked texts. Raises `Refused` for a name or value that could end its line, without showing it."""
+    """The headers of marked texts. Raises `Refused`, without showing it, for a name or value that could end its
+    line."""
     for name in given:
         if not _TOKEN.fullmatch(name):
             raise Refused(f"headers: {name!a} is not the name of a header")
@@ -131,7 +132,7 @@ class _Url:
             self._add_value(piece.name, piece.text)
 
     def finished(self) -> str:
-        """The whole. Raises `Refused` if it is none."""
+        """The whole URL. Raises `Refused` if it is not valid."""
         self._end_segment()
         if not _BASE.fullmatch(self._done):
             raise Refused("url: it must begin with http:// or https:// and a host")

@@ -1,10 +1,10 @@
-r"""Where in a text a parameter's value stands, for task types that must know it.
+r"""Marks where in a text a parameter's value was inserted, for task types that must know it.
 
-`Task.insert` learns a value and not its place; yet in a URL it has to be percent-encoded, in a header it may hold no
-line break, as an argument it may not become an option. Such a type marks its values first (`insert` is `mark`), and
-its `run` asks with `pieces` or `put_in` which part of a text the definer wrote and which came from a parameter.
+`Task.insert` receives a value and not its place; yet in a URL it must be percent-encoded, in a header it may contain no
+line break, as an argument it may not become an option. Such a type marks its values first (`insert` is `mark`), and its
+`run` finds out with `pieces` or `put_in` which part of a text the definer wrote and which came from a parameter.
 
-A value cannot end its own mark or begin another: marks are made of NUL, and no parameter's value holds one.
+A value cannot end its own mark or begin another: marks are made of NUL, which no parameter's value contains.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def mark(name: str, value: str) -> str:
 
 
 def pieces(text: str) -> list[Piece]:
-    """The parts of a marked text in their order; none is empty but for an empty value."""
+    """The parts of a marked text in their order; only the part of an empty value is empty."""
     found: list[Piece] = []
     end = 0
     for match in _MARK.finditer(text):
@@ -51,17 +51,17 @@ def pieces(text: str) -> list[Piece]:
 
 
 def put_in(text: str, insert: Callable[[str, str], str]) -> str:
-    """The text with `insert(name, value)` in the place of each marked value."""
+    """The text with `insert(name, value)` in place of each marked value."""
     return _MARK.sub(lambda match: insert(match[1], match[2]), text)
 
 
 def plain(text: str) -> str:
-    """The text with its values as they are, for a place where nothing can be broken out of."""
+    """The text with its values unchanged, for a place where a value cannot break out."""
     return put_in(text, lambda _, value: value)
 
 
 def plain_all(given: Any) -> Any:
-    """The same structure of JSON, each value as it is inside the text it stands in. Names of fields have no values."""
+    """The same JSON structure, each value unchanged inside its text. Names of fields contain no values."""
     if isinstance(given, str):
         return plain(given)
     if isinstance(given, list):
@@ -77,11 +77,11 @@ def as_written(text: str) -> str:
 
 
 def arguments(given: list[str], field: str) -> list[str]:
-    """Elements for a command's argument list; no shell reads them, so that a value needs no quoting.
+    """Elements for a command's argument list; no shell reads them, so a value needs no quoting.
 
     Raises:
-        Refused: an element begins with a value that begins with `-`, and so would turn into an option of the program.
-            A negative number is let through. What the definer writes may begin with `-`.
+        Refused: an element begins with a value that begins with `-`, and so would become an option of the program. A
+            negative number is accepted. What the definer writes may begin with `-`.
     """
     return [_argument(text, f"{field}[{place}]") for place, text in enumerate(given)]
 

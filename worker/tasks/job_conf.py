@@ -1,8 +1,7 @@
-"""Settings of Hadoop and Spark programs as files: an argument would be seen by everyone on the machine.
+"""Settings of Hadoop and Spark programs as files: everyone on the machine could see an argument.
 
-Both read more into a value than its text: `${...}` becomes another setting or an environment variable, and what is
-called "options" becomes arguments of a Java machine, among them ones that run commands. A parameter's value can do
-neither.
+Both interpret a value as more than text: `${...}` becomes another setting or an environment variable, and settings with
+"options" in their names become arguments of a JVM, some of which run commands. A parameter's value can do neither.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ _ESCAPED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
 def settings(conf: Mapping[str, Setting]) -> dict[str, str]:
-    """The texts of settings with their values put in; true and false in small letters, as Java reads them.
+    """The texts of settings with their values put in; true and false in lower case, as Java reads them.
 
     Raises:
-        Refused: a value would read other settings or become an option, or a name is none.
+        Refused: a value would read other settings or become an option, or a name is invalid.
     """
     for name in conf:
         if not _NAME.fullmatch(name):
@@ -38,7 +37,7 @@ def settings(conf: Mapping[str, Setting]) -> dict[str, str]:
 
 
 def xml_text(conf: Mapping[str, str]) -> str:
-    """A Hadoop configuration file. Raises `Refused` for what XML cannot hold."""
+    """A Hadoop configuration file. Raises `Refused` for characters that XML cannot contain."""
     for name, value in conf.items():
         if _UNFIT_FOR_XML.search(value):
             raise Refused(f'conf: "{name}" holds a control character, which no XML file takes; remove it')
@@ -50,12 +49,12 @@ def xml_text(conf: Mapping[str, str]) -> str:
 
 
 def properties_text(conf: Mapping[str, str]) -> str:
-    """A Java properties file, in ASCII: whatever the reader takes the encoding to be, it reads the same."""
+    """A Java properties file, in ASCII, so that it reads the same in any encoding that the reader assumes."""
     return "".join(f"{_property(name, of_name=True)}={_property(value)}\n" for name, value in conf.items())
 
 
 def with_utf8(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment, with UTF-8 where it says nothing: Java would turn each `ü` of an argument into `?`."""
+    """The environment, with UTF-8 if it sets no encoding: Java would turn each `ü` of an argument into `?`."""
     says_it = any(environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
     return {**environment} if says_it else {**environment, "LC_CTYPE": "C.UTF-8"}
 

@@ -5,7 +5,7 @@
     ["a name"]    a field of any name, quoted as in JSON
     [0], [-1]     an element of a list, from its beginning or its end
 
-There are no wildcards, filters or functions: what may find many values has no place in one parameter.
+There are no wildcards, filters or functions: one parameter cannot hold the many values that they may find.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from model.errors import Refused
 
 JsonPath = tuple[str | int, ...]
-"""Names of fields and places in lists, from the outside in."""
+"""Names of fields and indexes of lists, from the outside in."""
 
 _STEP = re.compile(r'\.([A-Za-z0-9_-]+)|\[(-?[0-9]{1,9})\]|\[("(?:[^"\\\x00-\x1f]|\\.)*")\]')
 
@@ -27,7 +27,7 @@ class Missing(Exception):
 
 
 def parse_path(text: str) -> JsonPath:
-    """The steps of a path. Raises `Refused` for what is none."""
+    """The steps of a path. Raises `Refused` for an invalid path."""
     steps: list[str | int] = []
     position = 1
     while position < len(text) and text.startswith("$"):
@@ -46,7 +46,7 @@ def parse_path(text: str) -> JsonPath:
 
 
 def parse_json(text: str) -> Any:
-    """The JSON of a text, numbers with a point as they were written. Raises `Refused` for what is none."""
+    """The JSON of a text, numbers with a point as they were written. Raises `Refused` for invalid JSON."""
     try:
         return json.loads(text, parse_float=_WrittenFloat)
     except (ValueError, RecursionError):
@@ -54,10 +54,10 @@ def parse_json(text: str) -> Any:
 
 
 def value_at(given: Any, path: JsonPath) -> str:
-    """What stands at the path: a text as it is, null as an empty text, anything else as JSON. Raises `Missing`."""
+    """The value at the path: a text as it is, null as an empty text, anything else as JSON. Raises `Missing`."""
     for step in path:
         kind = dict if isinstance(step, str) else list
-        if not isinstance(given, kind):  # a text, too, has places: its characters
+        if not isinstance(given, kind):  # a text also has indexes: its characters
             raise Missing
         within: Any = given
         try:
@@ -72,7 +72,7 @@ def value_at(given: Any, path: JsonPath) -> str:
 
 
 class _WrittenFloat(float):
-    """Remembers how it was written: version 1.10 is not 1.1."""
+    """Retains how it was written: version 1.10 is not 1.1."""
 
     written: str
 

@@ -1,7 +1,7 @@
-"""K8S: one container as a Kubernetes Job: made once, followed to its end, its output copied, deleted if it is killed.
+"""K8S: one container as a Kubernetes Job: made once, followed to its end, its output copied, deleted on a kill.
 
 The Job has the name of the attempt and a mark that this attempt alone knows. So a create whose answer was lost finds
-its own Job, and one that is there already from elsewhere is neither followed nor deleted.
+its own Job, and an existing Job of another origin is neither followed nor deleted.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from worker.tasks.plugin import Task, TaskContext, TaskResult
 POLL_S_MIN = 0.2
 POLL_S_MAX = 5.0
 LAST_LOG_S_MAX = 30.0
-"""How long the rest of the output may take to come after the Job has ended."""
+"""How long the rest of the output may take after the Job has ended."""
 
 DELETE_S_MAX = 20.0
 DELETE_TRIES = 3
-"""A create that was cut off by the kill may still arrive: it is looked for this often, a second apart."""
+"""A create that was interrupted by the kill may still arrive: the Job is searched for this often, a second apart."""
 
 
 class KubernetesTask(Task):
@@ -48,11 +48,11 @@ class KubernetesTask(Task):
 
     @classmethod
     def prepare(cls) -> None:
-        """Load the client's thousand modules, if they are there."""
+        """Load the client's thousand modules, if it is installed."""
         load_client()
 
     patience_s = PATIENCE_S
-    """How long a cluster may be silent; a test has less."""
+    """How long a cluster may be silent; tests set less."""
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:
@@ -60,7 +60,7 @@ class KubernetesTask(Task):
         return mark(name, value)
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Make the Job and follow it to its end; whatever else happens, it is deleted."""
+        """Make the Job and follow it to its end; if anything else happens, delete it."""
         params = self.params
         own = secrets.token_hex(16)
         job = job_of(params, context, own)
@@ -100,7 +100,7 @@ class KubernetesTask(Task):
         return TaskResult.failure(why_failed(job, pod, context.log.last_line()), code)
 
     async def _begun(self, cluster: Cluster, context: TaskContext) -> None:
-        """Return when the container has begun or the Job has ended without.
+        """Return when the container has started or the Job has ended without starting it.
 
         Raises:
             Unavailable: that takes too long.
@@ -134,10 +134,10 @@ class _Copy:
         self._context = context
         self._pod = pod
         self._copied = 0
-        """Bytes. Kubernetes always gives the log from its beginning."""
+        """Bytes. Kubernetes always sends the log from its beginning."""
 
     async def follow(self) -> None:
-        """Return when the container has ended. A stream that was cut is begun again."""
+        """Return when the container has ended. A stream that was cut is opened again."""
         pause_s = POLL_S_MIN
         while self._pod is not None:
             try:
@@ -149,7 +149,7 @@ class _Copy:
                 return
 
     async def finish(self) -> None:
-        """Copy what is still missing; if that cannot be had, say so."""
+        """Copy what is still missing; if that fails, log a note."""
         if self._pod is None:
             return
         try:
@@ -169,7 +169,7 @@ class _Copy:
 
 
 async def _ended(cluster: Cluster, name: str, copying: asyncio.Future[None]) -> Json:
-    """The Job when it has ended. The end of the output is a sign to look at once.
+    """Wait until the Job has ended, and return it. The end of the output triggers a check at once.
 
     Raises:
         Unavailable: the Job was deleted by somebody else, or the cluster is silent.
@@ -195,7 +195,7 @@ async def _ended(cluster: Cluster, name: str, copying: asyncio.Future[None]) -> 
 
 
 async def _delete(cluster: Cluster, context: TaskContext, own: str, tries: int) -> None:
-    """Delete the Job, looking for it `tries` times, and write to the log whether that went well."""
+    """Delete the Job, searching for it `tries` times, and log whether that succeeded."""
     name = job_name(context)
     said = ""
     try:

@@ -1,6 +1,6 @@
 """The calls about one Job of a Kubernetes cluster, over the official client (`shoal[k8s]`).
 
-Each call is bounded by `CALL_S_MAX`. What may be asked again (the server is busy, the connection was cut) is, for
+Each call is bounded by `CALL_S_MAX`. A transient failure (the server is busy, the connection was cut) is retried for
 `PATIENCE_S`; a repeated create finds its own Job by a mark that only this attempt knows.
 """
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 CALL_S_MAX = 30.0
 PATIENCE_S = 300.0
-"""How long a cluster may not answer before the attempt fails: the time in which its API server is renewed."""
+"""How long a cluster may be unreachable before the attempt fails: long enough for its API server to be upgraded."""
 
 FOLLOW_S_MAX = 3_600.0
-"""After this a log is asked for anew, since a connection may be dead without a sign."""
+"""After this a log is requested again, since a connection may be dead without a sign."""
 
 PAUSE_S_MAX = 5.0
 MESSAGE_CHARACTERS_MAX = 300
 MARK = "shoal.attempt"
-"""The annotation by which a Job is known to be this attempt's."""
+"""The annotation that identifies a Job as this attempt's."""
 
 Json = dict[str, Any]
 
@@ -42,7 +42,7 @@ class NotInstalled(Refused):
 
 
 class Taken(Refused):
-    """Another one has a Job of that name."""
+    """Another attempt or program has a Job of that name."""
 
 
 class Cluster:
@@ -64,11 +64,11 @@ class Cluster:
         self._may_go_on = may_go_on
 
     async def create(self, job: Json) -> Json:
-        """Create it, or find that an earlier try of ours did though its answer was lost.
+        """Create it, or find that an earlier try of ours succeeded though its answer was lost.
 
         Raises:
             Taken: there is a Job of that name that is not this attempt's.
-            Refused: the cluster does not take it; the text is the cluster's.
+            Refused: the cluster rejects it; the text is the cluster's.
             Unavailable: no answer for too long.
         """
         from kubernetes.aio.client import V1Job
@@ -103,7 +103,7 @@ class Cluster:
         return items[0] if items else None
 
     async def delete(self, name: str, mark: str) -> bool:
-        """Have the Job and its pod deleted, if it is this attempt's; false if there is none.
+        """Delete the Job and its pod, if it is this attempt's; false if there is none.
 
         Raises:
             Refused: the cluster does not allow it.
@@ -124,7 +124,7 @@ class Cluster:
         return True
 
     async def log(self, pod_name: str, container: str, follow: bool) -> AsyncIterator[bytes]:
-        """The output of the container from its beginning, in pieces as they come; with `follow` until it ends.
+        """The output of the container from its beginning, in chunks as they arrive; with `follow` until it ends.
 
         Raises:
             Unavailable: it cannot be read now, or was cut.
@@ -148,7 +148,7 @@ class Cluster:
             raise Unavailable(f"the log of the pod was cut: {type(error).__name__}") from None
 
     async def _ask(self, call: Callable[[], Awaitable[Any]]) -> Json:
-        """One answer as JSON, asked again while it makes sense."""
+        """One answer as JSON, retried as long as a retry can help."""
         loop = asyncio.get_running_loop()
         last_s = loop.time() + self._patience_s
         pause_s = 0.2
@@ -171,13 +171,13 @@ async def connected(
     patience_s: float,
     may_go_on: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[Cluster]:
-    """The cluster that a kubeconfig file names, or without one that in which this worker runs.
+    """The cluster of a kubeconfig file, or without one the cluster in which this worker runs.
 
     Raises:
         Refused: no client is installed, the file cannot be used, or the worker runs in no cluster.
     """
     try:
-        # In a thread: the client's thousand modules take longer to load than the loop may wait.
+        # In a thread: the client's thousand modules take longer to load than the loop may be blocked.
         configuration = await asyncio.to_thread(_new_configuration)
     except ImportError:
         raise NotInstalled from None
@@ -202,7 +202,7 @@ def _new_configuration() -> Configuration:
     from kubernetes.aio import config
     from kubernetes.aio.client import Configuration
 
-    assert config is not None  # loaded here, so that nobody has to wait for it on the loop
+    assert config is not None  # loaded here, so that it never blocks the loop
     return Configuration()
 
 

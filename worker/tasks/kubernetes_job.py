@@ -1,6 +1,6 @@
-"""What a K8S task asks of a cluster, and what the answers mean: the Job's description, its end, its pod's state.
+"""What a K8S task requests from a cluster, and what the answers mean: the Job's description, its end, its pod's state.
 
-Pure: the same parameters give the same Job, the same answers the same sentence. The shapes are those of the API's
+Pure: the same parameters give the same Job, the same answers the same sentence. The structures are those of the API's
 `batch/v1` Job and `v1` Pod.
 """
 
@@ -17,7 +17,7 @@ from worker.tasks.kubernetes_api import MARK, Json
 from worker.tasks.plugin import TaskContext, TaskParams
 
 CONTAINER = "task"
-"""The name of the container that is ours: a cluster may put others beside it."""
+"""The name of our container: a cluster may add others to the pod."""
 
 _KEY_OF_SECRET = re.compile(r"[^/]+/[^/]+")
 _CODE_FOLLOWS = re.compile(r"-[A-Za-z]*[ce]|--(command|eval|execute)")
@@ -58,15 +58,15 @@ class KubernetesParams(TaskParams):
 
 
 def job_name(context: TaskContext) -> str:
-    """The name of the Job of one attempt: the same whenever it is asked for."""
+    """The name of the Job of one attempt: always the same for the same attempt."""
     return f"shoal-{context.workflow_instance_id}-{context.task_instance_id}-{context.attempt}"
 
 
 def job_of(params: KubernetesParams, context: TaskContext, own_mark: str) -> Json:
-    """The description of the Job. It is tried once by Kubernetes: to try again is Shoal's to decide.
+    """The description of the Job. Kubernetes tries it once: Shoal decides about retries.
 
     Args:
-        own_mark: known to this attempt alone; by it the Job is found again.
+        own_mark: known to this attempt alone; the Job is found again by it.
 
     Raises:
         Refused: a value would become an option of the program.
@@ -97,7 +97,7 @@ def job_of(params: KubernetesParams, context: TaskContext, own_mark: str) -> Jso
 
 
 def has_begun(pod: Json) -> bool:
-    """Whether the container has started, or the pod has ended without."""
+    """Whether the container has started, or the pod has ended without starting it."""
     state = _state(pod)
     return "running" in state or "terminated" in state or pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
@@ -116,7 +116,7 @@ def waits_for(pod: Json | None) -> str:
 
 
 def is_success(job: Json) -> bool | None:
-    """How the Job ended, or None while it runs. By its conditions: its counts change before it has ended."""
+    """How the Job ended, or None while it runs. From its conditions: its counts change before it has ended."""
     for condition in job.get("status", {}).get("conditions") or []:
         if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
             return bool(condition["type"] == "Complete")
@@ -130,7 +130,8 @@ def exit_code(pod: Json | None) -> int | None:
 
 
 def why_failed(job: Json, pod: Json | None, last_line: str) -> str:
-    """One sentence: the container's end first, since the Job's own reason is mostly that it was tried often enough."""
+    """One sentence: the container's end first, since the Job's own reason is mostly that its retry limit was
+    reached."""
     terminated = _state(pod).get("terminated") if pod is not None else None
     if terminated:
         reason = terminated.get("reason") or "Error"
@@ -171,7 +172,8 @@ def _container(params: KubernetesParams, context: TaskContext) -> Json:
 
 
 def _expanded_never(text: str) -> str:
-    """The text with each `$` of a value doubled: Kubernetes would put variables, also secret ones, in for `$(NAME)`."""
+    """The text with each `$` of a value doubled: Kubernetes would replace `$(NAME)` by a variable, even a secret
+    one."""
     return "".join(
         each.text if each.name is None else mark(each.name, each.text.replace("$", "$$")) for each in pieces(text)
     )

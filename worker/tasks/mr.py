@@ -2,7 +2,7 @@
 
     hadoop jar JAR [MAIN_CLASS] [-conf FILE] ARGS...
 
-Configuration goes through a file in the task's private folder, since arguments are seen by everyone on the machine.
+Configuration goes through a file in the task's private folder, since everyone on the machine can see arguments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 from worker.tasks.remote_end import end_on_yarn, find_command
 
 SUBMITTED = re.compile(r"Submitted application (application_[0-9]{10,}_[0-9]{4,})")
-"""What the YARN client logs. No other words: an id that a program prints may be anyone's, and it would be killed."""
+"""What the YARN client logs. Nothing else counts: an id that a program prints may be anyone's, and it would be
+killed."""
 
 
 class MapReduceTask(Task):
@@ -40,11 +41,12 @@ class MapReduceTask(Task):
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:
-        """The value with its place marked: at the beginning of an argument it must not make an option of it."""
+        """The value with its place marked: at the beginning of an argument it must not turn the argument into an
+        option."""
         return mark(name, value)
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Run the program to its end; a kill also ends what YARN runs for it."""
+        """Run the program to its end; a kill also ends its applications on YARN."""
         environment = with_utf8(context.environment)
         hadoop = find_command("hadoop", "HADOOP_HOME", environment)
         if hadoop is None:

@@ -1,6 +1,6 @@
-"""Finds words in the output of a command while it is written to the log: ids of applications, and why it failed.
+"""Finds texts in the output of a command while it is logged: ids of applications, and why it failed.
 
-Bounded: it keeps the tail of one line, at most `FOUND_MAX` ids and one error line, however much is printed.
+Bounded: it retains the tail of one line, at most `FOUND_MAX` ids and one error line, however much is printed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from worker.tasks.plugin import TaskLog
 
 FOUND_MAX = 100
 LINE_BYTES_MAX = 8_192
-"""What a line has beyond this is not looked at."""
+"""The part of a line beyond this is not scanned."""
 
 ERROR_CHARACTERS_MAX = 150
 
@@ -22,10 +22,11 @@ _ERROR = re.compile(
 
 
 class OutputScan:
-    """A `TaskLog` that passes everything on and remembers what `pattern` finds, each text once, in its order."""
+    """A `TaskLog` that passes everything on and records what `pattern` finds, each text once, in order of
+    appearance."""
 
     def __init__(self, log: TaskLog, pattern: re.Pattern[str]) -> None:
-        """`pattern` is searched in each line; its first group is what is kept."""
+        """`pattern` is searched in each line; its first group is recorded."""
         self.found: list[str] = []
         self._log = log
         self._pattern = pattern
@@ -47,7 +48,7 @@ class OutputScan:
         return self._log.last_line()
 
     def finish(self) -> None:
-        """Look at a last line without an end. Not before the output has ended: half an id may be another's."""
+        """Scan a last line without an end. Not before the output has ended: half an id may be another's."""
         self._look_at(self._line)
         self._line = b""
 

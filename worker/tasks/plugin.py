@@ -31,7 +31,7 @@ from model.states import TaskState
 
 
 class TaskParams(BaseModel):
-    """The base of every task type's parameters: unknown fields are refused, values do not change."""
+    """The base of every task type's parameters: unknown fields are refused, values are immutable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,7 +40,7 @@ class TaskLog(Protocol):
     """The one log file of a task instance; made when the first byte is written."""
 
     def write(self, text: str | bytes) -> None:
-        """Append; text is encoded as UTF-8. Of what comes past the worker's limit only the end is kept.
+        """Append; text is encoded as UTF-8. Beyond the worker's limit only the last bytes are retained.
 
         Raises:
             OSError: the disk is full or broken; let it through, the attempt fails with that reason.
@@ -56,7 +56,7 @@ class ProcessRunner(Protocol):
     """Runs one command in a process tree of its own (`worker/launcher`)."""
 
     async def run(self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog) -> int:
-        """Run to its end with both outputs into `log`, and give the exit code (128 + n for signal n).
+        """Run to its end with both outputs into `log`, and return the exit code (128 + n for signal n).
 
         When it returns or is cancelled, no process of the tree is left: TERM, a grace, KILL.
         """
@@ -65,12 +65,12 @@ class ProcessRunner(Protocol):
 
 @dataclass(frozen=True)
 class TaskContext:
-    """What a task is given beside its parameters.
+    """What a task receives beside its parameters.
 
-    `attempt` counts from 1. `values` is what each `${name}` stands for; they are already put into the parameters.
-    `types` says which of them are no VARCHAR. `data_source` gives the URL of a named data source, with its password.
-    `exports` gives the bash script of the environment that the task asks for; None if it asks for none.
-    `may_go_on` is to be asked before each effect of a task below a keeper: it raises `Fenced` once others may run the
+    `attempt` counts from 1. `values` holds the value of each `${name}`; they are already put into the parameters.
+    `types` holds the types of those that are not VARCHAR. `data_source` returns the URL of a named data source, with
+    its password. `exports` returns the bash script of the environment that the task asks for; None if it asks for none.
+    `may_go_on` must be called before each effect of a task below a keeper: it raises `Fenced` once others may run the
     task. `local_files` is the worker's setting of that name.
     """
 
@@ -91,7 +91,7 @@ class TaskContext:
 
     @cached_property
     def folder(self) -> Path:
-        """A private work folder, made when first asked for and removed when the attempt has ended."""
+        """A private work folder, made at the first access and removed when the attempt has ended."""
         return self.make_folder()
 
     @cached_property
@@ -111,12 +111,12 @@ class TaskResult:
 
     @classmethod
     def success(cls, outputs: Mapping[str, str] | None = None, exit_code: int | None = None) -> TaskResult:
-        """The attempt did what it was asked."""
+        """The attempt succeeded."""
         return cls(TaskState.SUCCESS, "", exit_code, outputs or {})
 
     @classmethod
     def failure(cls, reason: str, exit_code: int | None = None) -> TaskResult:
-        """The attempt did not, because of `reason`."""
+        """The attempt failed, because of `reason`."""
         return cls(TaskState.FAILURE, reason, exit_code)
 
 
@@ -127,27 +127,28 @@ class Task(ABC):
     """The parameters that a definition gives this type."""
 
     params: TaskParams
-    """Those of this attempt; a subclass declares it as its own `Params`."""
+    """The parameters of this attempt; a subclass declares them as its own `Params`."""
 
     starts_processes: ClassVar[bool] = True
-    """Whether it runs anything by `context.processes`. A type that does not, nor runs below a keeper, has no user to
-    run as: a tenant is nothing to it."""
+    """Whether it runs anything by `context.processes`. A type that does not, and does not run below a keeper, has no
+    process to run as another user: a tenant has no effect on it."""
 
     below_keeper: ClassVar[bool] = False
-    """Whether `run` itself runs in a process of its own, which is ended with the attempt, with its worker and at the
-    worker's horizon, and which is the tenant's. True for each type whose `run` has effects outside of its log: in the
-    worker's process nobody could keep a frozen one from having them later. There `context.processes` runs nothing."""
+    """Whether `run` itself runs in a process of its own, as the tenant; that process is ended with the attempt, with
+    its worker and at the worker's horizon. True for each type whose `run` has effects outside of its log: a frozen
+    `run` in the worker's process could not be kept from having them later. There `context.processes` runs nothing."""
 
     runs_one_process: ClassVar[bool] = False
-    """Whether each attempt is one `context.processes.run`, after which nothing is waited for. Once that process has
-    ended by itself, a cancellation that comes later changes nothing: a worker that was frozen hears of both at once."""
+    """Whether each attempt is one `context.processes.run`, after which nothing is awaited. Once that process has ended
+    by itself, a later cancellation changes nothing: a worker that was frozen receives both at once."""
 
     ends_as_its_process: ClassVar[bool] = False
     """Whether, in addition, that process's exit code and the values that it prints by `setValue` are the whole result,
-    so that the end of an attempt can be told when its worker is dead."""
+    so that the end of an attempt can be reported after its worker's death."""
 
     grace_s: ClassVar[float] = 0
-    """For a type below a keeper: it needs so long to clear up when it is killed, if that is more than `kill_grace`."""
+    """For a type below a keeper: the time that it needs to clean up when it is killed, if that is more than
+    `kill_grace`."""
 
     @classmethod  # noqa: B027 - for those who override it
     def prepare(cls) -> None:
@@ -155,7 +156,7 @@ class Task(ABC):
         forked for each attempt: start no thread and open no connection."""
 
     def data_source(self, values: Mapping[str, str]) -> str | None:  # noqa: ARG002 - for those who override it
-        """For a type below a keeper: the name of the data source that it will ask its context for, if any."""
+        """For a type below a keeper: the name of the data source that it will request from its context, if any."""
         return None
 
     def __init__(self, params: TaskParams) -> None:
@@ -163,10 +164,10 @@ class Task(ABC):
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:  # noqa: ARG003 - for those who override it
-        """What stands for `${name}` in the texts of this type's parameters. Here the value as it is.
+        """The text that replaces `${name}` in this type's parameters. By default the value unchanged.
 
-        A type whose texts are code overrides this, so that a value can never become code. Raises `Refused` for a
-        value that cannot be put in safely.
+        A type whose texts are code overrides this, so that a value can never become code. Raises `Refused` for a value
+        that cannot be put in safely.
         """
         return value
 

@@ -1,10 +1,10 @@
 """OUT values that a process prints: `${setValue(name=value)}` or `#{setValue(name=value)}` on a line of its own.
 
-The scanner stands between the process and its log and lets everything through. It keeps at most one line that may still
-become a value, so a stream of any kind (binary, without newlines, cut anywhere) takes no memory. A value may hold
-anything but a newline. One that does not fit the limits fails the task: what comes after it would run with a value that
-is missing or cut. A line that only looks like one (a name that no `${name}` can name) is told of in the log and left.
-Source: docs/parameters.md.
+The scanner sits between the process and its log and lets everything through. It retains at most one line that may still
+become a value, so a stream of any kind (binary, without newlines, cut anywhere) needs no memory. A value may contain
+anything but a newline. One that exceeds the limits fails the task: otherwise later tasks would run with a value that is
+missing or cut. A line that only looks like one (a name that no `${name}` can have) is reported in the log and ignored.
+See docs/parameters.md.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from model.parameters import is_storable
 from worker.tasks.plugin import TaskLog
 
 VALUE_BYTES_MAX = 65_536
-"""Of one value. Larger data belongs into a file, whose name is the value."""
+"""The maximum size of one value. Larger data belongs into a file, whose name is the value."""
 
 VALUES_BYTES_MAX = 262_144
-"""Of all values of one attempt as they are stored: each task after it gets them, and those may add up to 1 MiB."""
+"""The maximum size of all values of one attempt as they are stored: each later task gets them, and those may add up to
+1 MiB."""
 
 VALUES_MAX = 1_000
 LINES_MAX = 20_000
-"""Lines with setValue, those of one name too: each is work on the worker's event loop."""
+"""The maximum number of lines with setValue, repeated names included: each is work on the worker's event loop."""
 
 NAME_LENGTH_MAX = 200
 NOTES_MAX = 10
-"""So many lines in the log about what gave no value; a program that prints such lines for ever would double it."""
+"""The maximum number of log lines about lines that gave no value; a program that prints such lines forever would double
+the log."""
 
 _MARK = b"{setValue("
 _BEGINNINGS = (b"$" + _MARK, b"#" + _MARK)
@@ -39,7 +41,7 @@ _NAME = re.compile(NAME)
 
 
 class PrintedValues:
-    """A `TaskLog` that passes on what it is given, and reads the values in it."""
+    """A `TaskLog` that passes on its input, and reads the values in it."""
 
     def __init__(self, log: TaskLog) -> None:
         self._log = log
@@ -52,7 +54,7 @@ class PrintedValues:
         self._fault = ""
 
     def write(self, text: str | bytes) -> None:
-        """Pass it on, and read it. Raises what the log raises."""
+        """Pass it on, and scan it. Raises what the log raises."""
         data = text.encode() if isinstance(text, str) else text
         self._log.write(data)
         self._read(data)
@@ -62,7 +64,7 @@ class PrintedValues:
         return self._log.last_line()
 
     def outputs(self) -> dict[str, str]:
-        """The values, the last one of each name; to be asked at the end of the stream.
+        """The values, the last one of each name; to be called at the end of the stream.
 
         Raises:
             Refused: a value was too large, or there were too many; the sentence names the limit.
@@ -88,7 +90,7 @@ class PrintedValues:
         if not _may_become_one(self._held):
             self._drop_line()
         elif len(self._held) > _LINE_BYTES_MAX:
-            if _MARK in self._held:  # else the line began with so many blanks
+            if _MARK in self._held:  # else the line began with too many blanks
                 self._fail(f"it printed a value of more than {VALUE_BYTES_MAX} bytes by setValue; print a file's name")
             self._drop_line()
 
@@ -97,7 +99,7 @@ class PrintedValues:
         self._skips = True
 
     def _take_lines(self, data: bytes) -> None:
-        if _MARK not in data:  # at memory's speed, and true of nearly everything
+        if _MARK not in data:  # a fast search, and true of nearly all data
             return
         for line in _LINE.finditer(data):
             self._lines += 1

@@ -26,7 +26,7 @@ class ProcedureTask(Task):
     """One attempt of a PROCEDURE task."""
 
     class Argument(BaseModel):
-        """One argument. An IN needs a value; an OUT needs the name under which later tasks find it; INOUT both."""
+        """One argument. An IN needs a value; an OUT needs the name of the output; INOUT needs both."""
 
         model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -56,7 +56,7 @@ class ProcedureTask(Task):
         return self.params.datasource
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Call it, in a transaction of its own. Raises `Refused` or `Unavailable` with the sentence."""
+        """Call it, in a transaction of its own. Raises `Refused` or `Unavailable` with the reason as a sentence."""
         assert context.data_source is not None, "the worker gives it"
         params = self.params
         if _PROCEDURE.fullmatch(params.name) is None:
@@ -89,7 +89,7 @@ class ProcedureTask(Task):
                 raise Refused(f"{other} has no stored procedures; use a task of type SQL")
 
     def _call_postgres(self, session: Session) -> dict[str, str]:
-        """It gives OUT and INOUT values as one row, in order."""
+        """It returns OUT and INOUT values as one row, in order."""
         arguments: list[tuple[Bind | str, ...]] = [
             (Bind(_typed(each, place)),) if each.direct != "OUT" else ("NULL",)
             for place, each in enumerate(self.params.arguments)
@@ -99,7 +99,7 @@ class ProcedureTask(Task):
         return dict(zip(self._out_names(), map(as_text, values), strict=False))
 
     def _call_mysql(self, session: Session, context: TaskContext) -> dict[str, str]:
-        """Its OUT arguments are variables of the session; what it selects goes to the log."""
+        """Its OUT arguments are variables of the session; rows that it selects are logged."""
         arguments = self.params.arguments
         for place, each in enumerate(arguments):
             value = None if each.direct == "OUT" else _typed(each, place)
@@ -124,5 +124,5 @@ def _typed(argument: ProcedureTask.Argument, place: int) -> object:
 
 
 def _listed(arguments: list[tuple[Bind | str, ...]]) -> list[Bind | str]:
-    """With commas between them."""
+    """The arguments with commas between them."""
     return list(chain.from_iterable((", ", *each) if place else each for place, each in enumerate(arguments)))

@@ -1,4 +1,4 @@
-"""What every task type with a process shares: run it in the task's folder, read the values that it prints, judge it."""
+"""What all task types with a process share: run it in the task's folder, read its printed values, derive the result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def run_process(argv: list[str], context: TaskContext, variables: Mapping[
 
     Args:
         argv: the command and its arguments, never a secret: everybody on the machine can read them.
-        variables: beside those of the task's environment.
+        variables: in addition to those of the task's environment.
 
     Raises:
         CannotStart: there is no such command.

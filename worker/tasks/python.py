@@ -26,7 +26,7 @@ class PythonTask(Task):
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:
-        """The value with its place marked: what literal it becomes depends on where it stands."""
+        """The value with its place marked: what literal it becomes depends on its place."""
         return mark(name, value)
 
     async def run(self, context: TaskContext) -> TaskResult:
@@ -40,7 +40,7 @@ class PythonTask(Task):
         variables = parameter_variables(context.values)
         try:
             return await run_script([interpreter, "-u"], "script.py", script, variables, context)
-        except CannotStart as error:  # looked for by the process itself: its user may enter other folders than we
+        except CannotStart as error:  # searched by the process itself: its user may have access to other folders
             return TaskResult.failure(
                 f'this worker has no Python interpreter "{interpreter}" for it; give a path or another name ({error})'
             )

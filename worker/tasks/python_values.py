@@ -1,8 +1,8 @@
-r"""Parameters in a Python script: each `${name}` becomes a literal of its type, or text inside the one it stands in.
+r"""Parameters in a Python script: each `${name}` becomes a literal of its type, or text inside the literal around it.
 
-A value is never an expression. Outside of quotes it is a number if it looks like one or its type says so, else a
+A value is never an expression. Outside of quotes it is a number if it looks like one or its type requires it, else a
 string. Inside of quotes it is text, and refused if it could end the literal. Where it can be neither (inside the braces
-of an f-string, beside a name) only a number is let through, or the task is refused.
+of an f-string, next to a name) only a number is accepted, or the task is refused.
 """
 
 from __future__ import annotations
@@ -38,33 +38,33 @@ class _Literal:
 
     @classmethod
     def of(cls, opening: re.Match[str]) -> _Literal:
-        """What letters that are no prefix make: `if"x"`."""
+        """The literal after letters that are not a prefix, as in `if"x"`."""
         prefix = opening[1].lower()
         return cls(prefix if prefix in _PREFIXES else "", opening[2])
 
     @property
     def is_formatted(self) -> bool:
-        """Whether braces hold expressions."""
+        """Whether braces contain expressions."""
         return "f" in self.prefix or "t" in self.prefix
 
 
 def in_environment(name: str) -> str:
-    """How a script has a value that cannot be put in: the sentence's end of a refusal."""
+    """How a script can read a value that cannot be put in: the end of a refusal's sentence."""
     return f'write os.environ["{parameter_variable(name)}"] instead of ${{{name}}}'
 
 
 def python_script(
     marked: str, types: Mapping[str, ParameterType], way_out: Callable[[str], str] = in_environment
 ) -> str:
-    """The script to run for a text with the marks of `worker/tasks/inserted.py` in the places of values.
+    """The script to run for a text with the marks of `worker/tasks/inserted.py` in place of values.
 
     Args:
         marked: the definer's text.
-        types: of the parameters that are no VARCHAR.
+        types: of the parameters that are not VARCHAR.
         way_out: what to do about a parameter that is refused.
 
     Raises:
-        Refused: a value has no safe form where it stands, or does not fit its type.
+        Refused: a value has no safe form in its place, or does not fit its type.
     """
     found = pieces(marked)
     if any(piece.name is None and _REFERENCE.search(piece.text) for piece in found):
@@ -126,7 +126,7 @@ class _Writer:
         return Refused(f'script, line {line}: the value of "{name}" could become code; {self._way_out(name)} ({why})')
 
     def _code(self) -> None:
-        """The next of what stands outside of literals."""
+        """Read the next part outside of literals."""
         if self._is_reference():
             self._expression()
             return
@@ -161,7 +161,7 @@ class _Writer:
         self._at += 1
 
     def _literal(self, literal: _Literal) -> None:
-        """The rest of a literal, with its end."""
+        """Read the rest of a literal, with its end."""
         while self._at < len(self._text):
             character = self._text[self._at]
             if self._text.startswith(literal.quote, self._at):
@@ -185,7 +185,7 @@ class _Writer:
                     self._field()
 
     def _field(self) -> None:
-        """The rest of a replacement field of an f-string: an expression, where only numbers are let through."""
+        """Read the rest of a replacement field of an f-string: an expression, where only numbers are accepted."""
         brackets = 0
         while self._at < len(self._text):
             character = self._text[self._at]
@@ -202,7 +202,7 @@ class _Writer:
             brackets += (character in "([{") - (character in ")]}")
 
     def _format(self) -> None:
-        """The rest of a field from its colon on: text, in which fields may stand again."""
+        """Read the rest of a field from its colon on: text, which may again contain fields."""
         while self._at < len(self._text):
             character = self._text[self._at]
             self._number_or_own()

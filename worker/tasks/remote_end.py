@@ -1,7 +1,7 @@
-"""Ends on a cluster what was started there, when its task is killed.
+"""Ends what a killed task started on a cluster.
 
-A killed task's own processes are ended by the launcher; an application that a cluster runs has to be told. It is
-tried once, within `KILL_S_MAX`, and the log says plainly what came of it.
+The launcher ends a killed task's own processes; an application that runs on a cluster has to be ended by a command. It
+is tried once, within `KILL_S_MAX`, and the log states the result.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def end_remotely(context: TaskContext, what: str, argv: list[str], env: Ma
 
 
 async def end_on_yarn(context: TaskContext, applications: list[str], env: Mapping[str, str]) -> None:
-    """`yarn application -kill` for each application, or the sentence that there is no `yarn` here."""
+    """Run `yarn application -kill` for each application, or log a sentence that there is no `yarn` here."""
     if not applications:
         return
     yarn = find_command("yarn", "HADOOP_HOME", env)

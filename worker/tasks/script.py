@@ -1,8 +1,8 @@
 """What SHELL and PYTHON share: a script in a file of the task's folder, run by an interpreter to its exit code.
 
-The task's environment, if it asks for one, is sourced by bash first, from a file of its own that is gone before the
-interpreter starts. What the environment's script prints is dropped: it may hold secrets (a `set -x`, a complaint of
-bash about the line of a password).
+The task's environment, if it asks for one, is sourced by bash first, from a file of its own that is deleted before the
+interpreter starts. The output of the environment's script is dropped: it may contain secrets (a `set -x`, an error
+message of bash that shows the line of a password).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ source "$0" > /dev/null 2>&1 < /dev/null || exit
 { set +x; } 2> /dev/null
 rm -- "$0" && exec "$@"
 """
-"""Run by `bash -c`. Only paths are arguments. The file stays when the environment fails, or ends bash: so we know."""
+"""Run by `bash -c`. Only paths are arguments. If the environment fails or ends bash, the file stays: `run_script`
+checks."""
 
 
 async def run_script(
@@ -31,8 +32,8 @@ async def run_script(
 
     Args:
         interpreter: the command to which the script's path is appended.
-        file_name: of the script, so that tracebacks and `ps` show something readable.
-        variables: the parameters, beside the task's environment.
+        file_name: of the script, so that tracebacks and `ps` show a readable name.
+        variables: the parameters, in addition to the task's environment.
 
     Raises:
         CannotStart: there is no such interpreter.
@@ -57,7 +58,7 @@ async def run_script(
 def _write_script(folder: Path, name: str, script: str, mode: int) -> Path:
     path = folder / name
     path.unlink(missing_ok=True)
-    # Never through a link: a worker that runs as root would follow one that the task's tenant had put there.
+    # Never through a link: a worker that runs as root would follow one that the task's tenant had created there.
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with os.fdopen(fd, "w", encoding="utf-8") as file:
         file.write(script)

@@ -23,7 +23,7 @@ class ShellTask(Task):
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:
-        """The value with its place marked: how it is referred to depends on the quotes that it stands in."""
+        """The value with its place marked: the form of its reference depends on the quotes around it."""
         return mark(name, value)
 
     async def run(self, context: TaskContext) -> TaskResult:

@@ -2,8 +2,8 @@
 
     spark-submit --properties-file FILE [--class MAIN] APPLICATION ARGS...
 
-All settings, the master among them, go through a file in the task's private folder: arguments are seen by everyone on
-the machine. Where Spark runs, `master` and `deploy_mode` say; how it is ended there, `_end_on_cluster`.
+All settings, including the master, go through a file in the task's private folder: everyone on the machine can see
+arguments. `master` and `deploy_mode` determine where Spark runs, `_end_on_cluster` how it is ended there.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _IDS = {
     "k8s://": re.compile(r"submission ID ([a-z0-9-]+:[a-z0-9.-]+)"),
     "local": re.compile(r"\b(local-[0-9]{13})\b"),
 }
-"""How each kind of cluster names an application in the output, by the beginning of its master's address."""
+"""How each kind of cluster names an application in the output, by the prefix of its master's address."""
 
 _EXIT_CODE = re.compile(r"\bexit code: ([0-9]+)")
-"""What spark-submit says of the driver's container on Kubernetes; its own exit code is 0 all the same."""
+"""What spark-submit prints about the driver's container on Kubernetes; its own exit code is 0 even on failure."""
 
 _BY_REST = re.compile(r"(?m)^\s*spark\.master\.rest\.enabled\s*[=:\s]\s*true")
 SETTINGS_FILE = "shoal-spark.conf"
@@ -63,7 +63,8 @@ class SparkTask(Task):
     """One attempt of a SPARK task."""
 
     class Params(TaskParams):
-        """Either `application` (a jar or .py) or `script` (the text of a Python program); the rest as in Spark."""
+        """Either `application` (a jar or .py) or `script` (the text of a Python program); the other fields are as in
+        Spark."""
 
         application: str | None = Field(default=None, min_length=1)
         script: str | None = None
@@ -108,7 +109,7 @@ class SparkTask(Task):
         return mark(name, value)
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Submit and follow to the end; a kill also ends what runs on a cluster, where Spark has a way to."""
+        """Submit and follow to the end; a kill also ends what runs on a cluster, where Spark supports that."""
         installed = _installed(context.environment)
         if installed is None:
             return TaskResult.failure(
@@ -185,7 +186,7 @@ class _Installed:
         """The text of its spark-defaults.conf, which a --properties-file would otherwise replace; empty if none.
 
         Raises:
-            Refused: it is there and cannot be read.
+            Refused: it exists and cannot be read.
         """
         try:
             return (self.conf_folder / "spark-defaults.conf").read_text("utf-8")
@@ -198,7 +199,7 @@ class _Installed:
 
 
 def _installed(environment: Mapping[str, str]) -> _Installed | None:
-    """That of the task's SPARK_HOME, else of its PATH, else of the pyspark package that this worker has."""
+    """The one in the task's SPARK_HOME, else in its PATH, else in the pyspark package of this worker."""
     submit = find_command("spark-submit", "SPARK_HOME", environment)
     if submit is None and "SPARK_HOME" not in environment and (spec := find_spec("pyspark")) and spec.origin:
         home = Path(spec.origin).parent
@@ -220,7 +221,7 @@ def _ids_of(master: str) -> re.Pattern[str]:
 
 
 def _quiet_defaults(master: str, context: TaskContext) -> dict[str, str]:
-    """What suits a program that nobody watches; Spark's own settings and the definition's go over it."""
+    """Defaults for an unattended program; Spark's own settings and the definition's override them."""
     # With a fixed port the 17th program on one machine fails.
     defaults = {"spark.ui.port": "0", "spark.standalone.submit.waitAppCompletion": "true"}
     if master.startswith("local"):
@@ -229,7 +230,7 @@ def _quiet_defaults(master: str, context: TaskContext) -> dict[str, str]:
 
 
 def _joined(field: str, given: list[str]) -> str:
-    """A list as Spark takes it. Raises `Refused` for a comma, which would make two of one."""
+    """A list in Spark's format. Raises `Refused` for a comma, which would split an item."""
     names = [plain(each) for each in given]
     if any("," in name for name in names):
         raise Refused(f"{field}: a name holds a comma, which separates names in Spark; give it another")
@@ -245,7 +246,7 @@ async def _end_on_cluster(context: TaskContext, installed: _Installed, master: s
         return
     path = context.folder / SETTINGS_FILE
     if master.startswith("spark://") and not _BY_REST.search(path.read_text("utf-8")):
-        # `spark-submit --kill` only speaks REST, which a master does not listen to unless it is told to.
+        # `spark-submit --kill` only uses REST, on which a master does not listen unless configured to.
         spark_class = str(Path(installed.submit).with_name("spark-class"))
         argv = [spark_class, "org.apache.spark.deploy.Client", "kill", master, ids[0]]
     else:

@@ -1,7 +1,7 @@
-"""SQL: statements on a data source, with bound values; one transaction, cancelled for real.
+"""SQL: statements on a data source, with bound values; one transaction; a cancellation also cancels on the server.
 
-`insert` puts no value in: it leaves a mark, and the statements are made when the database, its grammar and the types of
-the parameters are known (`worker/statements/binding.py`).
+`insert` puts no value in: it leaves a mark, and the statements are built when the database, its grammar and the types
+of the parameters are known (`worker/statements/binding.py`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class SqlType(StrEnum):
     """What the statements are for."""
 
     AUTO = "AUTO"
-    """The last one that gives rows, if any does, is the result."""
+    """The result is the last one that returns rows, if any does."""
     QUERY = "QUERY"
-    """The same, and one must."""
+    """The same, but one must return rows."""
     NON_QUERY = "NON_QUERY"
-    """Rows are no result."""
+    """Rows are not a result."""
 
 
 class SqlTask(Task):
@@ -44,7 +44,7 @@ class SqlTask(Task):
         """`sql` is a text of statements separated by semicolons, or a list of single statements; so are the others.
 
         `pre_statements` run before and `post_statements` after it, in one transaction with it unless `transaction` is
-        false. The result is the first `limit` rows; its first row gives the outputs, or with `as_list` each column.
+        false. The result is the first `limit` rows; the outputs are its first row, or with `as_list` each column.
         """
 
         datasource: str
@@ -75,7 +75,7 @@ class SqlTask(Task):
         return reference(name)
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Run the statements. Raises `Refused` or `Unavailable` with the sentence of what went wrong."""
+        """Run the statements. Raises `Refused` or `Unavailable` with the reason as a sentence."""
         assert context.data_source is not None, "the worker gives it"
         name = self.data_source(context.values)
         url = await context.data_source(name)
@@ -90,7 +90,7 @@ class SqlTask(Task):
         return TaskResult.success(outputs)
 
     def _run(self, session: Session, context: TaskContext) -> dict[str, str]:
-        """All statements, in the session's thread; what they give to later tasks."""
+        """Run all statements, in the session's thread; returns the outputs for later tasks."""
         params = self.params
         binder = Binder(session.driver.grammar, context.values, context.types, session.driver.date_time)
         parts = {field: _statements(binder, field, getattr(params, field)) for field in FIELDS}
@@ -121,7 +121,8 @@ class SqlTask(Task):
         return found
 
     def _outputs(self, result: Result | None) -> dict[str, str]:
-        """What the result gives. Raises `Refused`, so that nothing is committed of what later tasks would miss."""
+        """The outputs from the result. Raises `Refused`, so that nothing is committed whose outputs later tasks would
+        miss."""
         params = self.params
         if result is None and params.type is SqlType.QUERY:
             raise Refused("sql: no statement gives rows, and type is QUERY; write type: NON_QUERY or AUTO")

@@ -6,23 +6,19 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import (
-    commands,
-    deadly_commands,
-    nodes,
-    schedules,
-    serial_line,
-    workflow_instances,
-)
-from dao.commands import Outcome
-from dao.nodes import Me
-from dao.schedules import Fire
+from dao.cluster import nodes
+from dao.cluster.nodes import Me
+from dao.commands import commands, suspect_commands
+from dao.commands.commands import Outcome
+from dao.definitions import schedules
+from dao.definitions.schedules import Fire
+from dao.runs import serial_line, workflow_instances
 from model.ids import ScheduleId
 from model.states import WorkflowState
 from tests.bridge.interleaving import Script, call
 from tests.bridge.people import edit
 from tests.bridge.scenes import ALL, CODE, new_run
-from tests.simulation.statements import schedules as model_schedules
+from tests.simulation.statements.definitions import schedules as model_schedules
 from tests.simulation.tables import Transaction
 
 W = WorkflowState
@@ -63,7 +59,7 @@ def starts(me: Me) -> Script:
 
 
 def joins(me: Me, command: int) -> Script:
-    """Starts a run of a serial workflow, as `master/serial.py`."""
+    """Starts a run of a serial workflow, as `master/claim/serial.py`."""
 
     async def script() -> None:
         await call(nodes.hold_alive, me)
@@ -77,14 +73,14 @@ def joins(me: Me, command: int) -> Script:
 def tries(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        await call(deadly_commands.try_next, me.epoch, 1_000)
+        await call(suspect_commands.try_next, me.epoch, 1_000)
 
     return script
 
 
-def sets_apart(dead: Me) -> Script:
+def marks_suspects(dead: Me) -> Script:
     async def script() -> None:
-        await call(deadly_commands.set_apart, dead.epoch, ALL)
+        await call(suspect_commands.mark_suspects, dead.epoch, ALL)
 
     return script
 

@@ -7,13 +7,15 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import nodes, task_events, task_instances, workflow_instances
-from dao.nodes import Me, NodeRow
+from dao.cluster import nodes
+from dao.cluster.nodes import Me, NodeRow
+from dao.runs import workflow_instances
+from dao.tasks import task_events, task_instances
 from model.nodes import Heartbeat, NodeKind, NodeState
 from tests.bridge.interleaving import Script, call, commit
 from tests.bridge.people import fence_in_model, fence_within
 from tests.bridge.scenes import PROCESS, RUN
-from tests.simulation.statements import nodes as model_nodes
+from tests.simulation.statements.cluster import nodes as model_nodes
 from tests.simulation.tables import Transaction
 
 
@@ -61,18 +63,18 @@ def fences_and(judge: Me, dead: Me, then: Callable[[Me], Script]) -> Script:
     return script
 
 
-def hands_on(me: Me) -> Script:
+def fails_over(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        await call(workflow_instances.hand_on, 100)
+        await call(workflow_instances.fail_over, 100)
 
     return script
 
 
-def takes_over(me: Me) -> Script:
+def claims_failover(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        taken = await call(workflow_instances.take_over, [RUN], me.epoch)
+        taken = await call(workflow_instances.claim_failover, [RUN], me.epoch)
         await call(task_events.forget, list(taken))
         await call(task_instances.latest_attempts, list(taken))
 

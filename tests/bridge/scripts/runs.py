@@ -7,20 +7,12 @@ from dataclasses import replace
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao import (
-    children,
-    ends,
-    instance_moves,
-    nodes,
-    requeue,
-    task_claims,
-    task_events,
-    task_instances,
-    workflow_instances,
-)
-from dao.instance_moves import Revival
-from dao.nodes import Me
-from dao.workflow_instances import InstanceEnd
+from dao.cluster import nodes
+from dao.cluster.nodes import Me
+from dao.runs import children, completion, control, workflow_instances
+from dao.runs.control import Revival
+from dao.runs.workflow_instances import InstanceEnd
+from dao.tasks import requeue, task_claims, task_events, task_instances
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import Parent
 from model.states import TaskState, WorkflowState
@@ -139,7 +131,7 @@ def finishes(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
         awaited = await call(workflow_instances.finish, [InstanceEnd(RUN, W.SUCCESS, "")], me.epoch)
-        await call(ends.tell, awaited)
+        await call(completion.tell, awaited)
 
     return script
 
@@ -149,9 +141,9 @@ def revives(me: Me) -> Script:
 
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        locked = await call(instance_moves.lock, [RUN])
+        locked = await call(control.lock, [RUN])
         if locked[RUN].state.is_final:
-            await call(instance_moves.revive, [Revival(RUN, repeats=True)], me.epoch)
+            await call(control.revive, [Revival(RUN, repeats=True)], me.epoch)
 
     return script
 
@@ -161,9 +153,9 @@ def asks_for_a_stop(me: Me) -> Script:
 
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        locked = await call(instance_moves.lock, [RUN])
+        locked = await call(control.lock, [RUN])
         if locked[RUN].state is W.RUNNING_EXECUTION:
-            await call(instance_moves.ask_halt, {RUN: W.READY_STOP})
+            await call(control.ask_halt, {RUN: W.READY_STOP})
 
     return script
 

@@ -138,5 +138,5 @@ def test_a_cycle_has_as_many_spans_as_its_name_says(at: datetime, name: str) -> 
 def test_the_end_of_the_calendar_is_told_in_a_sentence(year: int) -> None:
     at = datetime(year, 1 if year == 1 else 12, 1 if year == 1 else 31, tzinfo=UTC)
     cycle = DateCycle.LAST_MONTH if year == 1 else DateCycle.TODAY
-    with pytest.raises(Refused, match="cannot be reckoned from"):
+    with pytest.raises(Refused, match="cannot be computed from"):
         intervals(cycle, at, BERLIN)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from dao.notify import EVENT
+from dao.postgres.notify import EVENT
 from model.command_moves import CommandType
 from model.ids import Epoch, TaskCode
 from model.instances import WorkflowInstance

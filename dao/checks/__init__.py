@@ -1,0 +1,1 @@
+"""Invariants of the tables and the server: for `shoal doctor` and the watcher in each master."""

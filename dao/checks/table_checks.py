@@ -1,0 +1,261 @@
+"""Invariants of the tables: each a statement that finds the rows that violate it. For `shoal doctor`.
+
+Every finding is a sentence that identifies the row. A short-lived intermediate state is no finding: each check ignores
+rows younger than the time that the engine needs to handle them itself. Of the history only the last `RECENT` rows are
+read, so that a check costs the same after a year.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import TextClause, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+RECENT = 100_000
+"""How many of the last commands and runs are checked for duplicate work."""
+SHOWN_MAX = 5
+"""How many findings of one check are reported; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An invariant. `name` is for programs, `holds` and `fix` are sentences for people, `invariant` is its number, if
+    it has one."""
+
+    name: str
+    holds: str
+    fix: str
+    statement: TextClause
+    invariant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finds:
+    """Violations of a check: how many, and the first of them."""
+
+    count: int
+    shown: Sequence[str]
+
+
+def finding(sentences: str) -> TextClause:
+    """The statement whose rows are the findings; `sentences` returns the column `what`.
+
+    They use now(), since only a value that is constant within a statement can be looked up in an index.
+    """
+    return text(f"SELECT f.what, count(*) OVER () AS ever FROM ({sentences}) AS f LIMIT :shown")  # noqa: S608
+
+
+_COMMANDS_WAIT = finding("""
+    SELECT format('command %s (%s) waits since %s', id, type, created_at) AS what FROM command
+    WHERE created_at < now() - interval '30 s'                      -- index: command_age
+      AND EXISTS (SELECT FROM node n JOIN node_beat b ON b.node_id = n.id
+                  WHERE n.kind = 'MASTER' AND n.state = 'ALIVE' AND b.heartbeat LIKE '%"status":"NORMAL"%')
+    ORDER BY created_at
+""")
+_COMMANDS_DONE_TWICE = finding(f"""
+    SELECT format('command %s has %s rows in command_history', command_id, count(*)) AS what
+    FROM (SELECT command_id FROM command_history ORDER BY command_id DESC LIMIT {RECENT}) AS h
+    GROUP BY command_id HAVING count(*) > 1
+    UNION ALL
+    SELECT format('command %s made %s runs', command_id, count(*))
+    FROM (SELECT command_id FROM workflow_instance ORDER BY id DESC LIMIT {RECENT}) AS i
+    GROUP BY command_id HAVING count(*) > 1
+    UNION ALL
+    SELECT format('command %s is told to be an error, and to be done', e.command_id)
+    FROM (SELECT command_id FROM error_command ORDER BY command_id DESC LIMIT {RECENT}) AS e
+    WHERE (SELECT outcome FROM command_history h WHERE h.command_id = e.command_id LIMIT 1) = 'DONE'
+    UNION ALL
+    SELECT format('command %s waits, and was handled before', c.id)
+    FROM (SELECT id FROM command ORDER BY id LIMIT {RECENT}) AS c
+    WHERE (SELECT 1 FROM command_history h WHERE h.command_id = c.id LIMIT 1) IS NOT NULL
+""")  # noqa: S608 - the bound is a constant of this module
+_IDS_COME_AGAIN = finding("""
+    SELECT format('the last id that the sequence gave to a command is %s, and there was a command %s', given, there)
+           AS what
+    FROM (SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('command', 'id')::regclass), 0) AS given,
+                 greatest((SELECT max(id) FROM command), (SELECT max(command_id) FROM command_history), 0) AS there
+         ) AS ids
+    WHERE given < there
+""")
+# A run whose master is gone, or never existed, needs a RECOVER command, which any master may write.
+_RUNS_WITHOUT_OWNER = finding("""
+    WITH unfinished AS MATERIALIZED (   -- apart, so that the order does not make it walk all that ever ran
+        SELECT id, state, master_id FROM workflow_instance
+        WHERE ended_at IS NULL AND state <> 'SERIAL_WAIT'  -- index: workflow_instance_unfinished
+    )
+    SELECT format('run %s is %s, and its master %s is %s', i.id, i.state, i.master_id,
+                  coalesce(n.state || ' since ' || date_trunc('second', n.ended_at), 'not known')) AS what
+    FROM unfinished i LEFT JOIN node n ON n.id = i.master_id AND n.kind = 'MASTER'
+    WHERE (n.id IS NULL OR n.ended_at < now() - CAST(:failed_over_after AS interval))
+      AND (SELECT 1 FROM command c                                              -- index: command_one_recover
+           WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id LIMIT 1) IS NULL
+    ORDER BY i.id
+""")
+_RUNS_FORGOTTEN_IN_LINE = finding("""
+    SELECT format('run %s is SERIAL_WAIT, and nothing of its workflow is before it', w.id) AS what
+    FROM (SELECT workflow_code, min(id) AS id FROM workflow_instance
+          WHERE state = 'SERIAL_WAIT' GROUP BY workflow_code) AS w                 -- index: workflow_instance_waiting
+    WHERE (SELECT 1 FROM workflow_instance i                                       -- index: workflow_instance_live
+           WHERE i.workflow_code = w.workflow_code
+             AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE LIMIT 1) IS NULL
+      AND (SELECT 1 FROM command c                                                 -- index: command_calls
+           WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code LIMIT 1) IS NULL
+""")
+_ATTEMPTS_OVERLAP = finding("""
+    SELECT format('task "%s" of run %s: attempt %s is %s while attempt %s is %s', t.task_name, t.workflow_instance_id,
+                  t.attempt, t.state, o.attempt, o.state) AS what
+    FROM task_instance t                                                        -- index: task_instance_running
+    CROSS JOIN LATERAL (
+        SELECT x.attempt, x.state FROM task_instance x                          -- index: task_instance_attempt
+        WHERE x.workflow_instance_id = t.workflow_instance_id AND x.task_code = t.task_code AND x.ended_at IS NULL
+          AND x.id <> t.id AND (x.id > t.id OR x.state NOT IN ('DISPATCH', 'RUNNING_EXECUTION'))
+        LIMIT 1
+    ) AS o
+    WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+""")
+_ATTEMPTS_MISSING = finding("""
+    SELECT format('task "%s" of run %s has %s attempts, and the last is number %s', a.task_name, i.id, a.there, a.last)
+           AS what
+    FROM workflow_instance i                                                    -- index: workflow_instance_unfinished
+    CROSS JOIN LATERAL (
+        SELECT min(t.task_name) AS task_name, count(*) AS there, max(t.attempt) AS last
+        FROM task_instance t WHERE t.workflow_instance_id = i.id                -- index: task_instance_attempt
+        GROUP BY t.task_code HAVING count(*) <> max(t.attempt)
+    ) AS a
+    WHERE i.ended_at IS NULL
+""")
+_TASKS_WITHOUT_WORKER = finding("""
+    SELECT format('task %s ("%s" of run %s) is %s on worker %s, which is %s', t.id, t.task_name, t.workflow_instance_id,
+                  t.state, t.worker_id, coalesce(n.state, 'not known')) AS what
+    FROM task_instance t LEFT JOIN node n ON n.id = t.worker_id AND n.kind = 'WORKER'
+    WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION')                          -- index: task_instance_running
+      AND t.worker_id IS NOT NULL
+      AND (n.id IS NULL OR n.ended_at < now() - CAST(:failed_over_after AS interval))
+""")
+_TIMERS_OVERDUE = finding("""
+    SELECT format('task %s ("%s" of run %s) waits for %s', id, task_name, workflow_instance_id,
+                  coalesce(date_trunc('second', due_at)::text, 'a time that it does not have')) AS what
+    FROM task_instance
+    WHERE state = 'DELAY_EXECUTION' AND due_at IS NULL                          -- index: task_instance_due
+    UNION ALL
+    SELECT format('task %s ("%s" of run %s) was to be queued at %s', id, task_name, workflow_instance_id,
+                  date_trunc('second', due_at))
+    FROM task_instance
+    WHERE state = 'DELAY_EXECUTION' AND due_at < now() - interval '30 s'
+""")
+_EVENTS_UNREAD = finding("""
+    SELECT format('event %s (%s of task %s of run %s) is unread since %s; %s', e.id, e.state, e.task_code,
+                  e.workflow_instance_id, date_trunc('second', e.created_at),
+                  CASE WHEN i.id IS NULL THEN 'there is no such run'
+                       WHEN i.ended_at IS NOT NULL THEN 'its run has ended'
+                       ELSE 'its run belongs to master ' || i.master_id END) AS what
+    FROM task_event e LEFT JOIN workflow_instance i ON i.id = e.workflow_instance_id
+    WHERE e.created_at < now() - interval '30 s'
+    ORDER BY e.id
+""")
+_SCHEDULES_LATE = finding("""
+    SELECT format('schedule %s of workflow %s %s', id, workflow_code,
+                  coalesce('was to fire at ' || date_trunc('second', next_fire_at), 'has no next time')) AS what
+    FROM schedule
+    WHERE state = 'ONLINE' AND problem IS NULL                                  -- index: schedule_due
+      AND coalesce(next_fire_at, 'epoch') < now() - interval '60 s'
+      AND (next_fire_at IS NOT NULL OR updated_at < now() - interval '60 s')
+""")
+
+BEFORE_REASONS = (
+    Check(
+        "commands_are_taken",
+        "no command waits though a master has room",
+        "See whether the masters agree on the slots: shoal slots; ask about one: shoal why command ID.",
+        _COMMANDS_WAIT,
+        "I2",
+    ),
+    Check(
+        "commands_have_one_outcome",
+        "each command has one outcome",
+        "Look which of them is true before you delete the other, and see whether the unique keys are in place. "
+        "If its id came again: shoal errors retry ID, or drop ID; one that waits is let go by "
+        "UPDATE command SET id = DEFAULT WHERE id = ID.",
+        _COMMANDS_DONE_TWICE,
+        "I1",
+    ),
+    Check(
+        "ids_are_new",
+        "the ids of commands go on, none comes again",
+        "A backup was restored over a younger state, or the sequence was set back: "
+        "SELECT setval(pg_get_serial_sequence('command', 'id'), greatest((SELECT max(id) FROM command), "
+        "(SELECT max(command_id) FROM command_history))).",
+        _IDS_COME_AGAIN,
+    ),
+    Check(
+        "runs_have_an_owner",
+        "each unfinished run has a living master, or is failed over",
+        "Any living master hands it on within seconds; is one alive? shoal slots. If it stays, the masters' logs say "
+        "what is in its way: left_as_it_is.",
+        _RUNS_WITHOUT_OWNER,
+        "I3",
+    ),
+)
+AFTER_REASONS = (
+    Check(
+        "runs_in_line_are_called",
+        "a run waits for its turn only while something is before it",
+        "Any living master calls it within seconds; if it stays, read the logs of the masters.",
+        _RUNS_FORGOTTEN_IN_LINE,
+    ),
+    Check(
+        "attempts_do_not_overlap",
+        "a task has one attempt under way at a time",
+        "Stop the run, and see who wrote the second one: shoal stop RUN; please report it.",
+        _ATTEMPTS_OVERLAP,
+        "I5",
+    ),
+    Check(
+        "attempts_are_dense",
+        "the attempts of a task are numbered without gaps",
+        "Somebody deleted rows of task_instance of a run that goes on; leave them until it has ended.",
+        _ATTEMPTS_MISSING,
+        "I5",
+    ),
+    Check(
+        "running_tasks_have_a_worker",
+        "what runs has a living worker",
+        "Any living master gives it a new attempt within seconds; is one alive? shoal slots",
+        _TASKS_WITHOUT_WORKER,
+        "I6",
+    ),
+    Check(
+        "timers_go_off",
+        "what waits for a time is queued when it has come",
+        "Any living master queues it; is one alive, and does it reach the database? shoal slots",
+        _TIMERS_OVERDUE,
+    ),
+    Check(
+        "schedules_fire",
+        "what is to fire has fired",
+        "Any living master with a slot fires it; is one alive? shoal slots; how late it may be: docs/schedules.md.",
+        _SCHEDULES_LATE,
+        "I8",
+    ),
+    Check(
+        "events_are_read",
+        "each end of a task reaches the master of its run",
+        "Read the log of that master; if its run is not there or has ended: DELETE FROM task_event WHERE id = ID.",
+        _EVENTS_UNREAD,
+        "I11",
+    ),
+)
+"""In the order in which they are reported: commands, runs (in between, `dao/checks/stuck_runs.py` checks why they
+wait), tasks."""
+
+
+async def find(connection: AsyncConnection, check: Check, values: Mapping[str, Any]) -> Finds:
+    """The current violations of a check. Raises `Unavailable` or `BadData` when it cannot be run.
+
+    `values` has `failed_over_after`, the time within which living nodes must have completed a failover.
+    """
+    rows = (await connection.execute(check.statement, {**values, "shown": SHOWN_MAX})).all()
+    return Finds(rows[0].ever if rows else 0, [row.what for row in rows])

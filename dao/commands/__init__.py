@@ -1,0 +1,1 @@
+"""Waiting commands, their history, error commands and suspect commands."""

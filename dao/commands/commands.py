@@ -1,0 +1,327 @@
+"""`command`, `command_history`, `error_command`: what was requested, and its outcome.
+
+A command is deleted from its table only in the transaction that records its outcome. The slot merely divides the work;
+DELETE under FOR UPDATE SKIP LOCKED guarantees that each row goes to one master.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.postgres.database import FencedTransaction
+from dao.tasks.task_events import STRAY_EVENTS
+from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
+from model.command_moves import CommandType
+from model.commands import CommandRow
+from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
+from model.nodes import Slot
+
+_COLUMNS = """id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
+           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
+           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
+           parent, from_above::text"""
+
+# By ctid, not by id: once ANALYZE has seen the table empty, the planner expects one row however many come. By id it
+# then compares every row with every picked one (a join), or reads a whole index for each (ANY). A picked row is locked,
+# so its ctid stays the same; a row that was changed just before is not found at its new ctid, and is taken next time.
+_DELETE_PICKED = "DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*"
+
+# MATERIALIZED, and picked separately from the DELETE: the planner may run a subquery once for each row, and its LIMIT
+# would then allow more deletions. FOR UPDATE SKIP LOCKED: two masters may believe that they have the same slot; each
+# row goes to one of them.
+_CLAIM = text(f"""
+    WITH picked AS MATERIALIZED (
+        SELECT ctid FROM command                   -- index: command_claim
+        WHERE (id / :id_step) % :total = :current AND deaths = 0 AND id <> ALL(CAST(:aside AS bigint[]))
+        ORDER BY priority_rank, id
+        LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    ), gone AS ({_DELETE_PICKED})
+    SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
+""")  # noqa: S608 - the columns are a constant of this module
+
+# For a master without room: commands that need no room come first in the index, so the rest is not read. Without a slot
+# (:total is 0) it takes only commands that have waited too long.
+_CLAIM_URGENT = text(f"""
+    WITH picked AS MATERIALIZED (
+        SELECT ctid FROM command                   -- index: command_claim
+        WHERE priority_rank = -1 AND type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'PAUSE', 'STOP')
+          AND deaths = 0 AND id <> ALL(CAST(:aside AS bigint[]))
+          AND ((id / :id_step) % nullif(:total, 0) = :current OR created_at < now() - CAST(:age AS interval))
+        ORDER BY id
+        LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    ), gone AS ({_DELETE_PICKED})
+    SELECT {_COLUMNS} FROM gone ORDER BY id
+""")  # noqa: S608 - the parts are constants of this module
+_TAKE = text(f"""
+    WITH picked AS MATERIALIZED (
+        SELECT ctid FROM command WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE SKIP LOCKED
+    ), gone AS ({_DELETE_PICKED})
+    SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
+""")  # noqa: S608 - the columns are a constant of this module
+_STEAL = text(f"""
+    WITH picked AS MATERIALIZED (
+        SELECT ctid FROM command                   -- index: command_age
+        WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0 AND id IS NOT NULL
+          AND id <> ALL(CAST(:aside AS bigint[]))
+        ORDER BY created_at
+        LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    ), gone AS ({_DELETE_PICKED})
+    SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
+""")  # noqa: S608 - the columns are a constant of this module
+
+# min() reads an index up to its first match, whatever the statistics contain. EXISTS may read a whole table if the
+# planner wrongly expects an early match; of `task_event` it may read all pages of rows deleted long ago. `:current >=
+# 0`: without a slot the table is not read.
+_WORK_WAITS = text(f"""
+    WITH RECURSIVE {STRAY_EVENTS}
+    SELECT (SELECT min(id) FROM command
+            WHERE :current >= 0 AND (id / :id_step) % :total = :current AND deaths = 0) IS NOT NULL AS mine,
+           (SELECT c.deaths FROM command c
+            WHERE c.deaths > 0 AND (SELECT n.state FROM node n
+                                    WHERE n.id = c.tried_by AND n.id <> :master
+                                      AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+            ORDER BY c.deaths DESC LIMIT 1) IS NOT NULL AS suspect,
+           coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
+           (SELECT min(id) FROM task_event WHERE owner = :master) IS NOT NULL AS events,
+           EXISTS (SELECT FROM stray WHERE is_owned) AS stray_events,
+           (SELECT CASE WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
+                        WHEN at < clock_timestamp() THEN 0 END
+            FROM (SELECT least((SELECT min(due_at) FROM task_instance WHERE state = 'DELAY_EXECUTION'),
+                               (SELECT min(dispatch_by) FROM task_instance
+                                WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL)) AS at) AS first) AS due_in_s,
+           (SELECT min(workflow_instance_id) FROM task_instance
+            WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents,
+           (SELECT id FROM schedule WHERE state = 'ONLINE' AND problem IS NULL
+            ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1) IS NOT NULL AS schedules
+""")  # noqa: S608 - the part is a constant
+
+_RECORD = text("""
+    INSERT INTO command_history
+        (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at)
+    SELECT h.command_id, h.type, h.outcome, h.instance_id, :master, CAST(:current AS smallint),
+           CAST(:total AS smallint),
+           CASE WHEN isfinite(h.created_at) THEN h.created_at ELSE clock_timestamp() END
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:types AS text[]), CAST(:outcomes AS text[]), CAST(:instances AS bigint[]),
+                CAST(:created AS timestamptz[])) AS h (command_id, type, outcome, instance_id, created_at)
+""")
+
+_REFUSE = text("""
+    INSERT INTO error_command
+        (command_id, type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
+         worker_group, created_at, created_by, reason, master_id, warning_type, alert_group, environment, dry_run,
+         task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent)
+    VALUES (:id, :type, CAST(:workflow_code AS bigint), CAST(:workflow_version AS integer),
+            CAST(:workflow_instance_id AS bigint), :params, :priority, :failure_strategy, :worker_group,
+            CAST(:created_at AS timestamptz), :created_by, :reason, :master, :warning_type, :alert_group, :environment,
+            CAST(:dry_run AS boolean), :task_depend_type, :start_tasks, CAST(:schedule_time AS timestamptz),
+            :time_zone, CAST(:schedule_id AS bigint), :parent)
+""")
+_BEFORE = text("""
+    SELECT outcome, date_trunc('second', handled_at)::text AS at, workflow_instance_id
+    FROM command_history WHERE command_id = :id
+""")
+
+# null = the value of the table or the definition applies.
+_INSERT = text("""
+    INSERT INTO command (type, workflow_code, workflow_version, workflow_instance_id, params, priority,
+                         failure_strategy, worker_group, warning_type, alert_group, environment, dry_run,
+                         task_depend_type, start_tasks, schedule_time, time_zone, created_by)
+    VALUES (:type, CAST(:workflow_code AS bigint), CAST(:workflow_version AS integer),
+            CAST(:workflow_instance_id AS bigint), :params, :priority, :failure_strategy, :worker_group, :warning_type,
+            :alert_group, :environment, :dry_run, :task_depend_type, :start_tasks, CAST(:schedule_time AS timestamptz),
+            :time_zone, coalesce(:created_by, session_user))
+    RETURNING id
+""")
+
+_ID_INCREMENT = text("""
+    SELECT seqincrement FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class NewCommand:
+    """A command to be inserted. None = the value of the definition or the table applies.
+
+    Args:
+        type: see `model/command_moves.py`.
+        workflow_code: of the definition to start.
+        workflow_instance_id: of the run to change.
+        params: JSON object as text; values for the run.
+        start_tasks: names or codes, a JSON list or separated by commas.
+        schedule_time: aware; the time that the run is for.
+        created_by: who requests it; None = the database's user.
+    """
+
+    type: CommandType
+    workflow_code: WorkflowCode | None = None
+    workflow_instance_id: WorkflowInstanceId | None = None
+    workflow_version: int | None = None
+    params: str = "{}"
+    priority: Priority | None = None
+    failure_strategy: FailureStrategy | None = None
+    worker_group: str | None = None
+    warning_type: WarningType | None = None
+    alert_group: str | None = None
+    environment: str | None = None
+    dry_run: bool = False
+    task_depend_type: TaskDependType | None = None
+    start_tasks: str | None = None
+    schedule_time: datetime | None = None
+    time_zone: str | None = None
+    created_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of a command: the run that it created or changed, or the reason why it was refused."""
+
+    row: CommandRow
+    instance: WorkflowInstanceId | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingWork:
+    """What one check of the tables found for a master; `due_in_s`: seconds until a waiting attempt is due.
+
+    `suspect` is whether any suspect command waits (`dao/commands/suspect_commands.py`), `dependents` whether any
+    DEPENDENT task waits, `schedules` whether any schedule of any master will fire, and `stray_events` whether there are
+    events for a master that is gone while another master owns their runs.
+    """
+
+    mine: bool
+    aged: bool
+    events: bool
+    suspect: bool = False
+    due_in_s: float | None = None
+    dependents: bool = False
+    schedules: bool = False
+    stray_events: bool = False
+
+
+async def insert(connection: AsyncConnection, new: NewCommand) -> CommandId:
+    """Insert a command and return its id. The master that takes it checks whether it is valid."""
+    return CommandId((await connection.execute(_INSERT, asdict(new))).scalar_one())
+
+
+async def insert_many(connection: AsyncConnection, new: Sequence[NewCommand]) -> None:
+    """Insert all of these commands."""
+    for each in new:
+        await connection.execute(_INSERT, asdict(each))
+
+
+async def claim(
+    connection: FencedTransaction, slot: Slot, limit: int, id_step: int, aside: Sequence[CommandId] = ()
+) -> list[CommandRow]:
+    """Take up to `limit` commands of a slot out of the table, most urgent first, without those in `aside`.
+
+    The same transaction must record them.
+    """
+    values = {
+        "current": slot.current,
+        "total": slot.total,
+        "limit": limit,
+        "id_step": id_step,
+        "aside": list(aside),
+    }
+    return [CommandRow(*row) for row in (await connection.execute(_CLAIM, values)).all()]
+
+
+async def claim_urgent(
+    connection: FencedTransaction,
+    slot: Slot | None,
+    older_than: timedelta,
+    limit: int,
+    id_step: int,
+    aside: Sequence[CommandId] = (),
+) -> list[CommandRow]:
+    """Like `claim`, for what needs no room: PAUSE, STOP and failovers; of any slot if they have waited too long."""
+    values = {
+        "current": slot.current if slot else 0,
+        "total": slot.total if slot else 0,
+        "age": older_than,
+        "limit": limit,
+        "id_step": id_step,
+        "aside": list(aside),
+    }
+    return [CommandRow(*row) for row in (await connection.execute(_CLAIM_URGENT, values)).all()]
+
+
+async def steal(
+    connection: FencedTransaction, older_than: timedelta, limit: int, aside: Sequence[CommandId] = ()
+) -> list[CommandRow]:
+    """Take up to `limit` commands of any slot that have waited too long, oldest first, without those in `aside`."""
+    values = {"age": older_than, "limit": limit, "aside": list(aside)}
+    return [CommandRow(*row) for row in (await connection.execute(_STEAL, values)).all()]
+
+
+async def take(connection: FencedTransaction, ids: Sequence[CommandId]) -> list[CommandRow]:
+    """Take these commands out of the table, except those that are gone or locked by others."""
+    return [CommandRow(*row) for row in (await connection.execute(_TAKE, {"ids": list(ids)})).all()]
+
+
+async def work_waits(
+    connection: AsyncConnection, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch
+) -> WaitingWork:
+    """Whether anything waits for this master: the only statement of an idle poll. Without a slot nothing is `mine`."""
+    values = {
+        "current": slot.current if slot else -1,
+        "total": slot.total if slot else 1,
+        "age": older_than,
+        "id_step": id_step,
+        "master": master,
+    }
+    row = (await connection.execute(_WORK_WAITS, values)).one()
+    return WaitingWork(
+        row.mine, row.aged, row.events, row.suspect, row.due_in_s, row.dependents, row.schedules, row.stray_events
+    )
+
+
+async def record(connection: FencedTransaction, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:
+    """Write the outcome of each command, in the transaction that took it."""
+    await connection.execute(
+        _RECORD,
+        {
+            "ids": [outcome.row.id for outcome in outcomes],
+            "types": [outcome.row.type[:100] for outcome in outcomes],
+            "outcomes": ["DONE" if outcome.reason is None else "ERROR" for outcome in outcomes],
+            "instances": [outcome.instance for outcome in outcomes],
+            "created": [outcome.row.created_at for outcome in outcomes],
+            "master": master,
+            "current": slot.current if slot else None,
+            "total": slot.total if slot else None,
+        },
+    )
+    await record_errors(connection, [outcome for outcome in outcomes if outcome.reason is not None], master)
+
+
+async def record_errors(connection: FencedTransaction, refused: Sequence[Outcome], master: Epoch) -> None:
+    """Write these to the error table only: the history has a row with their id, or gets one in this transaction."""
+    if refused:
+        await connection.execute(_REFUSE, [_refusal(outcome, master) for outcome in refused])
+
+
+async def handled_before(connection: AsyncConnection, id_: CommandId) -> str | None:
+    """The outcome of an earlier command with this id, in words; None if there was none."""
+    row = (await connection.execute(_BEFORE, {"id": id_})).first()
+    if row is None:
+        return None
+    run = f", run {row.workflow_instance_id}" if row.workflow_instance_id is not None else ""
+    return f"{row.outcome} at {row.at}{run}"
+
+
+def _refusal(outcome: Outcome, master: Epoch) -> dict[str, object]:
+    return {**asdict(outcome.row), "reason": outcome.reason, "master": master}
+
+
+async def id_increment(connection: AsyncConnection) -> int:
+    """The increment of the database's sequence of command ids."""
+    return int((await connection.execute(_ID_INCREMENT)).scalar_one())

@@ -1,0 +1,1 @@
+"""Workflow definitions, their projects, schedules and references."""

@@ -1,0 +1,186 @@
+"""`workflow_definition` and `workflow_version`: workflows and their versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.choices import ReleaseState
+from model.errors import NotFound, Refused
+from model.ids import WorkflowCode
+from model.workflow import WorkflowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The head of a workflow: its name, its current version, whether it may be started.
+
+    `project_params` is the JSON text of its project's parameters.
+    """
+
+    code: WorkflowCode
+    project: str
+    name: str
+    version: int
+    release_state: ReleaseState
+    project_params: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """The name of a definition and its project; the code of a project without a row is 0."""
+
+    name: str
+    project: str
+    project_code: int
+
+
+_WHEREABOUTS = text("""
+    SELECT d.code, d.name, d.project, coalesce(p.code, 0) AS project_code
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    WHERE d.code = ANY(CAST(:codes AS bigint[]))
+""")
+_HEAD = """
+    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+"""
+_HEADS = text(f"{_HEAD} WHERE d.code = ANY(CAST(:codes AS bigint[]))")
+_BY_NAME = text(f"{_HEAD} WHERE d.project = :project AND d.name = :name")
+_ALL = text(f"{_HEAD} ORDER BY d.project, d.name LIMIT :limit")
+# As text: JSON nested too deeply for Python's parser must fail one definition, not the whole fetch.
+_SPECS = text("""
+    SELECT workflow_code, version, spec::text FROM workflow_version
+    JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
+      ON workflow_code = wanted_code AND version = wanted_version
+""")
+# The row lock serializes two saves of one name.
+_LOCK_HEAD = text("""
+    INSERT INTO workflow_definition (code, project, name, version, release_state)
+    VALUES (coalesce(CAST(:code AS bigint), nextval(pg_get_serial_sequence('workflow_definition', 'code'))),
+            :project, :name, 1, :release_state)
+    ON CONFLICT (project, name) DO UPDATE SET updated_at = clock_timestamp()
+    RETURNING code, version
+""")
+_LAST_VERSION = text("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
+_INSERT_VERSION = text("""
+    INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, :version, CAST(:spec AS jsonb))
+""")
+_SET_HEAD = text("""
+    UPDATE workflow_definition SET version = :version, release_state = :release_state, updated_at = clock_timestamp()
+    WHERE code = :code
+""")
+
+
+async def heads(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Definition]:
+    """The definitions with these codes; those that do not exist are missing."""
+    rows = (await connection.execute(_HEADS, {"codes": list(codes)})).all()
+    return {WorkflowCode(row.code): _definition(row) for row in rows}
+
+
+async def whereabouts(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Whereabouts]:
+    """Names and projects of these definitions; those that do not exist are missing."""
+    rows = (await connection.execute(_WHEREABOUTS, {"codes": list(codes)})).all()
+    return {WorkflowCode(row.code): Whereabouts(row.name, row.project, row.project_code) for row in rows}
+
+
+async def find(connection: AsyncConnection, name: str, project: str = "default") -> Definition:
+    """The definition with this name or code. Raises `NotFound`."""
+    row = (await connection.execute(_BY_NAME, {"project": project, "name": name})).first()
+    if row is None and name.isdigit() and len(name) < 19:
+        row = (await connection.execute(_HEADS, {"codes": [int(name)]})).first()
+    if row is None:
+        raise NotFound(
+            f'there is no workflow "{name}" in project "{project}"; `shoal workflow list` shows what there is'
+        )
+    return _definition(row)
+
+
+async def all_heads(connection: AsyncConnection, limit: int) -> list[Definition]:
+    """Up to `limit` definitions by project and name."""
+    return [_definition(row) for row in (await connection.execute(_ALL, {"limit": limit})).all()]
+
+
+async def specs(
+    connection: AsyncConnection, wanted: Collection[tuple[WorkflowCode, int]]
+) -> dict[tuple[WorkflowCode, int], WorkflowSpec | Refused]:
+    """The requested versions; one that cannot be read has the reason as its value, one that is missing is left out."""
+    return {key: _spec_or_reason(content) for key, content in (await contents(connection, wanted)).items()}
+
+
+async def contents(
+    connection: AsyncConnection, wanted: Collection[tuple[WorkflowCode, int]]
+) -> dict[tuple[WorkflowCode, int], str]:
+    """The same versions as stored, for `read_spec`: JSON text."""
+    rows = await connection.execute(
+        _SPECS, {"codes": [code for code, _ in wanted], "versions": [version for _, version in wanted]}
+    )
+    return {(WorkflowCode(row.workflow_code), row.version): row.spec for row in rows.all()}
+
+
+async def save(
+    connection: AsyncConnection,
+    project: str,
+    name: str,
+    release_state: ReleaseState,
+    spec: WorkflowSpec,
+    *,
+    new_code: WorkflowCode | None = None,
+) -> tuple[Definition, bool]:
+    """Save as the current version; a content equal to the current one makes no version. Returns whether one was made.
+
+    Tasks keep the codes that their names had in the previous version. A new workflow gets `new_code`, or the next free
+    one.
+    """
+    values = {"code": new_code, "project": project, "name": name, "release_state": release_state}
+    head = (await connection.execute(_LOCK_HEAD, values)).one()
+    code = WorkflowCode(head.code)
+    current = (await specs(connection, [(code, head.version)])).get((code, head.version))
+    known = _codes(current) if isinstance(current, WorkflowSpec) else {}
+    coded = spec.coded(known)
+    version, is_new = head.version, False
+    if not isinstance(current, WorkflowSpec) or current.coded() != coded:
+        last = (await connection.execute(_LAST_VERSION, {"code": code})).scalar()
+        version, is_new = (last or 0) + 1, True
+        content = coded.model_dump_json(exclude_defaults=True)
+        await connection.execute(_INSERT_VERSION, {"code": code, "version": version, "spec": content})
+    await connection.execute(_SET_HEAD, {"code": code, "version": version, "release_state": release_state})
+    return Definition(code, project, name, version, release_state), is_new
+
+
+def _codes(spec: WorkflowSpec) -> Mapping[str, int]:
+    return {task.name: task.code for task in spec.coded().tasks if task.code is not None}
+
+
+def _definition(row: Row[Any]) -> Definition:
+    return Definition(
+        WorkflowCode(row.code), row.project, row.name, row.version, ReleaseState(row.release_state), row.project_params
+    )
+
+
+def _as_it_is(found: dict[str, Any]) -> dict[str, Any]:
+    """Python code, so that other threads can run during the parsing."""
+    return found
+
+
+def _spec_or_reason(content: str) -> WorkflowSpec | Refused:
+    try:
+        return read_spec(content)
+    except Refused as error:
+        return error
+
+
+def read_spec(content: str) -> WorkflowSpec:
+    """Parse the content of a version. Raises `Refused`. Parses megabytes in small steps, to let other threads run."""
+    try:
+        return WorkflowSpec.parse(json.loads(content, object_hook=_as_it_is))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, Refused):
+            raise
+        raise Refused(
+            "its definition is nested too deeply or holds a number too large to read; save it again"
+        ) from None

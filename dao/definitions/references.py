@@ -1,0 +1,112 @@
+"""References between workflows, as in their current versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.errors import Refused
+from model.ids import WorkflowCode
+from model.logic.references import Reference, references
+from model.workflow import WorkflowSpec
+
+# Rarely run, and reads definitions only: no index for it.
+_NAMING = text("""
+    SELECT d.code, d.project, d.name, d.release_state, v.spec::text AS spec
+    FROM workflow_definition d JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+    WHERE v.spec @> ANY(CAST(:types AS jsonb[]))
+""")
+_NAMES = text("SELECT code, project, name FROM workflow_definition")
+
+
+@dataclass(frozen=True, slots=True)
+class _Naming:
+    code: WorkflowCode
+    is_online: bool
+    named: tuple[tuple[Reference, WorkflowCode | None], ...]
+
+
+async def depending_on(connection: AsyncConnection, code: WorkflowCode) -> set[WorkflowCode]:
+    """The ONLINE workflows that depend on this one by DEPENDENT tasks, directly or indirectly, without itself."""
+    waiting: dict[WorkflowCode, set[WorkflowCode]] = {}
+    for naming in await _namings(connection, ["DEPENDENT"]):
+        for reference, named in naming.named:
+            if named is not None and not reference.runs and naming.is_online:
+                waiting.setdefault(named, set()).add(naming.code)
+    return _reached(code, waiting) - {code}
+
+
+async def check(connection: AsyncConnection, project: str, name: str, spec: WorkflowSpec) -> list[str]:
+    """Errors in the references of this workflow, which is not saved yet: one message each.
+
+    A referenced workflow must exist. A workflow may not run itself, directly or indirectly.
+    """
+    named = list(references(spec.tasks))
+    if not named:
+        return []
+    codes = await _codes(connection)
+    own = codes.get((project, name))
+    problems = []
+    below: dict[WorkflowCode, set[WorkflowCode]] = {}
+    for naming in await _namings(connection, ["SUB_PROCESS", "DYNAMIC"]):
+        runs = {code for reference, code in naming.named if code is not None and reference.runs}
+        if naming.code != own:
+            below[naming.code] = runs
+    for reference in named:
+        code = _code(reference, project, codes)
+        if (reference.project or project, reference.workflow) == (project, name) or (own is not None and code == own):
+            if reference.runs:
+                problems.append(f'task "{reference.task}": workflow "{name}" contains itself; remove this task')
+            continue
+        if code is None:
+            problems.append(
+                f'task "{reference.task}": there is no workflow "{reference.workflow}" in project '
+                f'"{reference.project or project}"; save that one first'
+            )
+        elif reference.runs and own is not None and own in _reached(code, below):
+            problems.append(
+                f'task "{reference.task}": workflow "{reference.workflow}" runs "{name}" in turn; '
+                f"a workflow must not contain itself"
+            )
+    return problems
+
+
+async def _namings(connection: AsyncConnection, types: Iterable[str]) -> list[_Naming]:
+    wanted = [json.dumps({"tasks": [{"type": type_}]}) for type_ in types]
+    rows = (await connection.execute(_NAMING, {"types": wanted})).all()
+    codes = await _codes(connection) if rows else {}
+    namings = []
+    for row in rows:
+        try:
+            tasks = WorkflowSpec.parse(json.loads(row.spec)).tasks
+        except (Refused, ValueError, RecursionError):
+            continue  # it cannot be run, so it references nothing
+        named = tuple((each, _code(each, row.project, codes)) for each in references(tasks))
+        namings.append(_Naming(WorkflowCode(row.code), row.release_state == "ONLINE", named))
+    return namings
+
+
+async def _codes(connection: AsyncConnection) -> dict[tuple[str, str], WorkflowCode]:
+    return {(row.project, row.name): WorkflowCode(row.code) for row in (await connection.execute(_NAMES)).all()}
+
+
+def _code(reference: Reference, project: str, codes: Mapping[tuple[str, str], WorkflowCode]) -> WorkflowCode | None:
+    if isinstance(reference.workflow, int):
+        code = WorkflowCode(reference.workflow)
+        return code if code in codes.values() else None
+    return codes.get((reference.project or project, reference.workflow))
+
+
+def _reached(code: WorkflowCode, after: Mapping[WorkflowCode, Iterable[WorkflowCode]]) -> set[WorkflowCode]:
+    found: set[WorkflowCode] = set()
+    pending = [code]
+    while pending:
+        for each in after.get(pending.pop(), ()):
+            if each not in found:
+                found.add(each)
+                pending.append(each)
+    return found | {code}

@@ -1,0 +1,1 @@
+"""PostgreSQL itself: connections, transactions, errors, notifications, and the version of the schema."""

@@ -1,0 +1,284 @@
+"""Connections to PostgreSQL, and the only way to write a transaction.
+
+Every connection has Shoal's session settings (below): bounded waits, UTC, and READ COMMITTED, on which the re-check of
+locked rows relies. `application_name` names the node, such as `shoal-master-17`, so that fencing can end its sessions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
+from typing import Any, NewType, cast
+
+import psycopg
+from sqlalchemy import URL, make_url, text
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool, Pool
+
+from dao.postgres.connection import CONNECT_S_MAX, Connection
+from dao.postgres.errors import translated, translating
+from model.errors import Refused, ShoalError, Unavailable, Unknown
+
+# A connection that is dead when it is returned to the pool is replaced. Its user has had the error already, so the
+# pool's additional traceback is useless.
+logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
+
+STATEMENT_S_MAX = 6.0
+ANSWER_WITHIN_S = STATEMENT_S_MAX + 1.0
+"""The longest wait for an answer, by our own clock. The server ends every statement before that and reports it. A later
+answer was lost on the way; the connection is closed (`dao/postgres/connection.py`)."""
+
+# Of these, 57014, 55P03 and 25P03 limit how long a black-holed network, another session's lock or a stopped process can
+# block us. Together they stay below the registry's session time-out, so that a fence never waits for long. The last
+# four fix the plans: our tables fill and empty within seconds, the statistics of ANALYZE are soon outdated, and a plan
+# must be right for any statistics (tests/dao/test_plans.py). Sequential scans: whole tables are never read. A bitmap
+# scan loses its index's order, so that a LIMIT reads everything first, and it never marks dead entries for the next
+# reader. Compiling takes longer than any of our statements. For the same reason a condition on rows that a batch names
+# by id, such as their state and owner, is wrapped in coalesce(..., false): the planner then expects half of the rows to
+# match. From statistics it may conclude that none does, and read the whole table for the one row that it expects,
+# comparing each row with the whole batch.
+SESSION_SETTINGS: Mapping[str, str] = {
+    "statement_timeout": f"{STATEMENT_S_MAX:g}s",
+    "lock_timeout": "2s",
+    "idle_in_transaction_session_timeout": "3s",
+    "default_transaction_isolation": "read committed",
+    "timezone": "UTC",
+    "synchronous_commit": "on",
+    "plan_cache_mode": "force_custom_plan",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "random_page_cost": "1.1",
+    "jit": "off",
+}
+_KEEPALIVE: Mapping[str, Any] = {
+    "connect_timeout": round(CONNECT_S_MAX),
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 8000,
+}
+
+
+def parse_url(url: str) -> URL:
+    """A database URL with a valid form. Raises `Refused` and says how to correct it; no message contains a password."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise Refused(
+            "the database URL cannot be read; write it as postgresql+psycopg://user:password@host:5432/name"
+        ) from None
+    if "@" in (parsed.host or "") or "@" in (parsed.username or ""):
+        raise Refused("the database URL has an @ too many; write one in a password as %40, and a / as %2F")
+    if parsed.drivername not in ("postgresql+psycopg", "postgresql", "postgres"):
+        raise Refused(f"the database URL begins with {parsed.drivername}://, Shoal needs postgresql+psycopg://")
+    return parsed.set(drivername="postgresql+psycopg")
+
+
+def shown(url: str | URL) -> str:
+    """A URL for display: the password masked."""
+    return (url if isinstance(url, URL) else parse_url(url)).render_as_string(hide_password=True)
+
+
+def _options() -> str:
+    return " ".join(f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in SESSION_SETTINGS.items())
+
+
+async def connect(url: str, application_name: str, answer_within_s: float = ANSWER_WITHIN_S) -> Connection:
+    """A connection outside any pool, in autocommit: for LISTEN and leases. Raises `Unavailable`."""
+    parsed = parse_url(url)
+    plain = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
+    try:
+        return await Connection.connect_within(
+            plain,
+            answer_within_s=answer_within_s,
+            autocommit=True,
+            application_name=application_name,
+            options=_options(),
+            **_KEEPALIVE,
+        )
+    except (psycopg.Error, OSError) as error:
+        raise Unavailable(f"cannot reach the database {shown(parsed)}: {_first_line(error)}") from error
+
+
+IDLE_S = 10.0
+"""Connections that were not needed for this long are closed."""
+
+
+FencedTransaction = NewType("FencedTransaction", AsyncConnection)
+"""A transaction that holds its node's row, and so proves that the node has not been fenced (`node.life.Life.writing`).
+
+Statements that only the owner of a run, an attempt or a slot may send take this type; those that read take any
+connection.
+"""
+
+
+class Database:
+    """A pool of connections to one PostgreSQL, for one node of the cluster.
+
+    Args:
+        url: in SQLAlchemy's form.
+        application_name: the name of the connections in the database.
+        connections_max: the maximum number of connections.
+        answer_within_s: the longest wait for the answer to one statement; then its connection is closed.
+    """
+
+    def __init__(
+        self, url: str, *, application_name: str, connections_max: int = 8, answer_within_s: float = ANSWER_WITHIN_S
+    ) -> None:
+        parsed = parse_url(url)
+        self.url = url
+        self.shown = shown(parsed)
+        self.application_name = application_name
+        self._engine: AsyncEngine = create_async_engine(
+            parsed,
+            poolclass=AsyncAdaptedQueuePool,
+            pool_size=connections_max,
+            max_overflow=0,
+            pool_timeout=10,
+            connect_args={
+                "async_creator_fn": Connection.connect_within,
+                "answer_within_s": answer_within_s,
+                "application_name": application_name,
+                "options": _options(),
+                **_KEEPALIVE,
+            },
+        )
+        self._in_use = self._in_use_max = 0
+        self._trim_timer: asyncio.TimerHandle | None = None
+        self._trimming: asyncio.Task[None] | None = None
+
+    async def close(self) -> None:
+        """Close the pool; connections in use are closed when they are returned."""
+        if self._trim_timer is not None:
+            self._trim_timer.cancel()
+            self._trim_timer = None
+        await self._engine.dispose()
+
+    async def doubt(self) -> None:
+        """Close the idle connections: they are not needed, or another one turned out to be dead and these may be too.
+
+        Connections in use are closed when they are returned.
+        """
+        await self._engine.dispose()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """A connection in autocommit, for single statements. Raises `Unavailable` or `BadData`."""
+        with translating(), self._counted():
+            pool = self._engine.pool
+            async with self._engine.connect() as connection, _given_back(connection, pool, self._engine):
+                yield await connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[AsyncConnection]:
+        """One transaction, committed at the end of the block.
+
+        Raises:
+            Unavailable: the server failed or a lock was held; nothing was written, and a retry may work.
+            BadData: the database refused the data; nothing was written.
+            Unknown: the connection was lost during COMMIT. Call the barrier (`dao.cluster.nodes.barrier`), then read
+                the outcome; never guess.
+        """
+        with self._counted():
+            async with self._transaction() as connection:
+                yield connection
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count the connections in use: the maximum shows how many are needed."""
+        self._in_use += 1
+        self._in_use_max = max(self._in_use_max, self._in_use)
+        try:
+            yield
+        finally:
+            self._in_use -= 1
+            if self._trim_timer is None:
+                self._trim_timer = asyncio.get_running_loop().call_later(IDLE_S, self._trim)
+
+    def _trim(self) -> None:
+        """Close idle connections if there are more than were lately in use at once; a new one is made quickly."""
+        self._trim_timer = None
+        needed, self._in_use_max = max(1, self._in_use_max), self._in_use
+        pool = cast(AsyncAdaptedQueuePool, self._engine.pool)
+        if pool.checkedin() + pool.checkedout() > needed:
+            self._trimming = asyncio.create_task(self.doubt())
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[AsyncConnection]:
+        async with _pooled(self._engine) as connection:
+            try:
+                with translating():
+                    yield connection
+            except BaseException:
+                await _abandon(connection)
+                raise
+            try:
+                await connection.commit()
+            except BaseException as error:
+                await _abandon(connection)
+                outcome = translated(error) if isinstance(error, Exception) else None
+                # A server that answers COMMIT with an ERROR has rolled back; FATAL and PANIC end the session or the
+                # server.
+                if outcome is not None and _answered(error):
+                    raise outcome from error
+                if isinstance(error, Exception):
+                    raise Unknown(f"the connection to {self.shown} went while a transaction was committing") from error
+                raise
+
+
+@asynccontextmanager
+async def _pooled(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    pool = engine.pool
+    with translating():
+        connection = await engine.connect()
+    try:
+        async with _given_back(connection, pool, engine):
+            yield connection
+    finally:
+        await connection.close()
+
+
+@asynccontextmanager
+async def _given_back(connection: AsyncConnection, pool: Pool, engine: AsyncEngine) -> AsyncIterator[None]:
+    """Close it at the end if its pool was closed meanwhile; otherwise it would stay open until garbage collection."""
+    try:
+        yield
+    finally:
+        if engine.pool is not pool:
+            await connection.invalidate()
+
+
+async def _abandon(connection: AsyncConnection) -> None:
+    """Roll back if the connection works; close it if it does not."""
+    try:
+        await connection.rollback()
+    except Exception:  # noqa: BLE001 - whatever it is, this connection is not used again
+        await connection.invalidate()
+
+
+def _answered(error: BaseException) -> bool:
+    cause = getattr(error, "orig", None) or error
+    return isinstance(cause, psycopg.Error) and cause.diag.severity_nonlocalized == "ERROR"
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+async def database_time(connection: AsyncConnection) -> datetime:
+    """The database's clock, aware UTC."""
+    moment: datetime = (await connection.execute(text("SELECT clock_timestamp()"))).scalar_one()
+    return moment
+
+
+async def database_now(connection: AsyncConnection) -> str:
+    """The database's time in ISO form; only this clock counts."""
+    return str((await connection.execute(text("SELECT clock_timestamp()::text"))).scalar_one())
+
+
+__all__ = ["SESSION_SETTINGS", "Database", "ShoalError", "connect", "database_now", "parse_url", "shown"]

@@ -1,0 +1,72 @@
+"""Wakes by PostgreSQL: LISTEN on a dedicated connection.
+
+A notification carries no data that matters; it means "check now". After each reconnect all functions are called, since
+notifications sent in between are lost. Callers also poll on a timer, so a lost notification only costs a delay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+
+import psycopg
+import structlog
+
+from dao.postgres.connection import Connection
+from dao.postgres.database import connect, shown
+from model.errors import Unavailable
+
+log = structlog.get_logger()
+
+Wake = Callable[[str], None]
+
+
+class Listener:
+    """Calls a function on the loop for each notification on its channels; reconnects forever, with a short pause.
+
+    `channels` maps a channel's name (a plain SQL identifier) to the function, which is called with the payload (""
+    after a reconnect: anything may have happened). The functions must return at once.
+    """
+
+    PROBE_S = 3.0
+    """How often the connection is checked for life: silence is normal on it."""
+    ANSWER_WITHIN_S = 2.0
+    PAUSE_S_MAX = 1.0
+
+    def __init__(self, url: str, application_name: str, channels: Mapping[str, Wake]) -> None:
+        self._url = url
+        self._application_name = application_name
+        self._channels = dict(channels)
+
+    async def run(self) -> None:
+        """Listen until cancelled. Raises nothing else."""
+        pause_s, is_lost = 0.05, False
+        while True:
+            try:
+                async with await connect(self._url, self._application_name, self.ANSWER_WITHIN_S) as connection:
+                    for channel in self._channels:
+                        await connection.execute(f'LISTEN "{channel}"')
+                    if is_lost:
+                        log.info("listening_again", database=shown(self._url))
+                    pause_s, is_lost = 0.05, False
+                    self._wake_all()
+                    await self._receive(connection)
+            except (Unavailable, psycopg.Error, OSError) as error:
+                if not is_lost:
+                    log.warning("listen_connection_lost", database=shown(self._url), error=str(error).strip()[:200])
+                is_lost = True
+            await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
+            pause_s = min(pause_s * 2, self.PAUSE_S_MAX)
+
+    async def _receive(self, connection: Connection) -> None:
+        while True:
+            async for notification in connection.notifies(timeout=self.PROBE_S):
+                wake = self._channels.get(notification.channel)
+                if wake is not None:
+                    wake(notification.payload)
+            await connection.execute("SELECT 1")
+
+    def _wake_all(self) -> None:
+        for wake in self._channels.values():
+            wake("")

@@ -1,0 +1,37 @@
+"""Waits at start for a database that is not up yet, and refuses one with another schema."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+
+import structlog
+
+from dao.postgres import schema
+from dao.postgres.database import Database
+from model.backoff import Backoff
+from model.errors import Unavailable
+
+log = structlog.get_logger()
+
+
+async def wait_until_ready(url: str, timeout_s: float) -> None:
+    """Return once the database answers and its schema is this program's.
+
+    Raises `Refused` at once for another schema, `Unavailable` when there is no answer for `timeout_s` seconds.
+    """
+    database = Database(url, application_name="shoal-starting", connections_max=1)
+    backoff, deadline_s = Backoff(), time.monotonic() + timeout_s
+    try:
+        while True:
+            try:
+                await schema.check(database)
+                return
+            except Unavailable as error:
+                if time.monotonic() > deadline_s:
+                    raise Unavailable(f"gave up after {timeout_s:g} s: {database.shown}: {error}") from error
+                log.warning("database_not_there_yet", database=database.shown, error=str(error))
+                await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+    finally:
+        await database.close()

@@ -1,0 +1,44 @@
+"""Database roles and their write permissions, granted by `sql/roles.sql`."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import psycopg
+from sqlalchemy import text
+
+from dao.postgres.database import Database
+from model.errors import Refused
+
+PREFIX = "shoal_"
+PARTS = ("owner", "master", "worker", "api", "submitter")
+
+_PREFIX = text("SELECT set_config('shoal.role_prefix', :prefix, true)")
+
+
+async def grant(database: Database, prefix: str = PREFIX) -> list[str]:
+    """Create the roles and grant their rights; a second run brings them up to date. Returns the names of the roles.
+
+    Args:
+        database: of the user who owns the tables and may create roles.
+        prefix: of the role names, so that two clusters can share a server.
+
+    Raises:
+        Refused: the prefix is invalid, or the user lacks the rights.
+    """
+    if not re.fullmatch(r"[a-z_][a-z0-9_]{0,40}", prefix):
+        raise Refused(f'"{prefix[:60]}" cannot begin the name of a role; use small letters, digits and _')
+    script = (files("sql") / "roles.sql").read_text("utf-8")
+    async with database.writing() as connection:
+        await connection.execute(_PREFIX, {"prefix": prefix})
+        driver = (await connection.get_raw_connection()).driver_connection
+        assert isinstance(driver, psycopg.AsyncConnection)
+        try:
+            await driver.execute(script.encode())
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise Refused(
+                f"the user of {database.shown} may not give these rights: {str(error).splitlines()[0]}; run it as the "
+                f"owner of the tables, with CREATEROLE"
+            ) from error
+    return [f"{prefix}{part}" for part in PARTS]

@@ -1,0 +1,382 @@
+"""The schema's version: created in an empty database, upgraded, compared with what this program expects.
+
+`sql/schema.sql` is always the whole of the newest schema. A database with an older one gets the scripts of
+`sql/upgrades/` that it lacks, named `NNNN_what_it_does.sql`; the number is the version that the script makes. Each
+script runs in one transaction under an advisory lock and leaves a row in `schema_version`, so two processes at once are
+safe and a second run does nothing. A script locks what it changes, and later statements queue behind it: so it waits
+for a lock only briefly, then rolls back and retries. Its first line states whether nodes of the previous schema may run
+meanwhile; if not, it does not run while one lives. That is recorded too, for nodes that live nevertheless: with its
+beats each node checks whether a schema is recorded that it does not know (`newer`), and stops if it must. A script that
+was changed after it ran somewhere would leave databases different under the same number, so that is reported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import re
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+import psycopg
+import structlog
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.postgres.connection import Connection
+from dao.postgres.database import Database
+from dao.postgres.errors import LockTaken
+from model.backoff import Backoff
+from model.errors import Refused, Unavailable
+
+log = structlog.get_logger()
+
+FIRST_VERSION = 1
+STATED_FROM = 5
+"""From this version on the first line of each script states whether nodes of the previous schema may run meanwhile."""
+LOCKS_WITHIN_S = 60.0
+"""How long a script tries to get its locks."""
+LOCK_TIMEOUT = "1s"
+"""How long it waits for one lock, which blocks the statements that queue behind it."""
+BEATS_WITHIN_S = 660.0
+"""A node that has not beaten for this long is gone: longer than a worker may continue with the registry alone."""
+_MAY_RUN = "-- old nodes: may run"
+_MUST_STOP = "-- old nodes: must stop"
+_SCRIPT_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+
+
+@dataclass(frozen=True)
+class Script:
+    """An SQL file, and the version of the schema after it has run."""
+
+    version: int
+    name: str
+    content: str
+
+    @property
+    def old_nodes_may_run(self) -> bool:
+        """Whether nodes of the previous schema may run during and after the script. False unless the script says so."""
+        return self.content.partition("\n")[0].strip() == _MAY_RUN
+
+    @property
+    def states_its_way(self) -> bool:
+        """Whether its first line states this, either way."""
+        return self.content.partition("\n")[0].strip() in (_MAY_RUN, _MUST_STOP)
+
+    @cached_property
+    def checksum(self) -> str:
+        """A checksum that shows whether the file is the same as when it ran."""
+        return hashlib.sha256(self.content.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """All scripts of this program: the whole schema, and the upgrades from older ones, in order."""
+
+    schema: Script
+    upgrades: Sequence[Script]
+
+    @property
+    def version(self) -> int:
+        """The version that this program works with."""
+        return self.schema.version
+
+    def after(self, version: int) -> Script | None:
+        """The upgrade that follows `version`."""
+        return next((script for script in self.upgrades if script.version == version + 1), None)
+
+
+@dataclass(frozen=True)
+class Upgraded:
+    """The result of `upgrade`: the names of the scripts that it ran, and of older ones changed since they ran."""
+
+    version: int
+    ran: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+def read_scripts(folder: Traversable | None = None) -> Scripts:
+    """The scripts in `folder`, by default those that were installed with this program.
+
+    Raises:
+        ValueError: an upgrade has a wrong name or number; an error in the build of this program.
+    """
+    return _own_scripts() if folder is None else _scripts_in(folder)
+
+
+@cache
+def _own_scripts() -> Scripts:
+    return _scripts_in(files("sql"))
+
+
+def _scripts_in(folder: Traversable) -> Scripts:
+    upgrades = []
+    if (folder / "upgrades").is_dir():
+        found = [each for each in (folder / "upgrades").iterdir() if each.name.endswith(".sql")]
+        for expected, file in enumerate(sorted(found, key=lambda each: each.name), start=FIRST_VERSION + 1):
+            named = _SCRIPT_NAME.fullmatch(file.name)
+            if named is None or int(named[1]) != expected:
+                raise ValueError(f"sql/upgrades/{file.name} must be named {expected:04}_what_it_does.sql")
+            upgrades.append(Script(expected, named[2], file.read_text("utf-8")))
+    content = (folder / "schema.sql").read_text("utf-8")
+    return Scripts(Script(FIRST_VERSION + len(upgrades), "schema", content), tuple(upgrades))
+
+
+# Our sessions give up after seconds; a script, or another process that runs one, may take longer. A separate statement
+# from the lock, because the time-out of a statement is fixed when it begins.
+_PATIENT = text("""
+    SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
+           set_config('idle_in_transaction_session_timeout', '0', true)
+""")
+_HASTY = text("SELECT set_config('lock_timeout', :limit, true)")
+_BLOCKERS = text("""
+    SELECT format('session %s (%s, user %s, %s for %s s)', b.pid, coalesce(nullif(b.application_name, ''), 'no name'),
+                  b.usename, b.state, round(extract(epoch FROM clock_timestamp() - b.xact_start)))
+    FROM pg_stat_activity b WHERE b.pid = ANY (pg_blocking_pids(:pid))
+""")
+_LIVING = text("""
+    SELECT lower(n.kind) || ' ' || n.address || ' (epoch ' || n.id || ')'
+    FROM node n JOIN node_beat b ON b.node_id = n.id
+    WHERE n.state IN ('ALIVE', 'LEAVING') AND b.beaten_at > clock_timestamp() - make_interval(secs => :within_s)
+    ORDER BY n.id
+""")
+_ALONE = text("SELECT pg_advisory_xact_lock(hashtext('shoal schema'))")
+_IS_THERE = text("SELECT to_regclass('schema_version') IS NOT NULL")
+_APPLIED = text("SELECT version, name, checksum, program FROM schema_version ORDER BY version")
+_RECORD = text("""
+    INSERT INTO schema_version (version, name, checksum, program) VALUES (:version, :name, :checksum, :program)
+    ON CONFLICT (version) DO UPDATE SET checksum = excluded.checksum, program = excluded.program
+""")
+_RECORD_ITS_WAY = text("UPDATE schema_version SET old_nodes_may_run = :may_run WHERE version = :version")
+# Reads the primary key beyond the known version: almost always no rows. An upgrade adds a row. If our own row is
+# missing, somebody edited the table: that is no upgrade, and no reason to stop.
+NEWER = """
+    SELECT max(version) AS newest_schema, max(version) FILTER (WHERE NOT old_nodes_may_run) AS forbidding_schema
+    FROM schema_version
+    WHERE version > :knows AND EXISTS (SELECT FROM schema_version WHERE version = :knows)
+"""
+_NEWER = text(NEWER)
+
+
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """A schema that this program does not know, and whether its nodes must stop because of it."""
+
+    version: int
+    must_stop: bool
+
+    def __str__(self) -> str:
+        return f"the database has schema version {self.version}, this program knows only {known_version()}"
+
+
+@dataclass(frozen=True)
+class _Applied:
+    """A row of `schema_version`. Checksum and program are null for a schema made by hand with psql."""
+
+    version: int
+    name: str
+    checksum: str | None
+    program: str | None
+
+
+async def upgrade(
+    database: Database,
+    folder: Traversable | None = None,
+    *,
+    locks_within_s: float = LOCKS_WITHIN_S,
+    nobody_runs: bool = False,
+) -> Upgraded:
+    """Create the schema in an empty database, or upgrade an older one; does nothing to a current one.
+
+    Args:
+        database: of a user that may create tables there, with two connections.
+        folder: with `schema.sql` and `upgrades/`; None for those of this program.
+        locks_within_s: how long each script tries to get its locks.
+        nobody_runs: the caller knows that no node lives, whatever the rows say.
+
+    Raises:
+        Refused: the schema is newer than this program, a script cannot run there, or a script is incompatible with
+            nodes that live; that script is rolled back.
+        Unavailable: others hold locks for too long; the message names them.
+    """
+    scripts = read_scripts(folder)
+    ran: list[str] = []
+    backoff, deadline_s = Backoff(), time.monotonic() + locks_within_s
+    while True:
+        blockers: list[str] = []
+        try:
+            async with database.writing() as connection, _patient(connection):
+                await connection.execute(_ALONE)
+                applied = await _applied(connection)
+                script = scripts.after(applied[-1].version) if applied else scripts.schema
+                if script is None:
+                    break
+                if applied and script.version >= STATED_FROM and not (script.old_nodes_may_run or nobody_runs):
+                    await _refuse_while_nodes_live(connection, script)
+                async with _told_who_blocks(database, connection, blockers):
+                    await connection.execute(_HASTY, {"limit": LOCK_TIMEOUT})
+                    await _run(connection, script, database)
+        except LockTaken as error:
+            if time.monotonic() > deadline_s:
+                who = "; ".join(blockers) or str(error)
+                raise Unavailable(
+                    f"the upgrade could not have its locks within {locks_within_s:g} s, and changed nothing: "
+                    f"held by {who}; let these end, then say it again"
+                ) from error
+            await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+            continue
+        backoff, deadline_s = Backoff(), time.monotonic() + locks_within_s
+        ran.append(script.name)
+        log.info("schema_script_ran", script=script.name, version=script.version)
+    if applied[-1].version > scripts.version:
+        raise Refused(_too_new(applied[-1], scripts))
+    changed = _changed(applied, scripts)
+    for name in changed:
+        log.warning("schema_script_changed", script=name, danger="databases of one version may differ from each other")
+    return Upgraded(scripts.version, tuple(ran), changed)
+
+
+init = upgrade
+"""`shoal db init` and `shoal db upgrade` differ only in what their user expects to happen."""
+
+
+@asynccontextmanager
+async def _patient(connection: AsyncConnection) -> AsyncIterator[None]:
+    """For a transaction of unknown length: disable the server's time-outs and ours."""
+    driver = (await connection.get_raw_connection()).driver_connection
+    assert isinstance(driver, Connection)
+    await connection.execute(_PATIENT)
+    answer_within_s, driver.answer_within_s = driver.answer_within_s, None
+    try:
+        yield
+    finally:
+        driver.answer_within_s = answer_within_s
+
+
+async def check(database: Database, folder: Traversable | None = None) -> None:
+    """Return if the schema is the one that this program works with.
+
+    Raises:
+        Refused: it is missing, older or newer; the message says what to do.
+        Unavailable: the database does not answer.
+    """
+    scripts = read_scripts(folder)
+    async with database.reading() as connection:
+        applied = await _applied(connection)
+    if not applied:
+        raise Refused(f"the database {database.shown} has no Shoal schema; run `shoal db init`")
+    if applied[-1].version < scripts.version:
+        raise Refused(
+            f"the database has schema version {applied[-1].version}, this program needs {scripts.version}; "
+            f"run `shoal db upgrade`"
+        )
+    if applied[-1].version > scripts.version:
+        raise Refused(_too_new(applied[-1], scripts))
+
+
+def known_version() -> int:
+    """The version that this program works with."""
+    return read_scripts().version
+
+
+async def newer(connection: AsyncConnection) -> Newer | None:
+    """A recorded schema that this program does not know, if any; one that requires it to stop comes first."""
+    row = (await connection.execute(_NEWER, {"knows": known_version()})).one()
+    return newer_of(row.newest_schema, row.forbidding_schema)
+
+
+def newer_of(newest: int | None, forbidding: int | None) -> Newer | None:
+    """Interpret the columns of `NEWER`."""
+    if newest is None:
+        return None
+    return Newer(newest, must_stop=False) if forbidding is None else Newer(forbidding, must_stop=True)
+
+
+async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) -> None:
+    living = list((await connection.execute(_LIVING, {"within_s": BEATS_WITHIN_S})).scalars())
+    if living:
+        more = f" and {len(living) - 5} more" if len(living) > 5 else ""
+        raise Refused(
+            f"the upgrade {script.name} does not go with nodes of the former schema, and these live: "
+            f"{', '.join(living[:5])}{more}; stop them first; "
+            f"if all were killed, say shoal db upgrade --nobody-runs"
+        )
+
+
+@asynccontextmanager
+async def _told_who_blocks(database: Database, connection: AsyncConnection, blockers: list[str]) -> AsyncIterator[None]:
+    """Within this block, `blockers` holds the sessions that last blocked the connection."""
+    pid = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
+
+    async def look() -> None:
+        while True:
+            await asyncio.sleep(0.3)
+            try:
+                async with database.reading() as other:
+                    if found := list((await other.execute(_BLOCKERS, {"pid": pid})).scalars()):
+                        blockers[:] = found
+            except Unavailable as error:
+                log.warning("blockers_unread", error=str(error))
+
+    looking = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+
+
+async def _applied(connection: AsyncConnection) -> list[_Applied]:
+    if not (await connection.execute(_IS_THERE)).scalar_one():
+        return []
+    return [_Applied(*row) for row in (await connection.execute(_APPLIED)).all()]
+
+
+async def _run(connection: AsyncConnection, script: Script, database: Database) -> None:
+    """Run one script in the open transaction. Uses the driver: only that accepts several statements at once."""
+    driver = (await connection.get_raw_connection()).driver_connection
+    assert isinstance(driver, psycopg.AsyncConnection)
+    try:
+        await driver.execute(script.content.encode())
+    except psycopg.DatabaseError as error:
+        if isinstance(error, psycopg.OperationalError):
+            raise
+        raise Refused(
+            f"the database {database.shown} does not take {script.name}.sql, which was undone: "
+            f"{str(error).splitlines()[0]}; Shoal needs a database of its own and the right to create tables in it"
+        ) from error
+    record = {"version": script.version, "name": script.name, "checksum": script.checksum, "program": _program()}
+    await connection.execute(_RECORD, record)
+    if script.version >= STATED_FROM:
+        may_run = {"version": script.version, "may_run": script.old_nodes_may_run}
+        await connection.execute(_RECORD_ITS_WAY, may_run)
+
+
+def _changed(applied: Sequence[_Applied], scripts: Scripts) -> tuple[str, ...]:
+    """Scripts whose content differs from when they ran. An older whole schema is no longer among our files."""
+    ours = {(script.version, script.name): script.checksum for script in (scripts.schema, *scripts.upgrades)}
+    return tuple(
+        row.name
+        for row in applied
+        if row.checksum is not None and ours.get((row.version, row.name), row.checksum) != row.checksum
+    )
+
+
+def _too_new(newest: _Applied, scripts: Scripts) -> str:
+    cure = f"install Shoal {newest.program} or newer" if newest.program else "install a newer Shoal"
+    return f"the database has schema version {newest.version}, this program knows only {scripts.version}; {cure}"
+
+
+def _program() -> str | None:
+    try:
+        return version_of("shoal")
+    except PackageNotFoundError:  # runs from a folder that was never installed
+        return None

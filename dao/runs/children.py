@@ -1,0 +1,311 @@
+"""Child runs, under a task of another run: started, resumed and halted by commands, like any other run.
+
+The transaction that starts a child locks the row of the parent run, so a concurrent halt of the parent either finds the
+child or is seen by its start.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import EVENT, notify
+from model.choices import Priority
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.instances import Parent
+from model.states import TaskState, WorkflowState
+
+SUB_WORKFLOW = "sub-workflow"
+"""`created_by` of the commands that a task sends to its children: a name for display, no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRow:
+    """A child of a run, with its link to the parent's task. `outputs`: its outputs, or why it did not succeed."""
+
+    parent: Parent
+    state: WorkflowState
+    outputs: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewChild:
+    """A child to start. `workflow` is a name within `project`, or a code; None for `version` is the current one."""
+
+    parent: Parent
+    project: str
+    workflow: str | int
+    version: int | None
+    params: Mapping[str, str]
+    priority: Priority
+    worker_group: str | None
+    environment: str | None
+    dry_run: bool
+    schedule_time: datetime | None
+    time_zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unmade:
+    """A child that was never created: the state that it counts as, and the reason if that is a failure."""
+
+    parent: Parent
+    state: WorkflowState
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """A parent run of a child to be started: its state, and what the child inherits.
+
+    `attempts` are those of its tasks that have children now, `killed` those of them that are to be killed.
+    """
+
+    state: WorkflowState
+    params: str
+    depth: int
+    attempts: Mapping[TaskCode, int]
+    killed: frozenset[TaskCode] = frozenset()
+
+
+_ABOVE = text("""
+    SELECT id, coalesce(requested_state, state) AS state, params, depth FROM workflow_instance
+    WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR SHARE
+""")
+_STANDING = text("""
+    SELECT workflow_instance_id, task_code, attempt, kill_requested FROM task_instance
+    WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
+""")
+# A child with an open resume command from its parent counts as running, though no master has taken the command yet. It
+# runs again, or the task is told why not (`tell_at_rest`). The parent is not notified of commands from others that are
+# refused: for those, the state in the child's row counts.
+_OF = text("""
+    SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
+           CASE WHEN EXISTS (SELECT FROM command c                                  -- index: command_resume
+                             WHERE c.workflow_instance_id = i.id AND c.from_above
+                               AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS'))
+                THEN 'RUNNING_EXECUTION' ELSE state END AS state,
+           CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END AS outputs
+    FROM workflow_instance i
+    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[]))                         -- index: workflow_instance_child
+""")
+_EXISTING = text("""
+    SELECT c.id, c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
+                CAST(:indexes AS integer[])) AS w (instance_id, code, attempt, child_index)
+    JOIN workflow_instance c ON c.parent_instance_id = w.instance_id AND c.parent_task_code = w.code
+                            AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
+""")
+# Returns those whose workflow does not exist: no command is inserted for them.
+_START = text("""
+    WITH wanted AS (
+        SELECT coalesce(n.code, (SELECT d.code FROM workflow_definition d
+                                 WHERE d.project = n.project AND d.name = n.name)) AS found, n.*
+        FROM unnest(CAST(:codes AS bigint[]), CAST(:projects AS text[]), CAST(:names AS text[]),
+                    CAST(:versions AS integer[]), CAST(:params AS text[]), CAST(:priorities AS text[]),
+                    CAST(:worker_groups AS text[]), CAST(:environments AS text[]), CAST(:dry_runs AS boolean[]),
+                    CAST(:schedule_times AS timestamptz[]), CAST(:time_zones AS text[]), CAST(:parents AS text[]))
+             WITH ORDINALITY
+             AS n (code, project, name, version, params, priority, worker_group, environment, dry_run, schedule_time,
+                   time_zone, parent, place)
+    ), asked AS (
+        INSERT INTO command (type, workflow_code, workflow_version, params, priority, worker_group, environment,
+                             dry_run, schedule_time, time_zone, parent, created_by, from_above)
+        SELECT 'START_PROCESS', found, version, params, priority, worker_group, environment, dry_run, schedule_time,
+               time_zone, parent, :asker, true
+        FROM wanted WHERE found IS NOT NULL ORDER BY place
+    )
+    SELECT place - 1 AS place FROM wanted WHERE found IS NULL
+""")
+# For a child that succeeded only the link changes; the others are resumed, each by the command for its state.
+_RELINK = text("""
+    UPDATE workflow_instance c SET parent_attempt = r.attempt
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:befores AS smallint[]),
+                CAST(:indexes AS integer[]), CAST(:attempts AS smallint[]))
+         AS r (instance_id, code, before, child_index, attempt)
+    WHERE c.parent_instance_id = r.instance_id AND c.parent_task_code = r.code AND c.parent_attempt = r.before
+      AND c.child_index = r.child_index
+    RETURNING c.id, c.state
+""")
+_ASK = text("""
+    INSERT INTO command (type, workflow_instance_id, created_by, from_above)
+    SELECT a.type, a.instance_id, :asker, true
+    FROM unnest(CAST(:types AS text[]), CAST(:ids AS bigint[])) AS a (type, instance_id)
+""")
+_HALT = text("""
+    INSERT INTO command (type, workflow_instance_id, created_by)
+    SELECT h.type, c.id, :asker
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:types AS text[])) AS h (instance_id, type)
+    JOIN workflow_instance c ON c.parent_instance_id = h.instance_id               -- index: workflow_instance_child
+    WHERE coalesce(c.ended_at IS NULL AND coalesce(c.requested_state, c.state) <> 'READY_STOP'
+                   AND NOT (h.type = 'PAUSE' AND coalesce(c.requested_state, c.state) = 'READY_PAUSE'), false)
+    RETURNING 1
+""")
+_HOLD = text("""
+    SELECT FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR NO KEY UPDATE
+""")
+_ANY_RUNS = text("""
+    SELECT EXISTS (SELECT FROM workflow_instance
+                   WHERE parent_instance_id = ANY(CAST(:ids AS bigint[])) AND ended_at IS NULL)
+""")
+_TELL = text("""
+    WITH told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
+        SELECT * FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
+                             CAST(:indexes AS integer[]), CAST(:states AS text[]), CAST(:reasons AS text[]))
+        RETURNING workflow_instance_id
+    )
+    SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
+""")
+# A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
+# forever, so it counts as a failure if there is a reason.
+_TELL_AT_REST = text("""
+    WITH told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
+        SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
+               CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
+               CASE WHEN c.state = 'SUCCESS' THEN c.outputs ELSE coalesce(r.reason, c.reason) END
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[])) AS r (child_id, reason)
+        JOIN workflow_instance c ON c.id = r.child_id
+                                AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)
+        RETURNING workflow_instance_id
+    )
+    SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
+""")
+_RESUMES = {
+    WorkflowState.FAILURE: "START_FAILURE_TASK_PROCESS",
+    WorkflowState.PAUSE: "RECOVER_SUSPENDED_PROCESS",
+    WorkflowState.STOP: "RECOVER_SUSPENDED_PROCESS",
+}
+
+
+async def above(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Above]:
+    """The runs under which children are to start, locked until the transaction ends."""
+    values = {"ids": sorted(set(ids))}
+    rows = (await connection.execute(_ABOVE, values)).all()
+    attempts: dict[int, dict[TaskCode, int]] = {row.id: {} for row in rows}
+    killed: dict[int, set[TaskCode]] = {row.id: set() for row in rows}
+    for instance, code, attempt, is_killed in (await connection.execute(_STANDING, values)).all():
+        if instance in attempts:
+            attempts[instance][TaskCode(code)] = attempt
+            if is_killed:
+                killed[instance].add(TaskCode(code))
+    return {
+        WorkflowInstanceId(row.id): Above(
+            WorkflowState(row.state), row.params, row.depth, attempts[row.id], frozenset(killed[row.id])
+        )
+        for row in rows
+    }
+
+
+async def of(
+    connection: AsyncConnection, parents: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, list[ChildRow]]:
+    """All children of these runs, whatever their state."""
+    found: dict[WorkflowInstanceId, list[ChildRow]] = {id_: [] for id_ in parents}
+    if not parents:
+        return found
+    rows = await connection.execute(_OF, {"ids": list(parents)})
+    for instance, code, attempt, index, state, outputs in rows.all():
+        parent = Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index)
+        found[parent.instance].append(ChildRow(parent, WorkflowState(state), outputs))
+    return found
+
+
+async def existing(connection: AsyncConnection, parents: Sequence[Parent]) -> dict[Parent, WorkflowInstanceId]:
+    """Those of these children that were started before."""
+    rows = (await connection.execute(_EXISTING, _places(parents))).all()
+    return {
+        Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index): WorkflowInstanceId(id_)
+        for id_, instance, code, attempt, index in rows
+    }
+
+
+async def start(connection: FencedTransaction, new: Sequence[NewChild]) -> None:
+    """Request the start of these children. If a workflow does not exist, the parent run is notified at once."""
+    missing = await connection.execute(
+        _START,
+        {
+            "asker": SUB_WORKFLOW,
+            "codes": [each.workflow if isinstance(each.workflow, int) else None for each in new],
+            "projects": [each.project for each in new],
+            "names": [str(each.workflow) for each in new],
+            "versions": [each.version for each in new],
+            "params": [json.dumps(dict(each.params), ensure_ascii=False) for each in new],
+            "priorities": [each.priority for each in new],
+            "worker_groups": [each.worker_group for each in new],
+            "environments": [each.environment for each in new],
+            "dry_runs": [each.dry_run for each in new],
+            "schedule_times": [each.schedule_time for each in new],
+            "time_zones": [each.time_zone for each in new],
+            "parents": [str(each.parent) for each in new],
+        },
+    )
+    if unknown := [new[place] for (place,) in missing.all()]:
+        await tell(connection, [Unmade(each.parent, WorkflowState.FAILURE, _unknown(each)) for each in unknown])
+
+
+async def resume(connection: FencedTransaction, links: Sequence[tuple[Parent, int]]) -> None:
+    """Resume children of one attempt under another: (their current link, the new attempt) each."""
+    values = {**_places([parent for parent, _ in links]), "befores": [parent.attempt for parent, _ in links]}
+    values["attempts"] = [attempt for _, attempt in links]
+    rows = (await connection.execute(_RELINK, values)).all()
+    states = {WorkflowInstanceId(id_): WorkflowState(state) for id_, state in rows}
+    asked = [(_RESUMES[state], id_) for id_, state in states.items() if state in _RESUMES]
+    # A child that somebody else resumed may have succeeded since its row was read, and notified the old attempt.
+    if done := [id_ for id_, state in states.items() if state is WorkflowState.SUCCESS]:
+        await tell_at_rest(connection, dict.fromkeys(done))
+    if asked:
+        values = {"types": [type_ for type_, _ in asked], "ids": [id_ for _, id_ in asked], "asker": SUB_WORKFLOW}
+        await connection.execute(_ASK, values)
+
+
+async def halt(connection: FencedTransaction, halts: Mapping[WorkflowInstanceId, TaskState]) -> None:
+    """Request a pause (PAUSE) or a stop (KILL) of the unfinished children of these runs.
+
+    Locks the rows of the runs first. The start of a child locks them too, so either the child is seen here or the halt
+    there.
+    """
+    await connection.execute(_HOLD, {"ids": sorted(halts)})
+    if not (await connection.execute(_ANY_RUNS, {"ids": list(halts)})).scalar_one():
+        return
+    types = ["PAUSE" if state is TaskState.PAUSE else "STOP" for state in halts.values()]
+    await connection.execute(_HALT, {"instances": list(halts), "types": types, "asker": SUB_WORKFLOW})
+
+
+async def tell(connection: AsyncConnection, unmade: Sequence[Unmade]) -> None:
+    """Notify the parent runs of children that were never created."""
+    values = {**_places([each.parent for each in unmade]), "states": [each.state for each in unmade]}
+    values["reasons"] = [each.reason for each in unmade]
+    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL, values)).all()}
+    await notify(connection, EVENT, masters)
+
+
+async def tell_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
+    """Notify the parent runs that these children, whose resume they requested, do not run.
+
+    With the reason, or without one if the children are being halted themselves.
+    """
+    values = {"ids": list(reasons), "reasons": list(reasons.values())}
+    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL_AT_REST, values)).all()}
+    if masters:
+        await notify(connection, EVENT, masters)
+
+
+def _unknown(child: NewChild) -> str:
+    return f'there is no workflow "{child.workflow}" in project "{child.project}"; save it, or name another'
+
+
+def _places(parents: Sequence[Parent]) -> dict[str, object]:
+    return {
+        "instances": [parent.instance for parent in parents],
+        "codes": [parent.code for parent in parents],
+        "attempts": [parent.attempt for parent in parents],
+        "indexes": [parent.index for parent in parents],
+    }

@@ -1,0 +1,18 @@
+"""Lists of task codes as stored in a column: text, so a row written by hand may hold anything."""
+
+from __future__ import annotations
+
+import json
+
+from dao.postgres.errors import BadData
+from model.ids import TaskCode
+
+
+def read_codes(text_: str | None, what: str) -> frozenset[TaskCode] | None:
+    """The codes of a JSON list; None for null. Raises `BadData`, naming `what`, for anything else."""
+    if text_ is None:
+        return None
+    try:
+        return frozenset(TaskCode(int(code)) for code in json.loads(text_))
+    except (ValueError, TypeError, RecursionError):
+        raise BadData(f"{what}, as the database has it, is no JSON list of task codes") from None

@@ -1,0 +1,145 @@
+"""`workflow_instance` as commands change it: halts, and resumes from a final state.
+
+The handler of a command locks the row first and then checks its state, so that the second of two commands for one run
+sees what the first did. A run that is driven gets only a request: its owner changes the state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import EVENT, notify
+from dao.runs.code_lists import read_codes
+from dao.runs.workflow_instances import INSTANCE_COLUMNS, read_instance
+from model.choices import ExecutionType
+from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.instances import Parent, WorkflowInstance
+from model.states import WorkflowState
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """A run whose row this transaction locks. `state` already includes what was requested of its owner; `scope` limits
+    it to some tasks, None does not; `above` is its parent run."""
+
+    id: WorkflowInstanceId
+    workflow_code: WorkflowCode
+    workflow_version: int
+    state: WorkflowState
+    execution_type: ExecutionType
+    scope: frozenset[TaskCode] | None
+    above: WorkflowInstanceId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revival:
+    """How a run leaves its final state. `executing` limits it to some tasks, None does not; with `keeps_executing` the
+    limit stays unchanged."""
+
+    id: WorkflowInstanceId
+    repeats: bool = False
+    executing: frozenset[TaskCode] | None = None
+    keeps_executing: bool = False
+    parent: Parent | None = None
+
+
+_LOCK = text("""
+    SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type,
+           coalesce(executing, scope) AS scope, parent_instance_id
+    FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
+""")
+_SERIAL = text("""
+    SELECT DISTINCT workflow_code FROM workflow_instance
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
+""")
+_ASK_HALT = text("""
+    WITH asked AS (
+        UPDATE workflow_instance i SET requested_state = a.state
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS a (id, state) WHERE i.id = a.id
+        RETURNING i.id, i.requested_state, i.master_id
+    ), told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
+        SELECT id, 0, 0, requested_state FROM asked
+    )
+    SELECT DISTINCT master_id FROM asked
+""")
+_END_WAITING = text("""
+    UPDATE workflow_instance i SET state = e.state, ended_at = clock_timestamp(), reason = e.reason
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
+    WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
+""")
+_REVIVE = text(f"""
+    UPDATE workflow_instance i
+    SET state = 'RUNNING_EXECUTION', master_id = :master, ended_at = NULL, reason = NULL, requested_state = NULL,
+        takeovers = 0, owned_since = clock_timestamp(), running_since = clock_timestamp(), outputs = NULL,
+        run_times = i.run_times + CASE WHEN r.repeats THEN 1 ELSE 0 END,
+        executing = CASE WHEN r.keeps_executing THEN i.executing ELSE r.new_executing END,
+        parent_attempt = coalesce(r.new_attempt, i.parent_attempt)
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:repeats AS boolean[]), CAST(:executing AS text[]),
+                CAST(:keeps AS boolean[]), CAST(:attempts AS smallint[]))
+         AS r (revived_id, repeats, new_executing, keeps_executing, new_attempt)
+    WHERE i.id = r.revived_id
+    RETURNING {INSTANCE_COLUMNS}
+""")  # noqa: S608 - the columns are a constant
+
+
+async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Locked]:
+    """Lock the rows of these runs until the transaction ends; those that do not exist are missing."""
+    rows = (await connection.execute(_LOCK, {"ids": sorted(set(ids))})).all()
+    return {
+        WorkflowInstanceId(row.id): Locked(
+            WorkflowInstanceId(row.id),
+            WorkflowCode(row.workflow_code),
+            row.workflow_version,
+            WorkflowState(row.state),
+            ExecutionType(row.execution_type),
+            read_codes(row.scope, f"the scope of workflow instance {row.id}"),
+            None if row.parent_instance_id is None else WorkflowInstanceId(row.parent_instance_id),
+        )
+        for row in rows
+    }
+
+
+async def serial_codes(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> set[WorkflowCode]:
+    """The workflows of those of these runs that are not PARALLEL."""
+    return {WorkflowCode(code) for (code,) in (await connection.execute(_SERIAL, {"ids": list(ids)})).all()}
+
+
+async def ask_halt(connection: FencedTransaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> None:
+    """Ask the owners to pause (READY_PAUSE) or stop (READY_STOP) these runs. In the row, so it survives them."""
+    rows = await connection.execute(_ASK_HALT, {"ids": list(states), "states": list(states.values())})
+    await notify(connection, EVENT, {Epoch(epoch) for (epoch,) in rows.all()})
+
+
+async def end_waiting(
+    connection: FencedTransaction, ends: Mapping[WorkflowInstanceId, tuple[WorkflowState, str]]
+) -> None:
+    """End waiting runs that nobody drives: as PAUSE or STOP, with the reason."""
+    values = {
+        "ids": list(ends),
+        "states": [state for state, _ in ends.values()],
+        "reasons": [reason for _, reason in ends.values()],
+    }
+    await connection.execute(_END_WAITING, values)
+
+
+async def revive(
+    connection: FencedTransaction, revivals: Sequence[Revival], master: Epoch
+) -> dict[WorkflowInstanceId, WorkflowInstance]:
+    """Resume runs that have ended or wait, owned by this master."""
+    values = {
+        "master": master,
+        "ids": [each.id for each in revivals],
+        "repeats": [each.repeats for each in revivals],
+        "executing": [None if each.executing is None else json.dumps(sorted(each.executing)) for each in revivals],
+        "keeps": [each.keeps_executing for each in revivals],
+        "attempts": [each.parent.attempt if each.parent else None for each in revivals],
+    }
+    rows = (await connection.execute(_REVIVE, values)).all()
+    return {WorkflowInstanceId(row.id): read_instance(row) for row in rows}

@@ -1,0 +1,295 @@
+"""DEPENDENT tasks that wait, and the runs and tasks of other workflows that they wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from zlib import crc32
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import DEPENDENCY
+from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.states import TaskState, WorkflowState
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTask:
+    """A waiting DEPENDENT task of this master; `params` is JSON text, `waited_s` is by the database's clock.
+
+    `schedule_time` is None if the row holds a time outside the calendar.
+    """
+
+    id: TaskInstanceId
+    params: str
+    project: str
+    schedule_time: datetime | None
+    time_zone: str
+    waited_s: float
+    timeout_s: float | None
+    timeout_strategy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The position of a walk over all waiting DEPENDENT tasks."""
+
+    instance: WorkflowInstanceId
+    task: TaskInstanceId
+
+
+BEGINNING = Place(WorkflowInstanceId(0), TaskInstanceId(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of such a walk: the tasks of this master, and the next position; None = the end was reached."""
+
+    tasks: Sequence[WaitingTask]
+    next: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A run ended, or with `task` one of its tasks succeeded; `schedule_time` is the run's, aware."""
+
+    workflow_code: WorkflowCode
+    schedule_time: datetime
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`Happened` as sent in a notification: the time in whole seconds since 1970, the task's name as a checksum."""
+
+    workflow_code: int
+    at_s: int
+    task: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What to look up: the latest run of a workflow with a schedule time in [begin, end), and a task of it if named."""
+
+    workflow_code: WorkflowCode
+    begin: datetime
+    end: datetime
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The run's state, the state of its task if one was named and has begun, and whether a valid task of it failed."""
+
+    state: WorkflowState
+    task: TaskState | None
+    any_failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DependentEnd:
+    """How a DEPENDENT task ended."""
+
+    id: TaskInstanceId
+    state: TaskState
+    reason: str
+
+
+# A time outside the calendar (infinite, or in the year 10000) would fail the fetch of all.
+_WAITING = """
+    SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
+           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END
+               AS schedule_time,
+           i.time_zone,
+           CASE WHEN isfinite(t.started_at) THEN extract(epoch FROM clock_timestamp() - t.started_at) ELSE 0 END::float8
+               AS waited_s,
+           t.timeout_s, t.timeout_strategy
+"""
+_OWN = """
+    JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+"""
+_OF_RUNS = text(f"""{_WAITING} FROM task_instance t {_OWN}                     -- index: task_instance_dependent
+    WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT'
+      AND t.workflow_instance_id = ANY(CAST(:runs AS bigint[]))
+""")
+_THESE = text(f"""{_WAITING} FROM task_instance t {_OWN}                       -- index: task_instance_pkey
+    WHERE t.id = ANY(CAST(:ids AS bigint[]))
+      AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT', false)
+""")
+# Of all masters, in the order of the index: so it reads a bounded number of rows, however many tasks of others wait.
+_WALK = text(f"""
+    WITH walked AS MATERIALIZED (
+        SELECT workflow_instance_id, id FROM task_instance                     -- index: task_instance_dependent
+        WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT'
+          AND (workflow_instance_id, id) > (:after_instance, :after_task)
+        ORDER BY workflow_instance_id, id LIMIT :limit
+    )
+    SELECT w.workflow_instance_id AS walked_instance, w.id AS walked_task, own.*
+    FROM walked w
+    LEFT JOIN LATERAL ({_WAITING} FROM task_instance t {_OWN} WHERE t.id = w.id) AS own ON true
+    ORDER BY w.workflow_instance_id, w.id
+""")  # noqa: S608 - the parts are constants of this module
+_CODES = text("""
+    SELECT d.code, d.project, d.name FROM workflow_definition d
+    JOIN unnest(CAST(:projects AS text[]), CAST(:names AS text[])) AS w (project, name)
+      ON d.project = w.project AND d.name = w.name
+""")
+# Dry runs did nothing to depend on.
+_FIND = text("""
+    SELECT w.place, run.state,
+           (SELECT t.state FROM task_instance t
+            WHERE t.workflow_instance_id = run.id AND t.task_name = w.task AND t.flag = 'YES'
+            ORDER BY t.attempt DESC LIMIT 1) AS task,
+           CASE WHEN w.task IS NULL THEN false ELSE EXISTS (
+               SELECT FROM task_instance t WHERE t.workflow_instance_id = run.id AND t.flag = 'YES'
+                 AND t.state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE')
+                 AND NOT EXISTS (SELECT FROM task_instance later
+                                 WHERE later.workflow_instance_id = t.workflow_instance_id
+                                   AND later.task_code = t.task_code AND later.attempt > t.attempt)) END AS any_failed
+    FROM unnest(CAST(:codes AS bigint[]), CAST(:begins AS timestamptz[]), CAST(:ends AS timestamptz[]),
+                CAST(:tasks AS text[])) WITH ORDINALITY AS w (code, begin_at, end_at, task, place)
+    CROSS JOIN LATERAL (
+        SELECT i.id, i.state FROM workflow_instance i                          -- index: workflow_instance_time
+        WHERE i.workflow_code = w.code AND i.schedule_time >= w.begin_at AND i.schedule_time < w.end_at
+          AND NOT i.dry_run
+        ORDER BY i.schedule_time DESC, i.id DESC LIMIT 1
+    ) AS run
+""")
+# SKIP LOCKED: a lock on one of these rows must not delay the others.
+_END = text("""
+    WITH free AS MATERIALIZED (
+        SELECT t.id FROM task_instance t
+        JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
+        WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'RUNNING_EXECUTION', false)
+        FOR UPDATE OF t SKIP LOCKED
+    ), ended AS (
+        UPDATE task_instance t SET state = e.state, ended_at = clock_timestamp(), reason = e.reason
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
+        WHERE t.id = ANY(ARRAY(SELECT id FROM free)) AND t.id = e.id
+        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state
+    ), told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
+        SELECT workflow_instance_id, task_code, attempt, state FROM ended
+    )
+    SELECT id FROM ended
+""")
+_TELL = text("SELECT pg_notify(:channel, said) FROM unnest(CAST(:said AS text[])) AS payload (said)")
+_PAYLOAD_CHARACTERS_MAX = 7_000
+"""PostgreSQL accepts just under 8,000 bytes."""
+
+
+async def waiting_of(
+    connection: AsyncConnection, master: Epoch, runs: Collection[WorkflowInstanceId]
+) -> list[WaitingTask]:
+    """The waiting DEPENDENT tasks of these runs, as far as this master owns the runs."""
+    return _tasks((await connection.execute(_OF_RUNS, {"master": master, "runs": list(runs)})).all())
+
+
+async def still_waiting(
+    connection: AsyncConnection, master: Epoch, ids: Collection[TaskInstanceId]
+) -> list[WaitingTask]:
+    """Those of these tasks that still wait and belong to this master."""
+    return _tasks((await connection.execute(_THESE, {"master": master, "ids": list(ids)})).all())
+
+
+async def walk(connection: AsyncConnection, master: Epoch, after: Place, limit: int) -> Stretch:
+    """The next `limit` of all waiting DEPENDENT tasks, after `after`; returns those of this master."""
+    values = {"master": master, "after_instance": after.instance, "after_task": after.task, "limit": limit}
+    rows = (await connection.execute(_WALK, values)).all()
+    goes_on = len(rows) == limit
+    last = Place(WorkflowInstanceId(rows[-1][0]), TaskInstanceId(rows[-1][1])) if goes_on else None
+    return Stretch(_tasks([row[2:] for row in rows if row[2] is not None]), last)
+
+
+async def codes(
+    connection: AsyncConnection, names: Collection[tuple[str, str]]
+) -> Mapping[tuple[str, str], WorkflowCode]:
+    """The workflow codes of these (project, name) pairs; those that do not exist are missing."""
+    values = {"projects": [project for project, _ in names], "names": [name for _, name in names]}
+    rows = (await connection.execute(_CODES, values)).all()
+    return {(row.project, row.name): WorkflowCode(row.code) for row in rows}
+
+
+async def find(connection: AsyncConnection, spans: Sequence[Span]) -> dict[Span, Found]:
+    """The latest run in each of these spans; a span without a run is missing."""
+    values = {
+        "codes": [span.workflow_code for span in spans],
+        "begins": [span.begin for span in spans],
+        "ends": [span.end for span in spans],
+        "tasks": [span.task for span in spans],
+    }
+    rows = (await connection.execute(_FIND, values)).all()
+    return {
+        spans[row.place - 1]: Found(
+            WorkflowState(row.state), None if row.task is None else TaskState(row.task), row.any_failed
+        )
+        for row in rows
+    }
+
+
+async def end(connection: FencedTransaction, ends: Sequence[DependentEnd], master: Epoch) -> set[TaskInstanceId]:
+    """Write the ends of own DEPENDENT tasks that still wait, and notify their owner. Returns those written.
+
+    A task missing in the result has ended already, or its row is locked.
+    """
+    values = {
+        "ids": [each.id for each in ends],
+        "states": [each.state for each in ends],
+        "reasons": [each.reason for each in ends],
+        "master": master,
+    }
+    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_END, values)).all()}
+
+
+async def tell(connection: FencedTransaction, happened: Iterable[Happened]) -> None:
+    """Notify all masters of ends for which DEPENDENT tasks may wait. Call it once, last in a transaction."""
+    if said := list(payloads(happened)):
+        await connection.execute(_TELL, {"channel": DEPENDENCY, "said": said})
+
+
+def read_told(payload: str) -> list[Told] | None:
+    """The content of a notification by `tell`; None = another payload: anything may have happened."""
+    if not payload:
+        return None
+    told = []
+    for token in payload.split(" "):
+        code, _, rest = token.partition(":")
+        at, _, task = rest.partition("/")
+        try:
+            told.append(Told(int(code), int(at), int(task) if task else None))
+        except ValueError:
+            return None
+    return told
+
+
+def checksum(task: str) -> int:
+    """Represents a task's name in a notification. A collision only causes a needless check."""
+    return crc32(task.encode())
+
+
+def payloads(happened: Iterable[Happened]) -> Iterator[str]:
+    """As many payloads as needed; each token is `code:seconds`, with `/checksum` for a task."""
+    tokens = {
+        f"{each.workflow_code}:{int(each.schedule_time.timestamp())}"
+        + (f"/{checksum(each.task)}" if each.task is not None else "")
+        for each in set(happened)
+    }
+    gathered: list[str] = []
+    size = 0
+    for token in sorted(tokens):
+        if size + len(token) >= _PAYLOAD_CHARACTERS_MAX:
+            yield " ".join(gathered)
+            gathered, size = [], 0
+        gathered.append(token)
+        size += len(token) + 1
+    if gathered:
+        yield " ".join(gathered)
+
+
+def _tasks(rows: Iterable[Any]) -> list[WaitingTask]:
+    return [WaitingTask(TaskInstanceId(row[0]), *row[1:]) for row in rows]

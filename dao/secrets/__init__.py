@@ -1,0 +1,1 @@
+"""Data encrypted at rest: data sources, environments and SECRET parameters."""

@@ -1,0 +1,79 @@
+"""`data_source`: named databases for SQL and PROCEDURE tasks, their URLs encrypted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.secrets.data_source_url import parse_data_source_url, shown_url
+from dao.secrets.sealed_rows import check_name, reseal
+from dao.secrets.vault import Sealed, Vault
+from dao.views.tables import data_source
+from model.errors import NotFound, Refused
+
+PURPOSE = "data source"
+
+
+@dataclass(frozen=True, slots=True)
+class DataSource:
+    """A data source for display: `url` is without secrets, times are aware UTC, database time."""
+
+    name: str
+    url: str
+    key_id: str
+    created_at: datetime
+    updated_at: datetime
+
+
+async def put(connection: AsyncConnection, name: str, url: str, vault: Vault) -> str:
+    """Save or replace a data source; its URL for display. Raises `Refused` for an invalid name, URL or vault."""
+    check_name(name, "a data source")
+    parsed = parse_data_source_url(url)
+    sealed = vault.seal(parsed.render_as_string(hide_password=False), f"{PURPOSE} {name}")
+    shown = shown_url(parsed)
+    values = {"url": sealed.data, "shown_url": shown, "key_id": sealed.key_id}
+    await connection.execute(
+        insert(data_source)
+        .values(name=name, **values)
+        .on_conflict_do_update(index_elements=["name"], set_={**values, "updated_at": func.clock_timestamp()})
+    )
+    return shown
+
+
+async def all_data_sources(connection: AsyncConnection) -> list[DataSource]:
+    """All of them by name, without their secrets."""
+    c = data_source.c
+    query = select(c.name, c.shown_url, c.key_id, c.created_at, c.updated_at).order_by(c.name)
+    return [DataSource(*row) for row in (await connection.execute(query)).all()]
+
+
+async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
+    """The whole URL, password included. Raises `NotFound`, or `Refused` when it cannot be decrypted."""
+    if "://" in name:  # it may hold a password, so no message repeats it
+        raise Refused(
+            "a URL is no name of a data source: definitions are not secret; save it by `shoal datasource set NAME`"
+        )
+    c = data_source.c
+    row = (await connection.execute(select(c.url, c.key_id).where(c.name == name))).first()
+    if row is None:
+        raise _not_found(name)
+    return vault.open(Sealed(row.url, row.key_id), f"{PURPOSE} {name}")
+
+
+async def remove(connection: AsyncConnection, name: str) -> None:
+    """Delete a data source. Raises `NotFound`."""
+    if (await connection.execute(delete(data_source).where(data_source.c.name == name))).rowcount == 0:
+        raise _not_found(name)
+
+
+async def rotate(connection: AsyncConnection, vault: Vault) -> int:
+    """Encrypt rows under other keys with the first key. Returns how many. Raises `Refused`, then nothing is changed."""
+    return await reseal(connection, data_source, data_source.c.url, PURPOSE, vault)
+
+
+def _not_found(name: str) -> NotFound:
+    return NotFound(f'there is no data source "{name[:200]}"; `shoal datasources` lists those there are')

@@ -1,0 +1,76 @@
+"""`environment`: named bash scripts of exports for SHELL and PYTHON tasks, encrypted since they hold secrets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.secrets.sealed_rows import check_name, reseal
+from dao.secrets.vault import Sealed, Vault
+from dao.views.tables import environment
+from model.errors import NotFound, Refused
+from model.parameters import is_storable
+
+PURPOSE = "environment"
+SCRIPT_BYTES_MAX = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An environment for display: all but its script. Times are aware UTC, database time."""
+
+    name: str
+    key_id: str
+    created_at: datetime
+    updated_at: datetime
+
+
+async def put(connection: AsyncConnection, name: str, script: str, vault: Vault) -> None:
+    """Save or replace an environment. Raises `Refused` for a wrong name, script or vault."""
+    check_name(name, "an environment")
+    if len(script.encode(errors="surrogatepass")) > SCRIPT_BYTES_MAX:
+        raise Refused(f'the script of environment "{name}" is larger than {SCRIPT_BYTES_MAX} bytes')
+    if not is_storable(script):
+        raise Refused(f'the script of environment "{name}" is no text: it holds a NUL or half a character')
+    sealed = vault.seal(script, f"{PURPOSE} {name}")
+    values = {"script": sealed.data, "key_id": sealed.key_id}
+    await connection.execute(
+        insert(environment)
+        .values(name=name, **values)
+        .on_conflict_do_update(index_elements=["name"], set_={**values, "updated_at": func.clock_timestamp()})
+    )
+
+
+async def all_environments(connection: AsyncConnection) -> list[Environment]:
+    """All of them by name, without their scripts."""
+    c = environment.c
+    query = select(c.name, c.key_id, c.created_at, c.updated_at).order_by(c.name)
+    return [Environment(*row) for row in (await connection.execute(query)).all()]
+
+
+async def script_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
+    """The script. Raises `NotFound`, or `Refused` when it cannot be decrypted."""
+    c = environment.c
+    row = (await connection.execute(select(c.script, c.key_id).where(c.name == name))).first()
+    if row is None:
+        raise _not_found(name)
+    return vault.open(Sealed(row.script, row.key_id), f"{PURPOSE} {name}")
+
+
+async def remove(connection: AsyncConnection, name: str) -> None:
+    """Delete an environment. Raises `NotFound`."""
+    if (await connection.execute(delete(environment).where(environment.c.name == name))).rowcount == 0:
+        raise _not_found(name)
+
+
+async def rotate(connection: AsyncConnection, vault: Vault) -> int:
+    """Encrypt rows under other keys with the first key. Returns how many. Raises `Refused`, then nothing is changed."""
+    return await reseal(connection, environment, environment.c.script, PURPOSE, vault)
+
+
+def _not_found(name: str) -> NotFound:
+    return NotFound(f'there is no environment "{name[:200]}"; `shoal environments` lists those there are')

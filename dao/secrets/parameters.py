@@ -1,0 +1,93 @@
+"""SECRET parameters: sealed before they are stored, by a process that has the keys, and opened by the task's worker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from dao.secrets.vault import Sealed, Vault
+from model.choices import ParameterType
+from model.errors import Refused
+from model.local_params import NAME, LocalParam
+from model.secret_values import SECRET_CHARACTERS_MIN, SealedValue, sealed_value
+from model.workflow import TaskSpec, WorkflowSpec
+
+PURPOSE = "parameter"
+
+
+def seal(name: str, value: str, vault: Vault) -> str:
+    """The value encrypted for storage. Raises `Refused` if there is no key, or if a log could not mask the value."""
+    if re.fullmatch(NAME, name) is None:
+        raise Refused(f"{name[:200]!r} is no name for a parameter; use letters, digits, _ and . and no digit first")
+    if len(value) < SECRET_CHARACTERS_MIN:
+        raise Refused(
+            f'the value of the SECRET parameter "{name}" has fewer than {SECRET_CHARACTERS_MIN} characters; so short '
+            f"a one cannot be masked in a log"
+        )
+    sealed = vault.seal(value, f"{PURPOSE} {name}")
+    return str(SealedValue(sealed.key_id, name, sealed.data.decode()))
+
+
+def unseal(name: str, sealed: SealedValue, vault: Vault) -> str:
+    """The value of the parameter of this name. Raises `Refused`: it belongs to another one, or the key is missing."""
+    if sealed.name != name:
+        raise Refused(
+            f'parameter "{name}" holds the sealed value of "{sealed.name}"; a secret is known by its own name only: '
+            f"write ${{{sealed.name}}} where it is needed"
+        )
+    return vault.open(Sealed(sealed.data.encode(), sealed.key_id), f"{PURPOSE} {name}")
+
+
+def sealed_values(values: Mapping[str, str], secrets: Collection[str], vault: Vault) -> dict[str, str]:
+    """The same values, with plaintext values of `secrets` sealed. Raises `Refused`."""
+    return {
+        name: seal(name, value, vault) if name in secrets and value and sealed_value(value) is None else value
+        for name, value in values.items()
+    }
+
+
+def sealed_spec(spec: WorkflowSpec, current: WorkflowSpec | None, vault: Vault) -> WorkflowSpec:
+    """The same workflow with its secrets sealed. Values that `current` has sealed are reused.
+
+    So an unchanged file makes no new version. Raises `Refused` if there is no key.
+    """
+    sealer = _Sealer(vault)
+    before = dict(current.params) if current is not None else {}
+    params = {
+        name: sealer.sealed(name, value, before.get(name)) if name in spec.secrets else value
+        for name, value in spec.params.items()
+    }
+    former = {task.name: task for task in current.tasks} if current is not None else {}
+    tasks = tuple(_sealed_task(task, former.get(task.name), sealer) for task in spec.tasks)
+    return spec.model_copy(update={"params": params, "tasks": tasks})
+
+
+class _Sealer:
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+
+    def sealed(self, name: str, value: str, before: str | None) -> str:
+        """`before` if that is the same value under the first key; else the value, sealed if it is plaintext."""
+        if not value or sealed_value(value) is not None:
+            return value
+        stored = sealed_value(before) if before else None
+        if stored is not None and stored.key_id in self._vault.key_ids[:1]:
+            try:
+                if unseal(name, stored, self._vault) == value:
+                    return str(stored)
+            except Refused:
+                pass  # a value that can no longer be decrypted is replaced
+        return seal(name, value, self._vault)
+
+
+def _sealed_task(task: TaskSpec, before: TaskSpec | None, sealer: _Sealer) -> TaskSpec:
+    if not any(param.type is ParameterType.SECRET for param in task.local_params):
+        return task
+    former = {param.name: param.value for param in before.local_params} if before is not None else {}
+
+    def sealed(param: LocalParam) -> LocalParam:
+        if param.type is not ParameterType.SECRET:
+            return param
+        return param.model_copy(update={"value": sealer.sealed(param.name, param.value, former.get(param.name))})
+
+    return task.model_copy(update={"local_params": tuple(map(sealed, task.local_params))})

@@ -1,0 +1,64 @@
+"""Attempts that return to the queue: timers that are due, and tasks that a worker claimed but certainly did not start.
+
+A halt of their run applies to them. A pause or stop locks the open tasks of its run before it reads them
+(`task_instances.halt`), and attempts that return are locked before this statement reads the run. So the later of the
+two sees the result of the earlier one, and nothing of a halted run is queued, whichever commits first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import EVENT, notify
+from model.ids import Epoch, TaskInstanceId
+
+# The tasks of a run that is missing or has ended are ended. By a scalar subquery, so that a task without a run is ended
+# too, and not found again and again.
+_PUT_BACK = text("""
+    WITH meant AS (
+        SELECT t.id,
+               CASE WHEN t.kill_requested THEN 'KILL'
+                    ELSE (SELECT CASE WHEN coalesce(i.requested_state, i.state) IN ('RUNNING_EXECUTION', 'FAILOVER')
+                                          THEN 'QUEUED'
+                                      WHEN coalesce(i.requested_state, i.state) IN ('READY_PAUSE', 'PAUSE') THEN 'PAUSE'
+                                 END
+                          FROM workflow_instance i WHERE i.id = t.workflow_instance_id) END AS state
+        FROM task_instance t WHERE t.id = ANY(CAST(:ids AS bigint[]))
+    ), put AS (
+        UPDATE task_instance t
+        SET state = coalesce(m.state, 'KILL'), worker_id = NULL,
+            queued_at = CASE WHEN m.state = 'QUEUED' AND t.state = 'DELAY_EXECUTION' THEN clock_timestamp()
+                             ELSE t.queued_at END,
+            dispatch_by = CASE WHEN m.state = 'QUEUED'
+                               THEN clock_timestamp() + t.dispatch_timeout_s * interval '1 s' END,
+            ended_at = CASE WHEN m.state = 'QUEUED' THEN NULL ELSE clock_timestamp() END,
+            reason = CASE m.state WHEN 'QUEUED' THEN t.reason WHEN 'PAUSE' THEN 'it was held back by a pause'
+                                  ELSE 'it was stopped before it began' END
+        FROM meant m WHERE t.id = m.id
+        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state, t.worker_group
+    ), told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
+        SELECT workflow_instance_id, task_code, attempt, state FROM put WHERE state <> 'QUEUED'
+    )
+    SELECT p.state, p.worker_group,
+           CASE WHEN p.state <> 'QUEUED'
+                THEN (SELECT i.master_id FROM workflow_instance i WHERE i.id = p.workflow_instance_id) END AS owner
+    FROM put p
+""")
+
+
+async def put_back(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> list[str]:
+    """Queue these attempts, which this transaction locks and no worker has started; returns the worker group of each.
+
+    If their run is halted they end instead, as PAUSE or KILL, and its owner is notified.
+    """
+    if not ids:
+        return []
+    rows = (await connection.execute(_PUT_BACK, {"ids": list(ids)})).all()
+    owners = {Epoch(row.owner) for row in rows if row.owner is not None}
+    if owners:
+        await notify(connection, EVENT, owners)
+    return [row.worker_group for row in rows if row.state == "QUEUED"]

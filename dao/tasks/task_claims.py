@@ -1,0 +1,188 @@
+"""`task_instance` as a worker writes it: claims and reports.
+
+Every write names the attempt and the worker. If it matches no row, the task was taken from this worker, which then
+kills its process and reports nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.postgres.database import FencedTransaction
+from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.states import TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedTask:
+    """A task that this worker has to run. `state` is DISPATCH for one that must be marked RUNNING before it starts.
+
+    `owner` is the master that owned its run at the claim: a hint which master to wake. `day` is the day on which it was
+    queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start. `schedule_time` (aware) and
+    `time_zone` are those of its run; `parameter_types` is JSON text.
+    """
+
+    id: TaskInstanceId
+    workflow_instance_id: WorkflowInstanceId
+    workflow_code: WorkflowCode
+    code: TaskCode
+    attempt: int
+    name: str
+    type: str
+    state: TaskState
+    params: str
+    parameter_values: str
+    owner: Epoch
+    day: str
+    schedule_time: datetime
+    time_zone: str
+    timeout_s: float | None = None
+    timeout_strategy: str | None = None
+    dry_run: bool = False
+    tenant: str | None = None
+    parameter_types: str | None = None
+    environment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How an attempt ended, according to its worker. `outputs` is JSON text or None."""
+
+    id: TaskInstanceId
+    attempt: int
+    state: TaskState
+    reason: str
+    exit_code: int | None
+    outputs: str | None
+
+
+# One row must not fail the fetch of all: a time in a year that Python does not support, a timeout that is not a number.
+_COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
+              t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'),
+              least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
+              CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
+              t.parameter_types, t.environment"""
+# Per group, so that each reads its own part of the index in order of priority; the outer LIMIT leaves the rest queued.
+_CLAIM = text(f"""
+    WITH picked AS MATERIALIZED (
+        SELECT best.id FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
+        CROSS JOIN LATERAL (
+            SELECT id, workflow_priority, workflow_instance_id, task_priority FROM task_instance t
+            WHERE state = 'QUEUED' AND worker_group = wanted.worker_group           -- index: task_instance_queue
+              -- One of no run would keep its place in each claim: of a worker with one free place, the only one.
+              AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
+            ORDER BY workflow_priority, workflow_instance_id, task_priority, id
+            LIMIT :limit
+            FOR UPDATE SKIP LOCKED
+        ) AS best
+        ORDER BY best.workflow_priority, best.workflow_instance_id, best.task_priority, best.id
+        LIMIT :limit
+    )
+    UPDATE task_instance t
+    SET state = CASE WHEN t.write_ahead THEN 'RUNNING_EXECUTION' ELSE 'DISPATCH' END, worker_id = :worker,
+        started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
+    FROM picked, workflow_instance i
+    WHERE t.id = picked.id AND i.id = t.workflow_instance_id
+    RETURNING {_COLUMNS}
+""")  # noqa: S608 - the columns are a constant of this module
+# Also matches its own earlier write, in case the answer to that was lost.
+_MARK_RUNNING = text("""
+    UPDATE task_instance SET state = 'RUNNING_EXECUTION', started_at = coalesce(started_at, clock_timestamp())
+    WHERE id = :id AND attempt = :attempt AND worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
+      AND NOT kill_requested
+""")
+# `ended_at`, not the state, shows that the attempt still runs: a condition on the state would also match the index of
+# everything that this worker runs, which would be read in full for each row. An attempt that a worker has and that has
+# not ended is DISPATCH or RUNNING_EXECUTION.
+_REPORT = text("""
+    WITH ended AS (
+        UPDATE task_instance t
+        SET state = r.state, ended_at = clock_timestamp(), reason = nullif(r.reason, ''), exit_code = r.exit_code,
+            outputs = r.outputs
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:attempts AS smallint[]), CAST(:states AS text[]),
+                    CAST(:reasons AS text[]), CAST(:exit_codes AS integer[]), CAST(:outputs AS text[]))
+             AS r (id, attempt, state, reason, exit_code, outputs)
+        WHERE t.id = r.id AND coalesce(t.attempt = r.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
+        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state, t.outputs, t.cache_key, t.dry_run
+    ), cached AS (
+        INSERT INTO task_cache (key, outputs)
+        SELECT cache_key, outputs FROM ended WHERE state = 'SUCCESS' AND cache_key IS NOT NULL AND NOT dry_run
+        ORDER BY cache_key  -- two workers that write the same keys wait for each other in one direction only
+        ON CONFLICT DO NOTHING
+    ), told AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, owner)
+        SELECT workflow_instance_id, task_code, attempt, state, outputs,
+               (SELECT i.master_id FROM workflow_instance i WHERE i.id = ended.workflow_instance_id)
+        FROM ended
+    )
+    SELECT id FROM ended
+""")
+_TO_KILL = text("""
+    SELECT id FROM task_instance
+    WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION') AND kill_requested
+""")
+_HELD = text(f"""
+    SELECT {_COLUMNS} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+""")  # noqa: S608 - the columns are a constant of this module
+_WORK_WAITS = text("""
+    SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])))
+           AS queued,
+           EXISTS (SELECT FROM task_instance WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
+                   AND kill_requested) AS kills
+""")
+
+
+async def claim(connection: FencedTransaction, groups: Sequence[str], limit: int, worker: Epoch) -> list[ClaimedTask]:
+    """Take up to `limit` queued tasks of these worker groups, most urgent first."""
+    rows = (await connection.execute(_CLAIM, {"groups": list(groups), "limit": limit, "worker": worker})).all()
+    return [ClaimedTask(*row) for row in rows]
+
+
+async def mark_running(connection: FencedTransaction, task: ClaimedTask, worker: Epoch) -> bool:
+    """Record, before its process exists, that a task starts. False: it must not start, since it was taken from this
+    worker or stopped."""
+    values = {"id": task.id, "attempt": task.attempt, "worker": worker}
+    return (await connection.execute(_MARK_RUNNING, values)).rowcount == 1
+
+
+async def report(connection: FencedTransaction, reports: Sequence[Report], worker: Epoch) -> set[TaskInstanceId]:
+    """Write the ends of attempts and notify the masters; returns the ids of those that still belonged to this worker.
+
+    The outputs of a success with a cache key are stored for later tasks with the same key.
+    """
+    rows = await connection.execute(
+        _REPORT,
+        {
+            "worker": worker,
+            "ids": [each.id for each in reports],
+            "attempts": [each.attempt for each in reports],
+            "states": [each.state for each in reports],
+            "reasons": [each.reason for each in reports],
+            "exit_codes": [each.exit_code for each in reports],
+            "outputs": [each.outputs for each in reports],
+        },
+    )
+    return {TaskInstanceId(id_) for (id_,) in rows.all()}
+
+
+async def to_kill(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:
+    """Running tasks of this worker that are to be killed."""
+    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_TO_KILL, {"worker": worker})).all()}
+
+
+async def held(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]:
+    """The tasks that this worker runs according to the database."""
+    rows = (await connection.execute(_HELD, {"worker": worker})).all()
+    return [ClaimedTask(*row) for row in rows]
+
+
+async def work_waits(connection: AsyncConnection, groups: Sequence[str], worker: Epoch) -> tuple[bool, bool]:
+    """Whether tasks of these groups are queued, and whether a task of ours is to be killed."""
+    row = (await connection.execute(_WORK_WAITS, {"groups": list(groups), "worker": worker})).one()
+    return row.queued, row.kills

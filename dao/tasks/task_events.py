@@ -1,0 +1,150 @@
+"""`task_event`: ends of attempts on their way to the master that owns the run.
+
+Each is addressed to the master that owned its run when it was written, so that a master reads only its own events. The
+address is only a hint: the reader checks the owner of the run, and passes on events of runs that it does not own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import EVENT, notify
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.instances import ChildEnd, HaltAsked, TaskEnd
+from model.states import TaskState, WorkflowState
+
+# Picks events addressed to this master and consumes those whose run it owns; the others are passed on to the owner. The
+# owner is looked up by primary key for each event: a join could start with all runs that it ever owned. ANY(ARRAY()),
+# not a join: see the claim in `dao/commands/commands.py`. Under load ANALYZE does see this table empty; with a join,
+# throughput then fell from 6,000 tasks/s to 300, and got lower the more events waited. SKIP LOCKED: an event locked by
+# another session does not block the others.
+_CONSUME = text("""
+    WITH picked AS MATERIALIZED (
+        SELECT e.id, (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) AS runs_owner
+        FROM task_event e                                                        -- index: task_event_owner
+        WHERE e.owner = :master
+          AND (CAST(:only AS bigint) IS NULL OR e.workflow_instance_id = CAST(:only AS bigint))
+          AND e.workflow_instance_id <> ALL(CAST(:aside AS bigint[]))
+        ORDER BY e.id LIMIT :limit
+        FOR UPDATE OF e SKIP LOCKED
+    ), passed_on AS (
+        UPDATE task_event e SET owner = coalesce(p.runs_owner, 0) FROM picked p
+        WHERE e.id = ANY(ARRAY(SELECT id FROM picked WHERE runs_owner IS DISTINCT FROM :master)) AND p.id = e.id
+    ), gone AS (
+        DELETE FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM picked WHERE runs_owner = :master))
+        RETURNING id, workflow_instance_id, task_code, attempt, state, outputs, child_index
+    )
+    SELECT workflow_instance_id, task_code, attempt, state, outputs, child_index FROM gone ORDER BY id
+""")
+_FORGET = text("""
+    DELETE FROM task_event WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))  -- index: task_event_run
+""")
+# A bounded number for each owner that is gone: events that wait for a failover of their run are deleted by it
+# (`forget`).
+STRAY_EVENTS = """
+    event_owner (id) AS (
+        SELECT min(owner) FROM task_event
+        UNION ALL
+        SELECT (SELECT min(owner) FROM task_event WHERE owner > o.id) FROM event_owner o WHERE o.id IS NOT NULL
+    ), gone_owner AS MATERIALIZED (
+        SELECT o.id FROM event_owner o
+        WHERE o.id IS NOT NULL
+          AND (SELECT n.id FROM node n
+               WHERE n.id = o.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+    ), stray AS MATERIALIZED (
+        SELECT e.id, i.id AS run, i.master_id, i.ended_at IS NOT NULL AS has_ended,
+               (SELECT n.id FROM node n
+                WHERE n.id = i.master_id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NOT NULL
+                   AS is_owned
+        FROM gone_owner g
+        CROSS JOIN LATERAL (SELECT e.id, e.workflow_instance_id FROM task_event e  -- index: task_event_owner
+                            WHERE e.owner = g.id ORDER BY e.id LIMIT 1000) AS e
+        LEFT JOIN LATERAL (SELECT i.* FROM workflow_instance i WHERE i.id = e.workflow_instance_id LIMIT 1) AS i ON true
+    )"""
+_READDRESS = text(f"""
+    WITH RECURSIVE {STRAY_EVENTS}, held AS MATERIALIZED (
+        SELECT id FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM stray WHERE is_owned)) FOR UPDATE SKIP LOCKED
+    )
+    UPDATE task_event e SET owner = s.master_id FROM stray s
+    WHERE e.id = ANY(ARRAY(SELECT id FROM held)) AND s.id = e.id
+    RETURNING e.owner
+""")  # noqa: S608 - the parts are constants of this module
+# Unread events of a former owner, of a run that has ended since or no longer exists.
+_DROP_STALE = text(f"""
+    WITH RECURSIVE {STRAY_EVENTS}, held AS MATERIALIZED (
+        SELECT id FROM task_event
+        WHERE id = ANY(ARRAY(SELECT id FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)))
+        FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM held))
+""")  # noqa: S608 - the parts are constants of this module
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A row that Shoal cannot parse, written by hand. The rows of its run have the actual state."""
+
+    workflow_instance_id: WorkflowInstanceId
+    what: str
+
+
+async def consume(
+    connection: FencedTransaction,
+    master: Epoch,
+    limit: int,
+    *,
+    aside: Sequence[WorkflowInstanceId] = (),
+    only: WorkflowInstanceId | None = None,
+) -> list[TaskEnd | ChildEnd | HaltAsked | Unreadable]:
+    """Take up to `limit` events of this master's runs, oldest first: without those in `aside`, or only of run `only`.
+
+    The same transaction must act on them.
+    """
+    values = {"master": master, "limit": limit, "aside": list(aside), "only": only}
+    rows = (await connection.execute(_CONSUME, values)).all()
+    return [_read(*row) for row in rows]
+
+
+async def readdress(connection: FencedTransaction) -> int:
+    """Address events of masters that are gone to the current owners of their runs, and notify those. Returns how many.
+
+    A worker that reported an end during the failover of its run may not have seen the new owner yet.
+    """
+    owners = (await connection.execute(_READDRESS)).scalars().all()
+    if owners:
+        await notify(connection, EVENT, set(owners))
+    return len(owners)
+
+
+async def drop_stale(connection: FencedTransaction) -> int:
+    """Delete events that nobody will ever read, a bounded number for each owner. Returns how many."""
+    return (await connection.execute(_DROP_STALE)).rowcount
+
+
+async def forget(connection: FencedTransaction, instances: Sequence[WorkflowInstanceId]) -> None:
+    """Delete the events of runs whose rows are read later in the same transaction."""
+    await connection.execute(_FORGET, {"instances": list(instances)})
+
+
+def _read(
+    instance: int, code: int, attempt: int, state: str, outputs: str | None, child_index: int | None
+) -> TaskEnd | ChildEnd | HaltAsked | Unreadable:
+    try:
+        return _event(instance, code, attempt, state, outputs, child_index)
+    except ValueError as error:
+        return Unreadable(WorkflowInstanceId(instance), str(error))
+
+
+def _event(
+    instance: int, code: int, attempt: int, state: str, outputs: str | None, child_index: int | None
+) -> TaskEnd | ChildEnd | HaltAsked:
+    id_ = WorkflowInstanceId(instance)
+    if code == 0:
+        return HaltAsked(id_, WorkflowState(state))
+    if child_index is not None:
+        return ChildEnd(id_, TaskCode(code), attempt, child_index, WorkflowState(state), outputs)
+    return TaskEnd(id_, TaskCode(code), attempt, TaskState(state), outputs)

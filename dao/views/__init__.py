@@ -1,0 +1,1 @@
+"""Queries for people. Reads only."""

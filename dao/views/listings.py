@@ -1,0 +1,328 @@
+"""Listings for people: waiting commands, runs, the workers' queue, masters and workers. Reads only.
+
+Pages go by id (keyset), so that page 1,000 costs as much as page 1. Ages and durations are in seconds, computed with
+the database's clock. A row inserted by hand may hold a date that Python does not support, so such columns are returned
+as an age or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Double, Select, cast, extract, func, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.cluster import nodes
+from dao.cluster.nodes import NodeRow
+from dao.postgres.errors import BadData
+from dao.runs.code_lists import read_codes
+from dao.views.tables import node, task_instance, workflow_definition, workflow_instance
+from model.choices import ExecutionType, Flag, Priority
+from model.errors import NotFound
+from model.ids import CommandId, Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.nodes import NodeKind
+from model.states import TaskState, WaitReason, WorkflowState
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCommand:
+    """A command that no master has taken yet. `workflow` is None when there is no such definition."""
+
+    id: CommandId
+    type: str
+    workflow_code: WorkflowCode | None
+    workflow: str | None
+    priority: str | None
+    age_s: float | None
+    created_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutRoom:
+    """A command that waits for a master with room. `above` is the parent run that waits for it, if any."""
+
+    id: CommandId
+    type: str
+    age_s: float | None
+    above: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Residue:
+    """The commands that wait for one slot, and the age of the oldest."""
+
+    slot: int
+    waiting: int
+    oldest_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run in a list. `took_s` still grows while it runs; `owner` is the address of its master.
+
+    `schedule_time` is the time that the run is for, to be shown in `time_zone`. `requested_state` is a pause or stop
+    that its owner has not handled yet. `scope` limits it to some tasks, None does not. `parent` is the run of whose
+    task (`parent_code`) it is a child.
+    """
+
+    id: WorkflowInstanceId
+    workflow_code: WorkflowCode
+    workflow: str | None
+    version: int
+    state: WorkflowState
+    priority: Priority
+    started_at: datetime
+    took_s: float
+    reason: str | None
+    master: Epoch
+    owner: str | None
+    takeovers: int
+    params: str
+    schedule_time: datetime
+    time_zone: str
+    command_type: str
+    execution_type: ExecutionType
+    run_times: int
+    requested_state: WorkflowState | None
+    scope: frozenset[TaskCode] | None
+    parent: WorkflowInstanceId | None
+    parent_code: TaskCode | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """One attempt of a task of a run.
+
+    `due_in_s` is the rest of a wait for `wait_reason`, in seconds (<= 0: it is over). `log_day` (yyyyMMdd, UTC) and
+    `log_url` locate its log: the folder of that day in that worker's log service. One that is not `valid` belongs to an
+    earlier execution of the same run, or its task is to run again. `branch` is the branch that a task selected.
+    """
+
+    id: TaskInstanceId
+    code: TaskCode
+    attempt: int
+    name: str
+    type: str
+    state: TaskState
+    kill_requested: bool
+    worker_group: str
+    priority: Priority
+    worker: Epoch | None
+    worker_address: str | None
+    log_url: str | None
+    log_day: str
+    queued_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    took_s: float | None
+    exit_code: int | None
+    reason: str | None
+    outputs: str | None
+    wait_reason: WaitReason | None
+    due_in_s: float | None
+    valid: bool
+    branch: frozenset[TaskCode] | None
+    retries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupQueue:
+    """The work of a worker group: waiting attempts, the age of the oldest, and running attempts."""
+
+    worker_group: str
+    waiting: int
+    oldest_s: float | None
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class FencedNode:
+    """A node that was fenced."""
+
+    epoch: Epoch
+    kind: NodeKind
+    address: str
+    started_at: datetime
+    fenced_at: datetime
+    why: str
+
+
+_AGE = """CASE WHEN isfinite(c.created_at)
+               THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END"""
+_WAITING = text(f"""
+    SELECT c.id, c.type, c.workflow_code, d.name, c.priority, {_AGE}, c.created_by
+    FROM command c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
+    ORDER BY c.priority_rank, c.id LIMIT :limit
+""")  # noqa: S608 - the age is a constant of this module
+# Commands that need no room have priority: a full master takes them too.
+_WITHOUT_ROOM = text(f"""
+    SELECT c.id, c.type, {_AGE}, nullif(split_part(c.parent, '/', 1), '') AS above
+    FROM command c
+    WHERE c.created_at < now() - CAST(:older_than AS interval) AND c.priority_rank >= 0    -- index: command_age
+    ORDER BY c.created_at LIMIT :limit
+""")  # noqa: S608 - the age is a constant of this module
+_RESIDUES = text("""
+    SELECT slot, count(c.id),
+           extract(epoch FROM clock_timestamp() - min(c.created_at) FILTER (WHERE isfinite(c.created_at)))::float8
+    FROM generate_series(0, :total - 1) AS slot
+    LEFT JOIN command c ON (c.id / :id_step) % :total = slot
+    GROUP BY slot ORDER BY slot
+""")
+# Two subqueries, each with a partial index: a single one for both would read all tasks in the history.
+_QUEUE = text("""
+    SELECT coalesce(q.worker_group, r.worker_group), coalesce(q.waiting, 0), q.oldest_s, coalesce(r.running, 0)
+    FROM (SELECT worker_group, count(*) AS waiting,
+                 extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE isfinite(queued_at)))::float8
+                     AS oldest_s
+          FROM task_instance WHERE state = 'QUEUED' GROUP BY worker_group) AS q
+    FULL JOIN (SELECT worker_group, count(*) AS running
+               FROM task_instance WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION') GROUP BY worker_group) AS r
+      ON r.worker_group = q.worker_group
+    ORDER BY 1
+""")
+_FENCED = text("""
+    SELECT id, kind, address, started_at, ended_at, coalesce(ended_why, '') FROM node
+    WHERE state = 'FENCED' ORDER BY ended_at DESC, id DESC LIMIT :limit
+""")
+
+
+async def waiting_commands(connection: AsyncConnection, limit: int) -> list[WaitingCommand]:
+    """The first `limit` commands in the order in which they will be taken."""
+    return [WaitingCommand(*row) for row in (await connection.execute(_WAITING, {"limit": limit})).all()]
+
+
+async def without_room(connection: AsyncConnection, older_than: timedelta, limit: int) -> list[WithoutRoom]:
+    """The first `limit` commands that need room and have waited for longer than that; oldest first."""
+    values = {"older_than": older_than, "limit": limit}
+    return [WithoutRoom(*row) for row in (await connection.execute(_WITHOUT_ROOM, values)).all()]
+
+
+async def waiting_by_residue(connection: AsyncConnection, total: int, id_step: int = 1) -> list[Residue]:
+    """How many commands wait for each of `total` slots. Reads the whole of `command`."""
+    rows = (await connection.execute(_RESIDUES, {"total": total, "id_step": id_step})).all()
+    return [Residue(*row) for row in rows]
+
+
+async def runs(
+    connection: AsyncConnection,
+    limit: int,
+    *,
+    states: Sequence[WorkflowState] = (),
+    workflow: str | None = None,
+    before: WorkflowInstanceId | None = None,
+) -> list[Run]:
+    """Up to `limit` runs, newest first.
+
+    Args:
+        states: only these; none = all.
+        workflow: only those of the workflow with this name, in any project.
+        before: the last id of the previous page.
+    """
+    query = _runs().order_by(workflow_instance.c.id.desc()).limit(limit)
+    if states:
+        query = query.where(workflow_instance.c.state.in_(states))
+    if workflow is not None:
+        query = query.where(workflow_definition.c.name == workflow)
+    if before is not None:
+        query = query.where(workflow_instance.c.id < before)
+    return [_run(row) for row in (await connection.execute(query)).all()]
+
+
+async def run(connection: AsyncConnection, id_: WorkflowInstanceId) -> tuple[Run, list[TaskRun]]:
+    """One run and all attempts of its tasks, in the order in which they were queued. Raises `NotFound`."""
+    head = await run_head(connection, id_)
+    tasks = (await connection.execute(_tasks_of(id_))).all()
+    return head, [_task(task) for task in tasks]
+
+
+async def run_head(connection: AsyncConnection, id_: WorkflowInstanceId) -> Run:
+    """One run without its tasks. Raises `NotFound`."""
+    row = (await connection.execute(_runs().where(workflow_instance.c.id == id_))).first()
+    if row is None:
+        raise NotFound(f"there is no run {id_}; `shoal runs` lists those there are")
+    return _run(row)
+
+
+async def queue_by_group(connection: AsyncConnection) -> list[GroupQueue]:
+    """The worker groups with waiting or running attempts, by name."""
+    return [GroupQueue(*row) for row in (await connection.execute(_QUEUE)).all()]
+
+
+async def workers(connection: AsyncConnection) -> list[NodeRow]:
+    """The living workers by epoch; groups, capacity and running tasks are in their heartbeats."""
+    return [row for row in await nodes.living(connection) if row.kind is NodeKind.WORKER]
+
+
+async def masters(connection: AsyncConnection) -> list[NodeRow]:
+    """The living masters by epoch; their heartbeats have the slot that each believes to have and its number of runs."""
+    return [row for row in await nodes.living(connection) if row.kind is NodeKind.MASTER]
+
+
+async def last_fenced(connection: AsyncConnection, limit: int) -> list[FencedNode]:
+    """The last `limit` nodes that were fenced, newest first."""
+    rows = (await connection.execute(_FENCED, {"limit": limit})).all()
+    return [FencedNode(Epoch(row[0]), NodeKind(row[1]), *row[2:]) for row in rows]
+
+
+def _runs() -> Select[Any]:
+    i, d = workflow_instance.c, workflow_definition.c
+    return (
+        select(
+            *(i.id, i.workflow_code, d.name, i.workflow_version, i.state, i.priority, i.started_at),
+            *(_took_s(i.started_at, i.ended_at), i.reason, i.master_id, node.c.address, i.takeovers, i.params),
+            *(i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times, i.requested_state),
+            *(func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
+        )
+        .select_from(workflow_instance)
+        .outerjoin(workflow_definition, d.code == i.workflow_code)
+        .outerjoin(node, node.c.id == i.master_id)
+    )
+
+
+def _tasks_of(id_: WorkflowInstanceId) -> Select[Any]:
+    t = task_instance.c
+    return (
+        select(
+            *(t.id, t.task_code, t.attempt, t.task_name, t.task_type, t.state, t.kill_requested, t.worker_group),
+            *(t.task_priority, t.worker_id, node.c.address, node.c.log_url, func.to_char(t.queued_at, "YYYYMMDD")),
+            *(t.queued_at, t.started_at, t.ended_at, _took_s(t.started_at, t.ended_at)),
+            *(t.exit_code, t.reason, t.outputs, t.wait_reason),
+            cast(extract("epoch", t.due_at - func.clock_timestamp()), Double),
+            *(t.flag == Flag.YES, t.branch, t.retries),
+        )
+        .select_from(task_instance)
+        .outerjoin(node, node.c.id == t.worker_id)
+        .where(t.workflow_instance_id == id_)
+        .order_by(t.id)
+    )
+
+
+def _took_s(started: ColumnElement[Any], ended: ColumnElement[Any]) -> ColumnElement[float]:
+    return cast(extract("epoch", func.coalesce(ended, func.clock_timestamp()) - started), Double)
+
+
+def _run(row: Sequence[Any]) -> Run:
+    id_, code, workflow, version, state, priority, *others, asked, scope, parent, parent_code = row
+    *others, execution_type, run_times = others
+    requested = WorkflowState(asked) if asked else None
+    others += [ExecutionType(execution_type), run_times, requested, _codes(scope), parent, parent_code]
+    return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
+
+
+def _task(row: Sequence[Any]) -> TaskRun:
+    id_, code, attempt, name, type_, state, kill_requested, worker_group, priority, *others = row
+    *between, wait_reason, due_in_s, valid, branch, retries = others
+    return TaskRun(
+        *(id_, code, attempt, name, type_, TaskState(state), kill_requested, worker_group, Priority(priority)),
+        *(*between, WaitReason(wait_reason) if wait_reason else None, due_in_s, valid, _codes(branch), retries),
+    )
+
+
+def _codes(text_: str | None) -> frozenset[TaskCode] | None:
+    try:
+        return read_codes(text_, "it")
+    except BadData:  # so that the list still shows the other rows
+        return None

@@ -1,0 +1,115 @@
+"""Lookups of one object: the outcome of a command, the run of a task. Reads only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.errors import NotFound
+from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
+from model.nodes import NodeState, Slot
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFate:
+    """The state of a command: waiting (`handled_at` is None), done, or refused (`reason`)."""
+
+    id: CommandId
+    type: str
+    age_s: float | None
+    handled_at: datetime | None
+    run: WorkflowInstanceId | None
+    master: Epoch | None
+    master_address: str | None
+    slot: Slot | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLife:
+    """A present or past master or worker."""
+
+    epoch: Epoch
+    address: str
+    state: NodeState
+    ended_at: datetime | None
+    ended_why: str | None
+
+
+_FATE = text("""
+    SELECT c.id, c.type,
+           CASE WHEN isfinite(c.created_at)
+                THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END AS age_s,
+           NULL::timestamptz AS handled_at, NULL::bigint AS run, NULL::bigint AS master, NULL AS address,
+           NULL::int AS slot_current, NULL::int AS slot_total, NULL AS reason
+    FROM command c WHERE c.id = :id
+    UNION ALL
+    SELECT h.command_id, h.type, extract(epoch FROM clock_timestamp() - h.created_at)::float8, h.handled_at,
+           h.workflow_instance_id, h.master_id, n.address, h.slot_current, h.slot_total, e.reason
+    FROM command_history h
+    LEFT JOIN node n ON n.id = h.master_id
+    LEFT JOIN error_command e ON e.command_id = h.command_id
+    WHERE h.command_id = :id
+""")
+_RUN_OF_TASK = text("SELECT workflow_instance_id FROM task_instance WHERE id = :id")
+_STARTED_BY = text("SELECT command_id FROM workflow_instance WHERE id = :id")
+_RECOVER = text("""
+    SELECT id FROM command WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND workflow_instance_id = :run
+""")
+_NODE = text("SELECT id, address, state, ended_at, ended_why FROM node WHERE id = :epoch")
+# The order is that of the workers' claim; the index of the queue supports it.
+_PLACE = text("""
+    SELECT count(*) FROM task_instance q, task_instance mine
+    WHERE mine.id = :id AND q.state = 'QUEUED' AND q.worker_group = mine.worker_group
+      AND (q.workflow_priority, q.workflow_instance_id, q.task_priority, q.id)
+          <= (mine.workflow_priority, mine.workflow_instance_id, mine.task_priority, mine.id)
+""")
+
+
+async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
+    """The outcome of a command. Raises `NotFound`.
+
+    One statement, so that a command that moves from one table to the other is not missed.
+    """
+    row = (await connection.execute(_FATE, {"id": id_})).first()
+    if row is None:
+        raise NotFound(f"there is no command {id_}, and there was none")
+    slot = None if row.slot_current is None else Slot(row.slot_current, row.slot_total)
+    return CommandFate(row.id, row.type, row.age_s, row.handled_at, row.run, row.master, row.address, slot, row.reason)
+
+
+async def run_of_task(connection: AsyncConnection, id_: TaskInstanceId) -> WorkflowInstanceId:
+    """The run that a task instance belongs to. Raises `NotFound`."""
+    found = (await connection.execute(_RUN_OF_TASK, {"id": id_})).scalar()
+    if found is None:
+        raise NotFound(f"there is no task instance {id_}; `shoal show RUN` lists those of a run")
+    return WorkflowInstanceId(found)
+
+
+async def started_by(connection: AsyncConnection, run: WorkflowInstanceId) -> CommandFate | None:
+    """The command that started a run; None when its history was dropped."""
+    command = (await connection.execute(_STARTED_BY, {"id": run})).scalar()
+    try:
+        return await fate_of(connection, CommandId(command)) if command is not None else None
+    except NotFound:
+        return None
+
+
+async def failing_over(connection: AsyncConnection, run: WorkflowInstanceId) -> CommandId | None:
+    """The open command for the failover of a run."""
+    found = (await connection.execute(_RECOVER, {"run": run})).scalar()
+    return None if found is None else CommandId(found)
+
+
+async def node_life(connection: AsyncConnection, epoch: Epoch) -> NodeLife | None:
+    """A master or worker by its epoch."""
+    row = (await connection.execute(_NODE, {"epoch": epoch})).first()
+    return None if row is None else NodeLife(Epoch(row.id), row.address, NodeState(row.state), *row[3:])
+
+
+async def place_in_queue(connection: AsyncConnection, id_: TaskInstanceId) -> int:
+    """The position of an attempt among the queued ones of its worker group: 1 = it is next."""
+    return int((await connection.execute(_PLACE, {"id": id_})).scalar_one())

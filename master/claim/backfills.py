@@ -1,0 +1,101 @@
+"""COMPLEMENT_DATA: the dates of a backfill, which of them this command starts, and the commands for the others.
+
+A command starts the first date of one chain. The other chains become commands of their own in the same transaction. The
+instance stores the rest of its chain: the transaction that ends it with success creates the command for the next date.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.commands import commands
+from dao.commands.commands import NewCommand
+from dao.definitions import references, schedules
+from master.drive.plan import Plan
+from model.backfill import BackfillSpec, FireTimes, chains, rest
+from model.choices import ReleaseState
+from model.command_moves import CommandType
+from model.commands import BACKFILL, Start
+from model.cron import Cron
+from model.ids import WorkflowCode
+from model.schedules import ScheduleRow
+from model.zones import zone
+
+
+async def first_date(connection: AsyncConnection, command: Start, plan: Plan) -> Start:
+    """The start for the date of this command; everything else that it asks for becomes commands.
+
+    Raises `Refused` if the dates cannot be read.
+    """
+    spec = BackfillSpec.parse(command.backfill or "")
+    given = command.time_zone
+    calendar, (own, *others) = await dates_of(connection, command.workflow_code, plan.spec.time_zone, spec, given)
+    single = replace(spec, dependents=False)
+    new = [_chain(command, command.workflow_code, rest(single, chain), calendar) for chain in others]
+    if spec.dependents:
+        dates = rest(single, sorted({date for chain in (own, *others) for date in chain}))
+        written = json.dumps({**json.loads(dates), "mode": spec.mode, "parallelism": spec.parallelism})
+        below = await references.depending_on(connection, command.workflow_code)
+        new += [_chain(command, code, written, calendar, whole=True) for code in sorted(below)]
+    if new:
+        await commands.insert_many(connection, new)
+    left = _with(command.params, rest(single, own[1:])) if len(own) > 1 else None
+    return replace(command, schedule_time=own[0], time_zone=calendar, backfill=left)
+
+
+async def dates_of(
+    connection: AsyncConnection, code: WorkflowCode, own_zone: str, spec: BackfillSpec, given_zone: str | None = None
+) -> tuple[str, list[list[datetime]]]:
+    """The time zone of the dates (as given, that of the schedule, or the workflow's own), and the chains.
+
+    Raises `Refused` if the dates, or the workflow's schedule, cannot be read.
+    """
+    schedule = _schedule(await schedules.of_workflow(connection, code))
+    calendar = given_zone or (schedule.time_zone if schedule else own_zone)
+    return calendar, chains(spec, _fire_times(schedule), zone(calendar))
+
+
+def _schedule(rows: Sequence[ScheduleRow]) -> ScheduleRow | None:
+    """The schedule whose times are backfilled: the first that is ONLINE, else the first."""
+    return next((row for row in rows if row.state == ReleaseState.ONLINE), rows[0] if rows else None)
+
+
+def _fire_times(schedule: ScheduleRow | None) -> FireTimes | None:
+    if schedule is None:
+        return None
+    cron, calendar = Cron.parse(schedule.crontab), zone(schedule.time_zone)
+
+    def between(begin: datetime, end: datetime) -> list[datetime]:
+        return list(cron.between(begin, end, calendar))
+
+    return between
+
+
+def _chain(command: Start, code: WorkflowCode, backfill: str, calendar: str, *, whole: bool = False) -> NewCommand:
+    """The command for other dates; for another workflow (`whole`) without what belongs to the tasks of this one."""
+    return NewCommand(
+        CommandType.COMPLEMENT_DATA,
+        workflow_code=code,
+        workflow_version=None if whole else command.workflow_version,
+        params=_with(command.params, backfill),
+        priority=command.priority,
+        failure_strategy=command.failure_strategy,
+        worker_group=command.worker_group,
+        warning_type=command.warning_type,
+        alert_group=command.alert_group,
+        environment=command.environment,
+        dry_run=command.dry_run,
+        task_depend_type=None if whole else command.depend_type,
+        start_tasks=None if whole or not command.start_tasks else json.dumps(list(command.start_tasks)),
+        time_zone=calendar,
+        created_by="backfill",
+    )
+
+
+def _with(params: Mapping[str, str], backfill: str) -> str:
+    return json.dumps({**params, BACKFILL: json.loads(backfill)}, ensure_ascii=False)

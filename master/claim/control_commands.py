@@ -1,0 +1,140 @@
+"""Commands that change an instance: PAUSE, STOP, and those by which one leaves a final state or a wait.
+
+Each is checked against the table in `model/command_moves.py`, with the row of its instance locked; one that is not
+allowed is refused with the reason as a sentence, and nothing is changed. Two commands of one batch for one instance see
+each other. If a child was asked to continue by its parent task and does not, that task is notified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dao.runs import children, completion, control
+from dao.runs.children import Above
+from dao.runs.control import Locked, Revival
+from dao.tasks import task_events, task_instances
+from master.claim.batch_work import BatchWork
+from master.claim.revival import revival
+from master.claim.serial import next_of
+from master.drive.driver import Driver
+from model.command_moves import COMMAND_MOVES, HALTING, CommandType, why_not
+from model.commands import CommandRow, Move, RecoverSerialWait
+from model.errors import NotFound, Refused
+from model.ids import Epoch, WorkflowCode, WorkflowInstanceId
+from model.states import WorkflowState
+
+C, W = CommandType, WorkflowState
+_HALTED = {W.PAUSE: "it was paused before it had begun to run", W.STOP: "it was stopped before it had begun to run"}
+
+
+class Mover:
+    """Changes instances; this master becomes the owner of those that continue."""
+
+    def __init__(self, epoch: Epoch, driver: Driver) -> None:
+        self._epoch = epoch
+        self._driver = driver
+
+    async def handle(self, moves: Sequence[tuple[CommandRow, Move]], work: BatchWork) -> None:
+        """Handle these commands in their order."""
+        connection = work.connection
+        ids = {move.workflow_instance_id for _, move in moves}
+        locked = await control.lock(connection, ids)
+        states = {id_: instance.state for id_, instance in locked.items()}
+        waits_over: dict[WorkflowInstanceId, tuple[WorkflowState, str]] = {}
+        asked: dict[WorkflowInstanceId, WorkflowState] = {}
+        at_rest: dict[WorkflowInstanceId, str | None] = {}
+        resumed = {
+            locked[move.workflow_instance_id].above
+            for row, move in moves
+            if _is_resumed_from_above(row, move) and move.workflow_instance_id in locked
+        }
+        above = await children.above(connection, {id_ for id_ in resumed if id_ is not None}) if resumed else {}
+        for row, move in moves:
+            id_ = move.workflow_instance_id
+            from_above = _is_resumed_from_above(row, move)
+            if from_above and id_ in locked and _is_halted(above.get(locked[id_].above or WorkflowInstanceId(0))):
+                at_rest[id_] = None
+                work.done(row)
+                continue
+            try:
+                if id_ not in locked:
+                    raise NotFound(f"there is no workflow instance {id_}")
+                after = COMMAND_MOVES[move.type].get(states[id_])
+                if after is None:
+                    raise Refused(why_not(move.type, id_, states[id_]))
+                if after in _HALTED:
+                    waits_over[id_] = (after, _HALTED[after])
+                    await control.end_waiting(connection, {id_: waits_over[id_]})
+                elif move.type in HALTING:
+                    asked[id_] = after
+                else:
+                    work.lines.check(locked[id_])
+                    # Only its parent task may decide to which attempt it belongs.
+                    await self._go_on(locked[id_], move if from_above else replace(move, parent=None), work)
+            except Refused as error:
+                work.refuse(row, str(error), id_ if id_ in locked else None)
+                if from_above:
+                    at_rest[id_] = str(error)
+                continue
+            states[id_] = after
+            work.done(row, id_)
+        await completion.tell(connection, list(waits_over))
+        if asked:
+            await control.ask_halt(connection, asked)
+        if at_rest:
+            await children.tell_at_rest(connection, at_rest)
+
+    async def next_in_line(self, rows: Sequence[tuple[CommandRow, RecoverSerialWait]], work: BatchWork) -> None:
+        """Let the oldest waiting run of each workflow continue, if none is before it."""
+        called: set[WorkflowCode] = set()
+        for row, command in rows:
+            turn = None
+            if command.workflow_code not in called:
+                called.add(command.workflow_code)
+                turn = await next_of(work.connection, work.lines, command.workflow_code)
+            if turn is not None:
+                await self._begin(turn, work)
+            work.done(row, turn.id if turn else None)
+
+    async def _begin(self, waiting: Locked, work: BatchWork) -> None:
+        """A run that waited begins, owned by this master. One that cannot ends as FAILURE: it must not block its
+        line."""
+        await task_events.forget(work.connection, [waiting.id])
+        begun = await control.revive(work.connection, [Revival(waiting.id, keeps_executing=True)], self._epoch)
+        work.lines.goes_on(waiting.id, waiting.workflow_code)
+        work.held += await self._driver.restorer.restore(work.connection, list(begun.values()), work.writes)
+
+    async def _go_on(self, instance: Locked, move: Move, work: BatchWork) -> None:
+        """Make an instance run, owned by this master. Raises `Refused`, having changed nothing."""
+        connection, id_ = work.connection, instance.id
+        key = (instance.workflow_code, instance.workflow_version)
+        plan = self._driver.plans.at_hand([key], work.writes.plans)[key]
+        if isinstance(plan, Refused):
+            raise plan
+        attempts = (await task_instances.latest_attempts(connection, [id_]))[id_]
+        if any(not attempt.state.is_final for attempt in attempts):
+            # A run that was given up ended at once, and its tasks are still being killed: they must not run twice.
+            raise Refused(
+                f"tasks of workflow instance {id_} are still being ended, since it was given up; "
+                "ask again when they have ended"
+            )
+        going_on = revival(move, plan, attempts, instance.scope)
+        again = going_on.again & {attempt.code for attempt in attempts}
+        if again:
+            await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
+        await task_events.forget(connection, [id_])
+        change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent)
+        revived = await control.revive(connection, [change], self._epoch)
+        work.lines.goes_on(id_, instance.workflow_code)
+        work.held += await self._driver.restorer.restore(
+            connection, list(revived.values()), work.writes, {id_: going_on.resumes}
+        )
+
+
+def _is_resumed_from_above(row: CommandRow, move: Move) -> bool:
+    return row.from_above == "true" and move.type not in HALTING
+
+
+def _is_halted(above: Above | None) -> bool:
+    return above is not None and above.state in (W.READY_PAUSE, W.READY_STOP)

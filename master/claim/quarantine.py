@@ -1,0 +1,130 @@
+"""What cannot be handled for now is quarantined, so that it does not block the rest.
+
+Each item is retried alone, with a growing delay. It is used for a row that another session has locked, and for one that
+can be neither handled nor refused. It is only in memory, and only a hint: a quarantined item stays in its table,
+another master may take it at any moment, and that master decides. A new life begins with an empty quarantine, and
+detects such items again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from typing import Generic, TypeVar
+
+from dao.postgres.errors import BadData, LockTaken
+from master.claim.batch import AdaptiveBatch
+from model.errors import ShoalError
+
+PAUSE_FIRST_S = 1.0
+PAUSE_MAX_S = 30.0
+QUARANTINE_MAX = 1_000
+"""More items than that mean that something else is wrong; the loop then waits as it does for a server."""
+TRIED_AT_ONCE = 20
+"""How many are retried before the loop handles other work again."""
+
+Id = TypeVar("Id", bound=int)
+
+
+class Quarantine(Generic[Id]):
+    """Items by id.
+
+    Args:
+        wake: set whenever one of them is due.
+        handle: handles one item alone; False if there is no room for it now.
+        refuse: ends one that cannot be handled, with the reason.
+        waits: called with an item for which both failed, the reason, and the seconds until it is retried.
+    """
+
+    def __init__(
+        self,
+        wake: asyncio.Event,
+        handle: Callable[[Id], Awaitable[bool]],
+        refuse: Callable[[Id, str], Awaitable[None]],
+        waits: Callable[[Id, str, float], None],
+    ) -> None:
+        self._wake = wake
+        self._handle = handle
+        self._refuse = refuse
+        self._waits = waits
+        self._pauses_s: dict[Id, float] = {}
+        self._due: dict[Id, None] = {}
+        self._reasons: dict[Id, str] = {}
+
+    @property
+    def ids(self) -> list[Id]:
+        """All quarantined items, due or not."""
+        return list(self._pauses_s)
+
+    def __contains__(self, id_: Id) -> bool:
+        return id_ in self._pauses_s
+
+    def add_failed(self, ids: Collection[Id], error: ShoalError) -> bool:
+        """Retry each of these alone, since they failed together.
+
+        False if they are to be retried in smaller batches: a large batch may fail because of its size, and with too
+        many in quarantine something else is wrong.
+        """
+        is_small = len(ids) <= AdaptiveBatch.SMALLEST or isinstance(error, LockTaken)
+        return bool(ids) and is_small and self._add(ids)
+
+    def add_named(self, ids: Collection[Id]) -> bool:
+        """Retry these alone, which an error named. False if they are in quarantine already, or too many are."""
+        return any(id_ not in self for id_ in ids) and self._add(ids)
+
+    def add_hopeless(self, id_: Id, reason: str) -> bool:
+        """Refuse this one, and do not handle it any more. False if too many are in quarantine."""
+        if not self._add([id_]):
+            return False
+        self._reasons[id_] = reason
+        return True
+
+    async def try_due(self) -> bool:
+        """Retry some of the due items one by one, until one waits for a lock in vain: meanwhile other work may have
+        come. Returns whether any was due."""
+        tried = 0
+        for id_ in list(self._due):
+            if tried == TRIED_AT_ONCE:
+                break
+            try:
+                if not await self._try(id_):
+                    continue  # there is no room for this one; others may need none
+            except (BadData, LockTaken) as error:
+                self._wait(id_, error)
+                if isinstance(error, LockTaken):
+                    return True
+            else:
+                self._pauses_s.pop(id_)
+                self._due.pop(id_)
+                self._reasons.pop(id_, None)
+            tried += 1
+        return tried > 0
+
+    async def _try(self, id_: Id) -> bool:
+        reason = self._reasons.get(id_)
+        if reason is None:
+            try:
+                return await self._handle(id_)
+            except BadData as error:
+                reason = str(error)
+        await self._refuse(id_, reason)
+        return True
+
+    def _add(self, ids: Collection[Id]) -> bool:
+        new = [id_ for id_ in ids if id_ not in self._pauses_s]
+        if len(self._pauses_s) + len(new) > QUARANTINE_MAX:
+            return False
+        self._pauses_s |= dict.fromkeys(new, 0.0)
+        self._due |= dict.fromkeys(new)
+        return True
+
+    def _wait(self, id_: Id, error: ShoalError) -> None:
+        pause_s = min(PAUSE_MAX_S, 2 * self._pauses_s[id_] or PAUSE_FIRST_S)
+        self._pauses_s[id_] = pause_s
+        del self._due[id_]
+        asyncio.get_running_loop().call_later(pause_s, self._is_due, id_)
+        self._waits(id_, str(error), pause_s)
+
+    def _is_due(self, id_: Id) -> None:
+        self._due[id_] = None
+        self._wake.set()

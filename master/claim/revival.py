@@ -1,0 +1,68 @@
+"""How an instance continues that has ended or waits: which tasks run again, and which keep their result. Pure.
+
+A task that runs again gets a new attempt; its old ones are no longer valid. Other ended tasks keep their result. A task
+that was held back is not listed: it begins as soon as its workflow runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from master.drive.plan import Plan
+from model.command_moves import CommandType
+from model.commands import Move
+from model.ids import TaskCode
+from model.instances import TaskAttempt
+from model.states import TaskState
+
+C, T = CommandType, TaskState
+_FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)
+_SUSPENDED = (T.PAUSE, T.KILL, T.NEED_FAULT_TOLERANCE)
+
+
+@dataclass(frozen=True, slots=True)
+class GoingOn:
+    """`again` are the tasks that are to run again, `resumes` those whose children continue instead of starting again.
+
+    `executing` limits the instance to some tasks, None does not; with `keeps_executing` the limit is unchanged.
+    """
+
+    again: frozenset[TaskCode] = frozenset()
+    resumes: frozenset[TaskCode] = frozenset()
+    repeats: bool = False
+    executing: frozenset[TaskCode] | None = None
+    keeps_executing: bool = False
+
+
+def revival(
+    move: Move, plan: Plan, attempts: Iterable[TaskAttempt], scope: frozenset[TaskCode] | None = None
+) -> GoingOn:
+    """What a command asks for. Raises `Refused` for a task that does not exist.
+
+    Args:
+        move: one that lets an instance continue.
+        plan: of the instance's version.
+        attempts: the latest of each task that has begun.
+        scope: what the instance was limited to until now; None = all.
+    """
+    valid = [attempt for attempt in attempts if attempt.valid and attempt.code in plan.tasks]
+    match move.type:
+        case C.RECOVER_SUSPENDED_PROCESS:
+            # A task that is out of scope would not run again: it must not lose its result.
+            again = frozenset(code for code in _in(valid, _SUSPENDED) if scope is None or code in scope)
+            return GoingOn(again, again, keeps_executing=True)
+        case C.START_FAILURE_TASK_PROCESS:
+            failed = _in(valid, _FAILED)
+            return GoingOn(plan.graph.with_all_after(failed), failed | _in(valid, (T.PAUSE,)))
+        case C.REPEAT_RUNNING:
+            return GoingOn(frozenset(attempt.code for attempt in valid), repeats=True)
+        case C.EXECUTE_TASK:
+            named = plan.graph.around(plan.find(move.start_tasks), move.depend_type)
+            return GoingOn(named, executing=named)
+        case _:
+            return GoingOn(keeps_executing=True)
+
+
+def _in(attempts: Iterable[TaskAttempt], wanted: Sequence[TaskState]) -> frozenset[TaskCode]:
+    return frozenset(attempt.code for attempt in attempts if attempt.state in wanted)

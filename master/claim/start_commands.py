@@ -1,0 +1,286 @@
+"""Commands that make a new instance: START_PROCESS, START_CURRENT_TASK_PROCESS, SCHEDULER, COMPLEMENT_DATA.
+
+All of a batch at once: definitions and plans are read for the set, a faulty command is refused alone, the others are
+inserted in one statement, and each instance that runs gets its runnable. If no child can be made, its command also
+notifies the parent instance.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from dao.definitions import definitions
+from dao.definitions.definitions import Definition
+from dao.postgres.database import FencedTransaction, database_time
+from dao.runs import children, completion, workflow_instances
+from dao.runs.children import Above, Unmade
+from dao.runs.workflow_instances import NewInstance
+from master.claim.backfills import first_date
+from master.claim.batch_work import BatchWork
+from master.claim.serial import line_up
+from master.drive.driver import Driver
+from master.drive.events import Started
+from master.drive.handling import tell
+from master.drive.parameters import base_parameters
+from master.drive.plan import Plan
+from master.drive.plans import PlanKey
+from master.drive.runnable import WorkflowRunnable
+from model.choices import ExecutionType, ReleaseState
+from model.commands import CommandRow, Start, read_parent, scrubbed
+from model.errors import NotFound, Refused
+from model.ids import Epoch, WorkflowCode, WorkflowInstanceId
+from model.instances import Parent, WorkflowInstance
+from model.parameters import parse_parameters
+from model.states import WorkflowState
+
+W = WorkflowState
+NOT_FROM_ABOVE = (
+    "only a task that stands for another workflow makes a child of its run, by its master; leave parent out to start "
+    "a run of its own"
+)
+DEPTH_MAX = 30
+"""The maximum nesting depth of workflows: one that contains itself stops here."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    row: CommandRow
+    new: NewInstance
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class ToStart:
+    """The definitions that a batch starts, and the plans of their versions, or the reason why there is none."""
+
+    heads: Mapping[WorkflowCode, Definition]
+    plans: Mapping[PlanKey, Plan | Refused]
+
+    @property
+    def serial(self) -> set[WorkflowCode]:
+        """The serial workflows among them."""
+        return {
+            code
+            for (code, _), plan in self.plans.items()
+            if isinstance(plan, Plan) and plan.spec.execution_type is not ExecutionType.PARALLEL
+        }
+
+
+class _NotAwaited(Refused):
+    """No task waits for that child (any more)."""
+
+
+class Starter:
+    """Makes new instances, owned by this master."""
+
+    def __init__(self, epoch: Epoch, driver: Driver) -> None:
+        self._epoch = epoch
+        self._driver = driver
+
+    async def read(self, starts: Sequence[tuple[CommandRow, Start]], work: BatchWork) -> ToStart:
+        """Read what these commands are to start."""
+        if not starts:
+            return ToStart({}, {})
+        heads = await definitions.heads(work.connection, {command.workflow_code for _, command in starts})
+        versions: set[PlanKey] = {
+            (head.code, command.workflow_version or head.version)
+            for _, command in starts
+            if (head := heads.get(command.workflow_code))
+        }
+        return ToStart(heads, self._driver.plans.at_hand(versions, work.writes.plans))
+
+    async def handle(self, starts: Sequence[tuple[CommandRow, Start]], to_start: ToStart, work: BatchWork) -> None:
+        """Handle these commands. Other changes of the batch to their lines are made before."""
+        connection = work.connection
+        heads, plans = to_start.heads, to_start.plans
+        parents = {command.parent for _, command in starts if command.parent}
+        above = await children.above(connection, {parent.instance for parent in parents}) if parents else {}
+        # A duplicate, by a master that failed over while the first command was on its way. It is looked up while the
+        # parents are locked: otherwise one that is being made now would be missed, and counted as halted or not
+        # awaited.
+        made = await children.existing(connection, list(parents)) if parents else {}
+        now = await database_time(connection)
+        accepted: list[_Accepted] = []
+        unmade: list[Unmade] = []
+        for row, command in starts:
+            if command.parent in made:
+                work.done(row, made[command.parent])
+                continue
+            try:
+                halted = _halted(command.parent, above) if command.parent else None
+                if command.parent and row.from_above != "true":
+                    raise Refused(NOT_FROM_ABOVE)
+                if command.parent and halted:
+                    unmade.append(Unmade(command.parent, halted))
+                    work.done(row)
+                    continue
+                head, plan = _startable(command, heads, plans)
+                if command.backfill is not None:
+                    command = await first_date(connection, command, plan)
+                new = _new_instance(command, head, plan, above, now)
+                accepted.append(_Accepted(row, new, plan))
+            except Refused as error:
+                if isinstance(error, _NotAwaited) and row.from_above == "true":
+                    work.done(row)  # its task was stopped since, or has another attempt
+                    continue
+                plan_of = _plan_of(command, heads, plans)
+                work.refuse(scrubbed(row, plan_of.secrets) if plan_of else row, str(error))
+                if command.parent and command.parent.instance in above and row.from_above == "true":
+                    unmade.append(Unmade(command.parent, W.FAILURE, str(error)))
+        if accepted:
+            await self._make(accepted, work)
+        if unmade:
+            await children.tell(connection, unmade)
+
+    async def _make(self, accepted: Sequence[_Accepted], work: BatchWork) -> None:
+        connection = work.connection
+        if any(each.new.execution_type is not ExecutionType.PARALLEL for each in accepted):
+            lined_up = await line_up(connection, work.lines, [each.new for each in accepted])
+            accepted = [replace(each, new=new) for each, new in zip(accepted, lined_up, strict=True)]
+        made = await workflow_instances.insert(connection, [each.new for each in accepted], self._epoch)
+        running: list[WorkflowRunnable] = []
+        over: list[WorkflowInstanceId] = []
+        for each in accepted:
+            if each.row.id not in made:
+                await self._explain(each, work)
+                continue
+            id_, schedule_time = made[each.row.id]
+            if each.new.state is W.RUNNING_EXECUTION:
+                running.append(WorkflowRunnable(_instance(id_, schedule_time, each.new), each.plan))
+            elif each.new.state.is_final:
+                over.append(id_)
+            work.done(each.row, id_)
+        await completion.tell(connection, over)
+        for runnable in running:
+            await tell(runnable, Started(), work.writes)
+        work.held += running
+        self._driver.runs.hold(running)
+
+    async def _explain(self, each: _Accepted, work: BatchWork) -> None:
+        """Report why nothing was made: the instance exists already."""
+        parent = each.new.parent
+        if parent is not None:
+            existing = await children.existing(work.connection, [parent])
+            work.done(each.row, existing.get(parent))
+        else:
+            when = each.new.schedule_time
+            work.refuse(
+                scrubbed(each.row, each.plan.secrets),
+                f"schedule {each.new.schedule_id} has already started a run for {when}",
+            )
+
+
+async def tell_parent(connection: FencedTransaction, row: CommandRow, reason: str) -> None:
+    """This command makes no instance; the parent that waits for its child must not wait forever."""
+    try:
+        parent = read_parent(row.parent)
+    except Refused:
+        return
+    if row.from_above != "true":
+        return  # no task asked for it, so none waits
+    if parent is None or not await children.above(connection, [parent.instance]):
+        return
+    if not await children.existing(connection, [parent]):  # else a duplicate: the child notifies the parent
+        await children.tell(connection, [Unmade(parent, W.FAILURE, reason)])
+
+
+def _startable(
+    command: Start, heads: Mapping[WorkflowCode, Definition], plans: Mapping[PlanKey, Plan | Refused]
+) -> tuple[Definition, Plan]:
+    head = heads.get(command.workflow_code)
+    if head is None:
+        raise NotFound(f"there is no workflow with code {command.workflow_code}")
+    if head.release_state is not ReleaseState.ONLINE:
+        raise Refused(f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it')
+    plan = plans[head.code, command.workflow_version or head.version]
+    if isinstance(plan, Refused):
+        raise plan
+    return head, plan
+
+
+def _plan_of(
+    command: Start, heads: Mapping[WorkflowCode, Definition], plans: Mapping[PlanKey, Plan | Refused]
+) -> Plan | None:
+    head = heads.get(command.workflow_code)
+    plan = plans.get((head.code, command.workflow_version or head.version)) if head else None
+    return plan if isinstance(plan, Plan) else None
+
+
+def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> WorkflowState | None:
+    """The state that counts for a child that is not made, since its parent is being halted. Raises `Refused`."""
+    instance = above.get(parent.instance)
+    if instance is None:
+        raise NotFound(f"there is no workflow instance {parent.instance} to be its parent")
+    if instance.state is W.READY_PAUSE:
+        return W.PAUSE
+    if instance.state is W.READY_STOP or parent.code in instance.killed:
+        return W.STOP
+    if instance.attempts.get(parent.code) != parent.attempt:
+        raise _NotAwaited(f"workflow instance {parent.instance} does not wait for this child (any more)")
+    if instance.depth >= DEPTH_MAX:
+        raise Refused(f"workflows stand {DEPTH_MAX} deep under each other; one of them seems to contain itself")
+    return None
+
+
+def _new_instance(
+    command: Start, head: Definition, plan: Plan, above: Mapping[WorkflowInstanceId, Above], now: datetime
+) -> NewInstance:
+    spec = plan.spec
+    parent = above[command.parent.instance] if command.parent else None
+    time_zone = command.time_zone or spec.time_zone
+    at = command.schedule_time or now
+    params = base_parameters(
+        plan,
+        project=parse_parameters(head.project_params, "the project's parameters"),
+        inherited=parse_parameters(parent.params, "the parent's parameters") if parent else {},
+        startup=command.params,
+        at=at,
+        time_zone=time_zone,
+    )
+    scope = plan.graph.around(plan.find(command.start_tasks), command.depend_type) if command.start_tasks else None
+    return NewInstance(
+        command.id,
+        plan.workflow_code,
+        plan.version,
+        command.failure_strategy or spec.failure_strategy,
+        command.priority or spec.priority,
+        command.worker_group or spec.worker_group,
+        json.dumps(params, ensure_ascii=False) if params else "{}",
+        command_type=command.type,
+        execution_type=spec.execution_type,
+        startup_names=json.dumps(list(command.params), ensure_ascii=False) if command.params else "[]",
+        schedule_time=at,
+        time_zone=time_zone,
+        schedule_id=command.schedule_id,
+        dry_run=command.dry_run,
+        environment=command.environment or spec.environment,
+        warning_type=command.warning_type,
+        alert_group=command.alert_group,
+        scope=None if scope is None else json.dumps(sorted(scope)),
+        backfill=command.backfill,
+        depth=parent.depth + 1 if parent else 0,
+        parent=command.parent,
+    )
+
+
+def _instance(id_: WorkflowInstanceId, schedule_time: datetime, new: NewInstance) -> WorkflowInstance:
+    return WorkflowInstance(
+        id_,
+        new.workflow_code,
+        new.workflow_version,
+        new.failure_strategy,
+        new.priority,
+        new.worker_group,
+        new.params,
+        startup_names=new.startup_names,
+        schedule_time=schedule_time,
+        time_zone=new.time_zone,
+        dry_run=new.dry_run,
+        environment=new.environment,
+        scope=None if new.scope is None else frozenset(json.loads(new.scope)),
+        depth=new.depth,
+        parent=new.parent,
+    )

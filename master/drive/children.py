@@ -1,0 +1,144 @@
+"""The children of a task that runs other workflows: SUB_PROCESS has one, DYNAMIC one for each tuple. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from master.drive.events import Child, ResumeChild, StartChild
+from master.drive.outcome import STOPPED
+from master.drive.plan import Plan, PlannedTask
+from model.ids import TaskCode
+from model.local_params import NAME
+from model.logic.dynamic import DynamicParams, Tuples, tuples
+from model.logic.sub_process import SubProcessParams
+from model.parameters import parse_parameters, replace_references
+from model.states import TaskState, WorkflowState
+
+W = WorkflowState
+_ENDS = {W.SUCCESS: TaskState.SUCCESS, W.FAILURE: TaskState.FAILURE, W.STOP: TaskState.KILL, W.PAUSE: TaskState.PAUSE}
+DYNAMIC_OUTPUT = "dynamic.out"
+"""The name of DYNAMIC's output list. The list is also output as `dynamic.out.` plus the task's name, where that is a
+valid name, so that two of them can be distinguished."""
+
+
+@dataclass(slots=True)
+class Children:
+    """The children of one attempt: `started` have begun, `ended` are over, `paused` wait until they are resumed."""
+
+    plan: Plan
+    task: PlannedTask
+    attempt: int
+    params: tuple[Mapping[str, str], ...] | Tuples
+    width: int
+    started: set[int] = field(default_factory=set)
+    ended: dict[int, tuple[WorkflowState, str | None]] = field(default_factory=dict)
+    paused: set[int] = field(default_factory=set)
+    failed: set[int] = field(default_factory=set)
+    _next: int = 0
+
+    @classmethod
+    def of(cls, plan: Plan, code: TaskCode, attempt: int, values: Mapping[str, str]) -> Children:
+        """Children of which none has begun. Raises `Refused` for lists that cannot be read."""
+        task = plan.tasks[code]
+        match task.logic:
+            case SubProcessParams(params=params):
+                own = {param.name: values[param.name] for param in task.inputs if param.name in values}
+                given = {name: replace_references(text, values, _as_it_is) for name, text in params.items()}
+                return cls(plan, task, attempt, ({**own, **given},), 1)
+            case DynamicParams(parallelism=width) as dynamic:
+                return cls(plan, task, attempt, tuples(dynamic, values), width)
+        raise AssertionError(f"{task.type} has no children")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether none of them runs and none will begin."""
+        return len(self.ended) == len(self.started) and (bool(self.failed) or len(self.ended) == len(self.params))
+
+    @property
+    def runs(self) -> bool:
+        """Whether any of them is neither over nor paused."""
+        return len(self.started) > len(self.ended) + len(self.paused)
+
+    def start_more(self) -> list[StartChild]:
+        """Start as many as may run in parallel, in order; none after one has failed."""
+        effects = []
+        while not self.failed and len(self.started) - len(self.ended) < self.width and self._next < len(self.params):
+            if self._next not in self.started:
+                effects.append(self._start(self._next))
+            self._next += 1
+        return effects
+
+    def finished(self, index: int, state: WorkflowState, outputs: str | None) -> None:
+        """A child has ended or paused; it may leave a pause again. A final end does not change, whatever late events
+        report; but a failed child that somebody ran again with success no longer counts as failed. Unknown children are
+        ignored."""
+        if not 0 <= index < len(self.params):
+            return
+        if index in self.ended and not (state is W.SUCCESS and index in self.failed):
+            return
+        self.started.add(index)
+        self.paused.discard(index)
+        if state is W.PAUSE:
+            self.paused.add(index)
+        else:
+            self.ended[index] = (state, outputs)
+            if state is W.SUCCESS:
+                self.failed.discard(index)
+            else:
+                self.failed.add(index)
+
+    def restore(self, child: Child) -> None:
+        """Restore a child from its row."""
+        if not 0 <= child.index < len(self.params):
+            return
+        self.started.add(child.index)
+        if child.state.is_final:
+            self.finished(child.index, child.state, child.outputs)
+
+    def resume(self, before: Sequence[Child]) -> list[ResumeChild | StartChild]:
+        """Continue with the children of the previous attempt: those that succeeded stay, the others run again."""
+        effects: list[ResumeChild | StartChild] = []
+        for child in before:
+            self.started.add(child.index)
+            if child.state is W.SUCCESS:
+                self.ended[child.index] = (child.state, child.outputs)
+            effects.append(ResumeChild(self.task.code, self.attempt, child.index, child.attempt))
+        return [*effects, *self.start_more()]
+
+    def end(self) -> tuple[TaskState, str, str | None]:
+        """How the task ended: state, reason, outputs."""
+        states = {state for state, _ in self.ended.values()}
+        for state in (W.FAILURE, W.STOP):
+            if state in states:
+                whys = [why for each, why in self.ended.values() if each is state]
+                count = len(whys)
+                what = "failed" if state is W.FAILURE else "was stopped"
+                whose = (
+                    f"{count} of {len(self.params)} children" if len(self.params) > 1 else "the workflow it stands for"
+                )
+                why = next((f": {why}" for why in whys if why and why != STOPPED), "")
+                return _ENDS[state], f"{whose} {what}{why}", None
+        if isinstance(self.task.logic, SubProcessParams):
+            return TaskState.SUCCESS, "", self.ended[0][1]
+        given = [parse_parameters(self.ended[index][1] or "{}", "outputs") for index in range(len(self.params))]
+        listed = json.dumps(given, ensure_ascii=False)
+        outputs = {DYNAMIC_OUTPUT: listed}
+        if re.fullmatch(NAME, own := f"{DYNAMIC_OUTPUT}.{self.task.name}"):
+            outputs[own] = listed
+        left_out = self.params.said() if isinstance(self.params, Tuples) and self.params.left_out else ""
+        return TaskState.SUCCESS, left_out, json.dumps(outputs, ensure_ascii=False)
+
+    def _start(self, index: int) -> StartChild:
+        self.started.add(index)
+        logic = self.task.logic
+        assert isinstance(logic, SubProcessParams | DynamicParams)
+        version = logic.version if isinstance(logic, SubProcessParams) else None
+        project = logic.project or self.plan.project
+        return StartChild(self.task.code, self.attempt, index, project, logic.workflow, version, self.params[index])
+
+
+def _as_it_is(_name: str, value: str) -> str:
+    return value

@@ -1,0 +1,139 @@
+"""What a DEPENDENT task is to do, given the rows of what it awaits.
+
+A row that cannot be read ends only its own task, with a sentence that gives the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.runs import dependencies
+from dao.runs.dependencies import Found, Span, WaitingTask
+from model.choices import TimeoutStrategy
+from model.errors import Refused, Unavailable
+from model.ids import WorkflowCode
+from model.logic.date_cycles import intervals
+from model.logic.dependent import DependentItem, DependentParams, Outcome, State, Verdict, judge
+from model.means import is_passing
+from model.states import TaskState, WorkflowState
+from model.zones import zone
+
+T, W = TaskState, WorkflowState
+AGAIN_IN_MINUTES = 0.1
+"""When a task is evaluated again if this machine was short of a resource."""
+Spans = Mapping[DependentItem, Sequence[Span]]
+"""The span in which each item of a task searches."""
+
+
+async def judge_all(
+    connection: AsyncConnection, waiting: Collection[WaitingTask]
+) -> dict[WaitingTask, tuple[Verdict, Sequence[Span]]]:
+    """For each of these tasks what it is to do, and all spans in which it searches."""
+    read = {task: _read(task) for task in waiting}
+    names = {
+        (item.project or task.project, item.workflow)
+        for task, params in read.items()
+        if isinstance(params, DependentParams)
+        for item in params.items()
+        if isinstance(item.workflow, str)
+    }
+    codes = await dependencies.codes(connection, names) if names else {}
+    spans = {task: _spans(task, params, codes) for task, params in read.items()}
+    every = dict.fromkeys(
+        span
+        for of in spans.values()
+        if not isinstance(of, Refused | Unavailable)
+        for each in of.values()
+        for span in each
+    )
+    found = await dependencies.find(connection, list(every)) if every else {}
+    return {task: _judged(task, read[task], spans[task], found) for task in waiting}
+
+
+def _read(task: WaitingTask) -> DependentParams | Refused:
+    try:
+        return DependentParams.read(json.loads(task.params))
+    except Refused as error:
+        return error
+    except ValueError as error:
+        return Refused(f"its parameters are no JSON ({error}); repair the definition, then repeat the task")
+
+
+def _spans(
+    task: WaitingTask, params: DependentParams | Refused, codes: Mapping[tuple[str, str], WorkflowCode]
+) -> Spans | Refused | Unavailable:
+    if isinstance(params, Refused):
+        return params
+    if task.schedule_time is None:
+        return Refused("the schedule time of its run is in no calendar; start it for a time of our age")
+    try:
+        of_zone = zone(task.time_zone)
+        return {
+            item: [
+                Span(_code(task, item, codes), begin, end, item.task)
+                for begin, end in intervals(item.cycle, task.schedule_time, of_zone)
+            ]
+            for item in params.items()
+        }
+    except Refused as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - an unexpected row must not stop the others
+        if is_passing(error):
+            return Unavailable(f"its master is short of something: {error}")
+        return Refused(f"where it looks cannot be computed ({type(error).__name__}: {error}); please report it")
+
+
+def _code(task: WaitingTask, item: DependentItem, codes: Mapping[tuple[str, str], WorkflowCode]) -> WorkflowCode:
+    if isinstance(item.workflow, int):
+        return WorkflowCode(item.workflow)
+    code = codes.get((item.project or task.project, item.workflow))
+    if code is None:
+        raise Refused(f"{item} does not exist; save that workflow, or name another")
+    return code
+
+
+def _judged(
+    task: WaitingTask,
+    params: DependentParams | Refused,
+    spans: Spans | Refused | Unavailable,
+    found: Mapping[Span, Found],
+) -> tuple[Verdict, Sequence[Span]]:
+    if isinstance(params, Refused) or isinstance(spans, Refused):
+        return Verdict(Outcome.FAILURE, str(spans)), ()
+    if isinstance(spans, Unavailable):
+        return _within_timeout(task, Verdict(Outcome.WAIT, str(spans), AGAIN_IN_MINUTES)), ()
+    facts = {item: [_state(item, found.get(span)) for span in of] for item, of in spans.items()}
+    verdict = _within_timeout(task, judge(params, facts, task.waited_s / 60))
+    return verdict, [span for of in spans.values() for span in of]
+
+
+def _within_timeout(task: WaitingTask, verdict: Verdict) -> Verdict:
+    if verdict.outcome is not Outcome.WAIT or task.timeout_s is None:
+        return verdict
+    left_s = task.timeout_s - task.waited_s
+    if left_s > 0:
+        again = left_s / 60 if verdict.again_in_minutes is None else min(left_s / 60, verdict.again_in_minutes)
+        return Verdict(verdict.outcome, verdict.sentence, again)
+    if task.timeout_strategy == TimeoutStrategy.WARN:
+        return verdict
+    return Verdict(Outcome.FAILURE, f"it took longer than its timeout of {task.timeout_s / 60:g} min")
+
+
+def _state(item: DependentItem, found: Found | None) -> State | None:
+    """The state that counts for what was found. A run that was stopped, killed or paused has not succeeded."""
+    if found is None:
+        return None
+    if item.task is None:
+        if not found.state.is_final:
+            return State.RUNNING
+        return State.SUCCESS if found.state is W.SUCCESS else State.FAILURE
+    if item.all_tasks:
+        if not found.state.is_final:
+            return State.RUNNING
+        return State.FAILURE if found.any_failed or found.state in (W.PAUSE, W.STOP) else State.SUCCESS
+    if found.task in (T.SUCCESS, T.FORCED_SUCCESS):
+        return State.SUCCESS
+    return State.FAILURE if found.state.is_final else State.RUNNING

@@ -1,0 +1,53 @@
+"""Events that concern many tasks of one run are handled in a thread: the event loop must keep beating meanwhile."""
+
+from __future__ import annotations
+
+import structlog
+
+from master.drive.events import Event, HaltAsked, Restored, Started, TaskFinished
+from master.drive.garbage_collection import collector_paused
+from master.drive.runnable import WorkflowRunnable
+from master.drive.writes import Writes
+from model.errors import Refused
+from node.threads import in_thread
+
+log = structlog.get_logger()
+
+MANY = 200
+"""This many tasks take a few milliseconds."""
+
+
+async def handle(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
+    """Let a runnable handle an event, and collect the effects to be written. Raises what the runnable raises."""
+    if _concerns(runnable, event) > MANY:
+        with collector_paused():
+            await in_thread(_handle, runnable, event, writes)
+    else:
+        _handle(runnable, event, writes)
+
+
+def _handle(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
+    writes.add(runnable, runnable.handle(event))
+
+
+def _concerns(runnable: WorkflowRunnable, event: Event) -> int:
+    """How many tasks may begin or end at once because of this event."""
+    match event:
+        case Started() | Restored() | HaltAsked():
+            return len(runnable.plan.tasks)
+        case TaskFinished(code):
+            return len(runnable.plan.graph.successors.get(code, ()))
+        case _:
+            return 0
+
+
+async def tell(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
+    """Let a runnable handle an event. One that cannot ends as FAILURE: it must not hold up the others."""
+    try:
+        await handle(runnable, event, writes)
+    except Refused as error:
+        writes.give_up(runnable.instance.id, str(error))
+    except AssertionError as bug:
+        log.exception("runnable_broken", workflow_instance=runnable.instance.id)
+        reason = f"Shoal found itself in a state that must not be ({bug}); please report it"
+        writes.give_up(runnable.instance.id, reason)

@@ -1,0 +1,79 @@
+"""The runs that a master holds in memory: which take up room, and which have run for too long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+
+from master.drive.run_limit import Delay, Room
+from master.drive.run_timeouts import Lengths
+from master.drive.runnable import WorkflowRunnable
+from model.ids import WorkflowInstanceId
+from registry.contact import boottime_s
+
+
+class HeldRuns:
+    """Each run by its id. `wake` is set when a timer of `lengths` has rung."""
+
+    def __init__(self, wake: asyncio.Event, longest_run: timedelta | None) -> None:
+        self.lengths = Lengths(wake, longest_run)
+        self.room_made: Callable[[], None] = lambda: None
+        """Called when runs have ended, or wait, so that there is room for others."""
+        self.failed_over: set[WorkflowInstanceId] = set()
+        """Runs whose count of lost owners is not reset yet."""
+        self._runnables: dict[WorkflowInstanceId, WorkflowRunnable] = {}
+        self._room = Room()
+
+    @property
+    def running(self) -> int:
+        """How many instances are driven now."""
+        return len(self._runnables)
+
+    @property
+    def active(self) -> int:
+        """How many of them take up room."""
+        self._room.come_due(boottime_s(), self._runnables)
+        return len(self._runnables) - len(self._room.waiting)
+
+    def held(self) -> dict[WorkflowInstanceId, WorkflowRunnable]:
+        """All that is driven now, as it is at this moment."""
+        return dict(self._runnables)
+
+    def hold(self, runnables: Iterable[WorkflowRunnable]) -> None:
+        """Drive these from now on. Called before the transaction that makes them commits, so that no event of theirs
+        can come earlier; `forget` them if it does not."""
+        for runnable in runnables:
+            id_ = runnable.instance.id
+            self._runnables[id_] = runnable
+            self._room.look(runnable)
+            self.lengths.watch(runnable)
+
+    def forget(self, ids: Iterable[WorkflowInstanceId]) -> None:
+        """Drop from memory: what has ended, or what may no longer be as the rows say."""
+        before = len(self._runnables)
+        for id_ in ids:
+            self._runnables.pop(id_, None)
+            self._room.forget(id_)
+            self.lengths.forget(id_)
+        if len(self._runnables) < before:
+            self.room_made()
+
+    def mind_takeovers(self, ids: Iterable[WorkflowInstanceId]) -> None:
+        """These were failed over; what is held against them is forgotten when they get on."""
+        self.failed_over.update(ids)
+
+    def get(self, id_: WorkflowInstanceId) -> WorkflowRunnable | None:
+        """The runnable of a run; None if it is not held."""
+        return self._runnables.get(id_)
+
+    def ids(self) -> set[WorkflowInstanceId]:
+        """The ids of all of them."""
+        return set(self._runnables)
+
+    def wrote(self, touched: Iterable[WorkflowInstanceId], delays: Iterable[Delay]) -> None:
+        """See which of these take up room after what was written, and note attempts that wait for a time."""
+        self._room.mind(delays, boottime_s())
+        known = [self._runnables[id_] for id_ in touched if id_ in self._runnables]
+        if [runnable for runnable in known if self._room.look(runnable)]:
+            self.room_made()

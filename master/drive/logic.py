@@ -1,0 +1,25 @@
+"""SWITCH and CONDITIONS: which branch is chosen. Decided in the master at the moment when the task may begin. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from master.drive.plan import Plan
+from model.ids import TaskCode
+from model.logic import conditions, switch
+from model.logic.conditions import ConditionsParams
+from model.logic.switch import SwitchParams
+
+
+def chosen_branch(
+    plan: Plan, code: TaskCode, values: Callable[[], Mapping[str, str]], succeeded: Callable[[TaskCode], bool]
+) -> frozenset[TaskCode] | None:
+    """The tasks that a task chooses; None if it is not a task that chooses. Raises `Refused` if it cannot decide."""
+    match plan.tasks[code].logic:
+        case SwitchParams() as params:
+            names = switch.choose(params, values())
+        case ConditionsParams() as params:
+            names = conditions.choose(params, {name: succeeded(plan.codes[name]) for name in params.named()})
+        case _:
+            return None
+    return frozenset(plan.codes[name] for name in names)

@@ -1,0 +1,67 @@
+"""How the tasks of an instance ended, and what that means for the instance. Pure."""
+
+from __future__ import annotations
+
+from master.drive.plan import Plan
+from master.drive.ready_tasks import Progress
+from model.ids import TaskCode
+from model.states import TaskState, WorkflowState
+
+T, W = TaskState, WorkflowState
+STOPPED = "it was stopped"
+
+
+class Ends:
+    """The final states of tasks, in the order in which they were reported."""
+
+    __slots__ = ("_plan", "_progress", "failed", "kept", "paused")
+
+    def __init__(self, plan: Plan, progress: Progress) -> None:
+        self._plan = plan
+        self._progress = progress
+        self.failed: dict[TaskCode, TaskState] = {}
+        self.paused: set[TaskCode] = set()
+        """Tasks that were held back; they begin when the instance continues."""
+        self.kept: set[TaskCode] = set()
+        """Tasks that are out of scope and had succeeded before."""
+
+    def verdict(self, state: WorkflowState, *, is_complete: bool) -> tuple[WorkflowState, str]:
+        """The final state of an instance that is in this state and has nothing in flight, and the reason as a sentence.
+
+        It `is_complete` if nothing would begin if it continued. While it is paused, failure wins over pause, and pause
+        over success; while it is stopped, kill wins over failure, and failure over success.
+        """
+        killed = any(end is not T.FAILURE for end in self.failed.values())
+        counting = self._counting(halted=state is not W.RUNNING_EXECUTION)
+        if state is W.READY_STOP and killed:
+            return W.STOP, STOPPED
+        if counting:
+            return W.FAILURE, self._why_failed(counting)
+        if state is W.RUNNING_EXECUTION:
+            is_done = len(self._progress.done) == len(self._plan.tasks)
+            assert is_complete and (is_done or self.failed), "nothing is in flight, nothing failed, yet not all is done"
+            return W.SUCCESS, ""
+        if is_complete:
+            return W.SUCCESS, ""
+        return (W.PAUSE, "it was paused") if state is W.READY_PAUSE else (W.STOP, STOPPED)
+
+    def _counting(self, *, halted: bool) -> dict[TaskCode, TaskState]:
+        """The failures that no CONDITIONS handled, and that none may handle when a halted instance continues."""
+        return {code: end for code, end in self.failed.items() if not self._is_taken_up(code, halted)}
+
+    def _is_taken_up(self, code: TaskCode, halted: bool) -> bool:
+        judges = self._plan.judges.get(code, ())
+        in_scope = [judge for judge in judges if self._progress.is_in_scope(judge)]
+        if not self._progress.is_in_scope(code) and not self.kept.isdisjoint(judges):
+            return True
+        return any(judge in self._progress.done or (halted and judge not in self.failed) for judge in in_scope)
+
+    def _why_failed(self, counting: dict[TaskCode, TaskState]) -> str:
+        """Which task failed first, how many others failed, and how."""
+        (code, first), *others = counting.items()
+        lost = "was lost with its worker, and may not run again"
+        what = {T.FAILURE: "failed", T.KILL: "was killed", T.NEED_FAULT_TOLERANCE: lost}[first]
+        killed = sum(1 for _, state in others if state is T.KILL)
+        more = f", {len(others) - killed} more failed" if len(others) > killed else ""
+        more += f", {killed} killed" if killed else ""
+        return f'task "{self._plan.tasks[code].name}" {what}{more}'

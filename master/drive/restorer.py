@@ -1,0 +1,88 @@
+"""Runnables made again from the rows of their runs: after a failover, a command, or a transaction that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from dao.cluster.nodes import Me
+from dao.postgres.database import FencedTransaction
+from dao.runs import children, workflow_instances
+from dao.tasks import task_instances
+from master.drive.events import Child, HaltAsked, Restored
+from master.drive.handling import tell
+from master.drive.held_runs import HeldRuns
+from master.drive.plan import Plan
+from master.drive.plans import Plans, plan_key
+from master.drive.run_limit import Delay
+from master.drive.runnable import WorkflowRunnable
+from master.drive.writes import Writes
+from model.errors import Refused
+from model.ids import TaskCode, WorkflowInstanceId
+from model.instances import WorkflowInstance
+from model.states import WorkflowState
+
+
+class Restorer:
+    """Restores runs of one master, and holds them in `runs`."""
+
+    def __init__(self, me: Me, plans: Plans, runs: HeldRuns) -> None:
+        self._me = me
+        self._plans = plans
+        self._runs = runs
+
+    async def restore(
+        self,
+        connection: FencedTransaction,
+        instances: Sequence[WorkflowInstance],
+        writes: Writes,
+        resumes: Mapping[WorkflowInstanceId, frozenset[TaskCode]] | None = None,
+    ) -> list[WorkflowRunnable]:
+        """Make runnables of own instances from their rows, and hold them. One that cannot run ends as FAILURE.
+
+        `resumes` are the tasks whose children go on instead of beginning again.
+        """
+        if not instances:
+            return []
+        plans = self._plans.at_hand({plan_key(each) for each in instances}, writes.plans)
+        attempts = await task_instances.latest_attempts(connection, [instance.id for instance in instances])
+        with_children = [
+            each.id for each in instances if isinstance(known := plans[plan_key(each)], Plan) and known.has_children
+        ]
+        below = await children.of(connection, with_children)
+        restored = []
+        for instance in instances:
+            plan = plans[plan_key(instance)]
+            if isinstance(plan, Refused):
+                writes.give_up(instance.id, str(plan))
+                continue
+            runnable = WorkflowRunnable(instance, plan)
+            rows = tuple(
+                Child(row.parent.code, row.parent.attempt, row.parent.index, row.state, row.outputs)
+                for row in below.get(instance.id, ())
+            )
+            again = (resumes or {}).get(instance.id, frozenset())
+            await tell(runnable, Restored(tuple(attempts[instance.id]), rows, again), writes)
+            if plan.has_dependents:
+                writes.dependents.add(instance.id)
+            if instance.requested_state is not None:
+                await tell(runnable, HaltAsked(instance.requested_state), writes)
+            restored.append(runnable)
+            writes.delays += [
+                Delay(instance.id, each.code, each.attempt, each.due_in_minutes)
+                for each in attempts[instance.id]
+                if each.due_in_minutes
+            ]
+        self._runs.hold(restored)
+        return restored
+
+    async def restore_owned(
+        self, connection: FencedTransaction, ids: Collection[WorkflowInstanceId], writes: Writes
+    ) -> None:
+        """Restore those of these runs that are our own by their rows; a failover that was not finished is taken
+        back."""
+        if ids:
+            owned = await workflow_instances.read_owned(connection, list(ids), self._me.epoch)
+            if failed_over := [each.id for each in owned if each.state is WorkflowState.FAILOVER]:
+                await workflow_instances.take_back(connection, failed_over, self._me.epoch)
+                owned = await workflow_instances.read_owned(connection, list(ids), self._me.epoch)
+            await self.restore(connection, owned, writes)

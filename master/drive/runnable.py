@@ -1,0 +1,357 @@
+"""The state machine that drives one workflow instance. Pure.
+
+It has no clock, no database and no await: the same events give the same effects, so it can be replayed and simulated.
+The driver (`driver.py`) feeds it events and writes its effects. A repeated event has no effect: events are delivered
+again after a failover, and rows may already hold what a later event reports.
+
+`ready_tasks.py` decides which task may begin, `parameters.py` which parameters it sees, `children.py` handles children.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import assert_never
+
+from master.drive.children import Children
+from master.drive.events import (
+    Child,
+    ChildFinished,
+    Effect,
+    EndTask,
+    Enter,
+    Event,
+    Finish,
+    HaltAsked,
+    HoldTasks,
+    KillTasks,
+    QueueTask,
+    RecordTask,
+    Restored,
+    Started,
+    TaskFinished,
+    TookTooLong,
+    Wait,
+)
+from master.drive.logic import chosen_branch
+from master.drive.outcome import Ends
+from master.drive.parameters import Parameters
+from master.drive.plan import Plan
+from master.drive.ready_tasks import Progress
+from model.choices import FailureStrategy, OnWorkerLoss
+from model.errors import Refused
+from model.ids import TaskCode
+from model.instances import TaskAttempt, WorkflowInstance
+from model.logic.dependent import DependentParams
+from model.logic.dynamic import DynamicParams
+from model.logic.sub_process import SubProcessParams
+from model.parameters import parse_parameters
+from model.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
+
+T, W = TaskState, WorkflowState
+_FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)
+_SUCCEEDED = (T.SUCCESS, T.FORCED_SUCCESS)
+
+
+class WorkflowRunnable:
+    """One workflow instance in its owner's memory."""
+
+    __slots__ = (
+        "_attempts",
+        "_begun",
+        "_children",
+        "_ending",
+        "_ends",
+        "_in_flight",
+        "_overtime",
+        "_parameters",
+        "_progress",
+        "_ready",
+        "_rests",
+        "_retries",
+        "instance",
+        "plan",
+        "state",
+    )
+
+    def __init__(self, instance: WorkflowInstance, plan: Plan) -> None:
+        self.instance = instance
+        self.plan = plan
+        self.state = instance.state
+        self._progress = Progress(plan, instance.scope)
+        self._parameters = Parameters(instance, plan)
+        self._ends = Ends(plan, self._progress)
+        self._ready: list[TaskCode] = []
+        self._begun: set[TaskCode] = set()
+        self._attempts: dict[TaskCode, int] = {}
+        self._retries: dict[TaskCode, int] = {}
+        self._in_flight: set[TaskCode] = set()
+        self._rests: set[TaskCode] = set()
+        self._children: dict[TaskCode, Children] = {}
+        self._ending = False
+        self._overtime: str | None = None
+
+    def handle(self, event: Event) -> list[Effect]:
+        """Advance by one event; the effects are to be written together, in order. Raises `Refused` for a row that
+        cannot be read."""
+        if self.state.is_final:
+            return []
+        resumed: Mapping[TaskCode, Sequence[Child]] = {}
+        match event:
+            case Started():
+                self._ready += self._progress.begin()
+                effects: list[Effect] = []
+            case Restored(attempts, children, resumes):
+                effects = self._restore(attempts, children)
+                resumed = {
+                    code: [child for child in children if (child.code, child.attempt) == (code, self._attempts[code])]
+                    for code in resumes & self._attempts.keys()
+                }
+            case TaskFinished(code, attempt, state, outputs):
+                if code not in self._in_flight or attempt != self._attempts[code]:
+                    return []
+                effects = self._record(code, state, outputs)
+            case ChildFinished(code, attempt, index, state, outputs):
+                if code not in self._children or attempt != self._attempts[code]:
+                    return []
+                self._children[code].finished(index, state, outputs)
+                effects = self._look_at_children(code)
+            case HaltAsked(state):
+                if state not in WORKFLOW_TRANSITIONS[self.state]:
+                    return []
+                self.state = state
+                effects = [Enter(state), *self._halt()]
+            case TookTooLong(reason):
+                if self._overtime is not None or self.state is W.READY_STOP:
+                    return []
+                self._ending, self._overtime = True, reason
+                effects = [KillTasks(reason), *self._look_at_all_children()]
+            case _:
+                assert_never(event)
+        return [*effects, *self._begin_ready(resumed), *self._finish_if_over()]
+
+    def under_way(self) -> list[tuple[TaskCode, int]]:
+        """The attempts whose ends have not been reported."""
+        return [(code, self._attempts[code]) for code in list(self._in_flight)]  # a thread may be changing it
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether nothing of it is queued or runs on a worker: all that is in flight are children, DEPENDENT tasks, and
+        delayed attempts."""
+        return bool(self._in_flight) and len(self._rests) == len(self._in_flight)
+
+    def came_due(self, code: TaskCode, attempt: int) -> None:
+        """The delay of an attempt has passed: from now on a worker may run it."""
+        if self._attempts.get(code) == attempt and self.plan.tasks[code].logic is None:
+            self._rests.discard(code)
+
+    @property
+    def _is_halted(self) -> bool:
+        """Whether nothing new may start."""
+        return self._ending or self.state is not W.RUNNING_EXECUTION
+
+    def _halt(self) -> list[Effect]:
+        """Hold or kill the tasks. Repeated after a failover: the previous owner may have died halfway."""
+        # A later pause does not spare what a failure is to kill.
+        holds = self.state is W.READY_PAUSE and not self._ending
+        halt = HoldTasks() if holds else KillTasks("its workflow was stopped")
+        return [halt, *self._look_at_all_children()]
+
+    def _restore(self, attempts: Iterable[TaskAttempt], children: Iterable[Child]) -> list[Effect]:
+        """Restore from rows. What is queued or runs on a living worker continues; only what is missing is queued."""
+        effects: list[Effect] = []
+        known = [attempt for attempt in attempts if attempt.code in self.plan.tasks]
+        for attempt in known:
+            self._attempts[attempt.code] = attempt.attempt
+            goes_on = attempt.valid or attempt.state in (T.PAUSE, T.KILL)
+            self._retries[attempt.code] = attempt.retries if goes_on else 0
+        valid = [attempt for attempt in known if self._still_counts(attempt)]
+        self._begun |= {attempt.code for attempt in valid}
+        self._ready += self._progress.begin()
+        for attempt in sorted(valid, key=self._order):
+            if not attempt.state.is_final:
+                self._in_flight.add(attempt.code)
+                if attempt.due_in_minutes or self.plan.tasks[attempt.code].logic is not None:
+                    self._rests.add(attempt.code)
+                self._restore_children(attempt, children)
+            elif self._progress.is_in_scope(attempt.code):
+                effects += self._record(attempt.code, attempt.state, attempt.outputs, attempt.branch)
+            elif attempt.state in _SUCCEEDED:
+                self._give(attempt.code, attempt.outputs)
+                self._ends.kept.add(attempt.code)
+            elif attempt.state in _FAILED:
+                self._ends.failed[attempt.code] = attempt.state
+        if self.state is not W.RUNNING_EXECUTION:
+            return [*effects, *self._halt()]
+        return [*effects, *self._look_at_all_children()]
+
+    def _still_counts(self, attempt: TaskAttempt) -> bool:
+        """Whether this attempt still counts. One that was held back begins again as soon as its workflow runs."""
+        return attempt.valid and not (attempt.state is T.PAUSE and self.state is W.RUNNING_EXECUTION)
+
+    def _order(self, attempt: TaskAttempt) -> int:
+        """Sort key: the failure before what it killed, and a final failure before what makes others run, since with END
+        nothing may start after a failure, whatever the order of rows. Last what sees the outputs of others: tasks with
+        children, and tasks that run again."""
+        if not attempt.state.is_final:
+            return 4
+        if self._runs_again(attempt.code, attempt.state):
+            return 5
+        return _FAILED.index(attempt.state) if attempt.state in _FAILED else 3
+
+    def _restore_children(self, attempt: TaskAttempt, children: Iterable[Child]) -> None:
+        if isinstance(self.plan.tasks[attempt.code].logic, SubProcessParams | DynamicParams):
+            values = parse_parameters(attempt.values, "the values of its parameters")
+            own = Children.of(self.plan, attempt.code, attempt.attempt, values)
+            for child in children:
+                if child.code == attempt.code and child.attempt == attempt.attempt:
+                    own.restore(child)
+            self._children[attempt.code] = own
+
+    def _record(
+        self, code: TaskCode, state: TaskState, outputs: str | None = None, branch: frozenset[TaskCode] | None = None
+    ) -> list[Effect]:
+        """Record that an attempt has ended."""
+        self._land(code)
+        self._children.pop(code, None)
+        match state:
+            case T.SUCCESS | T.FORCED_SUCCESS:
+                self._give(code, outputs)
+                self._ready += self._progress.succeeded(code, branch)
+                return []
+            case T.PAUSE if not self._is_halted:
+                return self._queue(code, None)  # a pause without an event: somebody changed rows
+            case T.PAUSE:
+                self._ends.paused.add(code)
+                return []
+            case T.FAILURE | T.KILL | T.NEED_FAULT_TOLERANCE:
+                return self._again(code, state) if self._runs_again(code, state) else self._fail(code, state)
+            case _:
+                raise AssertionError(f"an attempt cannot end in {state}")
+
+    def _give(self, code: TaskCode, outputs: str | None) -> None:
+        self._parameters.contexts.gave(code, self._parameters.given_by(self.plan.tasks[code], outputs))
+
+    def _runs_again(self, code: TaskCode, state: TaskState) -> bool:
+        """Whether another attempt follows one with this end: after a loss, or after a failure with retries left."""
+        task = self.plan.tasks[code]
+        match state:
+            case T.NEED_FAULT_TOLERANCE:
+                may = task.on_worker_loss is OnWorkerLoss.RETRY
+            case T.FAILURE:
+                may = self._retries[code] < task.retry_times
+            case _:
+                may = False
+        return may and not self._ending and self.state is not W.READY_STOP
+
+    def _again(self, code: TaskCode, state: TaskState) -> list[Effect]:
+        self._retries[code] += state is T.FAILURE
+        if self.state is W.READY_PAUSE:
+            self._attempts[code] += 1
+            self._ends.paused.add(code)
+            return [RecordTask(code, self._attempts[code], T.PAUSE, self._retries[code])]
+        interval = self.plan.tasks[code].retry_interval if state is T.FAILURE else 0
+        return self._queue(code, Wait(WaitReason.RETRY, interval) if interval else None)
+
+    def _fail(self, code: TaskCode, state: TaskState) -> list[Effect]:
+        self._ends.failed[code] = state
+        self._ready += self._progress.failed(code)
+        is_asked_for = any(self._progress.is_in_scope(judge) for judge in self.plan.judges.get(code, ()))
+        if is_asked_for or self._is_halted or self.instance.failure_strategy is FailureStrategy.CONTINUE:
+            return []
+        self._ending = True
+        return [KillTasks(), *self._look_at_all_children()]
+
+    def _look_at_all_children(self) -> list[Effect]:
+        effects: list[Effect] = []
+        for code in list(self._children):
+            if code in self._children:  # the end of one child may have ended others
+                effects += self._look_at_children(code)
+        return effects
+
+    def _look_at_children(self, code: TaskCode) -> list[Effect]:
+        """The task that runs other workflows ends when they have ended, or when they are paused and it is halted."""
+        children = self._children[code]
+        if children.is_over:
+            state, reason, outputs = children.end()
+        elif not self._is_halted:
+            return list(children.start_more())
+        elif children.runs:
+            return []
+        elif self.state is W.READY_PAUSE and not self._ending:
+            state, reason, outputs = T.PAUSE, "", None
+        else:
+            state, reason, outputs = T.KILL, "its workflow was stopped", None
+        return [EndTask(code, children.attempt, state, reason, outputs), *self._record(code, state, outputs)]
+
+    def _begin_ready(self, resumed: Mapping[TaskCode, Sequence[Child]]) -> list[Effect]:
+        """Begin what may begin; a task that is decided at once may make others ready."""
+        effects: list[Effect] = []
+        while self._ready and not self._is_halted:
+            ready, self._ready = self._ready, []
+            for code in ready:
+                if code not in self._begun and not self._is_halted:
+                    self._begun.add(code)
+                    effects += self._begin(code, resumed.get(code, ()))
+        return effects
+
+    def _begin(self, code: TaskCode, resumed: Sequence[Child]) -> list[Effect]:
+        task = self.plan.tasks[code]
+        self._retries.setdefault(code, 0)
+        try:
+            match task.logic:
+                case None:
+                    return self._queue(code, Wait(WaitReason.DELAY, task.delay_time) if task.delay_time else None)
+                case DependentParams() if not self.instance.dry_run:
+                    attempt = self._next_attempt(code, rests=True)
+                    return [RecordTask(code, attempt, T.RUNNING_EXECUTION, values=self._parameters.as_text(code))]
+                case SubProcessParams() | DynamicParams():
+                    # Stored in the row: a later owner, who received other ends in between, must see the same.
+                    values = self._parameters.values(code)
+                    children = Children.of(self.plan, code, self._attempts.get(code, 0) + 1, values)
+                    self._children[code] = children
+                    text = json.dumps(values, ensure_ascii=False)
+                    begun = RecordTask(code, self._next_attempt(code, rests=True), T.RUNNING_EXECUTION, values=text)
+                    first = children.resume(resumed) if resumed else children.start_more()
+                    over = self._look_at_children(code) if children.is_over else []
+                    return [begun, *first, *over]
+                case _:
+                    branch = chosen_branch(self.plan, code, lambda: self._parameters.values(code), self._has_succeeded)
+        except Refused as error:
+            failed = RecordTask(code, self._next_attempt(code), T.FAILURE, self._retries[code], str(error))
+            self._land(code)
+            return [failed, *self._fail(code, T.FAILURE)]
+        attempt = self._next_attempt(code)
+        return [RecordTask(code, attempt, T.SUCCESS, branch=branch), *self._record(code, T.SUCCESS, branch=branch)]
+
+    def _has_succeeded(self, code: TaskCode) -> bool:
+        """Whether CONDITIONS count the task as succeeded. So does one that is out of scope and did not fail."""
+        return code in self._progress.done and code not in self._progress.skipped and code not in self._ends.failed
+
+    def _queue(self, code: TaskCode, wait: Wait | None) -> list[Effect]:
+        values = self._parameters.as_text(code)
+        return [QueueTask(code, self._next_attempt(code, rests=wait is not None), self._retries[code], wait, values)]
+
+    def _next_attempt(self, code: TaskCode, *, rests: bool = False) -> int:
+        """Begin an attempt. It `rests` if no worker runs it, or not yet."""
+        self._attempts[code] = self._attempts.get(code, 0) + 1
+        self._in_flight.add(code)
+        if rests:
+            self._rests.add(code)
+        return self._attempts[code]
+
+    def _land(self, code: TaskCode) -> None:
+        self._in_flight.discard(code)
+        self._rests.discard(code)
+
+    def _finish_if_over(self) -> list[Effect]:
+        if self._in_flight:
+            return []
+        is_complete = not self._ends.paused and self._begun.issuperset(self._ready)
+        if self._overtime is not None and self.state is not W.READY_STOP:
+            state, reason = W.FAILURE, self._overtime
+        else:
+            state, reason = self._ends.verdict(self.state, is_complete=is_complete)
+        assert state in WORKFLOW_TRANSITIONS[self.state], f"{self.state} cannot become {state}"
+        self.state = state
+        return [Finish(state, reason, self._parameters.at_the_end() if state is W.SUCCESS else None)]

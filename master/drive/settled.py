@@ -1,0 +1,47 @@
+"""Whether the state in a master's memory may be compared with the rows.
+
+While a transaction runs, memory is ahead of the rows, or behind them once it has committed and the answer has not
+arrived. After a COMMIT of unknown outcome, memory may lack what the rows have until they are read again. A difference
+seen in these cases is not a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from model.errors import Unknown
+
+
+class Settled:
+    """Counts the transactions that change runs, and those whose outcome is still unknown."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        """How many transactions have begun."""
+        self.unknown = 0
+        """How many of them had an unknown outcome."""
+        self._found_out = 0
+        self._under_way: set[int] = set()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Wraps a transaction that changes runs, until memory matches the rows that it left."""
+        self.begun += 1
+        number = self.begun
+        self._under_way.add(number)
+        try:
+            yield
+        except Unknown:
+            self.unknown += 1
+            raise
+        finally:
+            self._under_way.discard(number)
+
+    def found_out(self, unknown: int) -> None:
+        """The rows were read again after the first `unknown` transactions of unknown outcome had ended."""
+        self._found_out = max(self._found_out, unknown)
+
+    def is_so(self, begun: int) -> bool:
+        """Whether none of the first `begun` transactions still runs, and no outcome is unknown."""
+        return self._found_out == self.unknown and all(number > begun for number in self._under_way)

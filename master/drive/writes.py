@@ -1,0 +1,243 @@
+"""The effects of many runnables, collected and written together: group commit.
+
+One transaction for a batch of workflows, each statement for a whole set. This is where the speed comes from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.errors import BadData
+from dao.postgres.notify import KILL, TASK, notify
+from dao.runs import children, completion, workflow_instances
+from dao.runs.children import NewChild
+from dao.runs.workflow_instances import InstanceEnd
+from dao.tasks import task_instances
+from dao.tasks.task_instances import MasterTaskEnd, NewTask
+from master.drive.events import (
+    Effect,
+    EndTask,
+    Enter,
+    Finish,
+    HoldTasks,
+    KillTasks,
+    QueueTask,
+    RecordTask,
+    ResumeChild,
+    StartChild,
+    TaskFinished,
+)
+from master.drive.plan import PlannedTask
+from master.drive.plans import Fetched
+from master.drive.run_limit import Delay
+from master.drive.runnable import WorkflowRunnable
+from model.choices import OnWorkerLoss
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.instances import Parent, WorkflowInstance
+from model.states import TaskState, WorkflowState
+
+SIZE_MAX = 128_000_000
+"""About the characters of what one transaction writes for several runs. A batch grows while runs are small, and may
+then meet large ones: 500 runs of 10,000 tasks would not fit into memory, nor into a statement."""
+ROWS_AT_ONCE = 1_000
+"""So many tasks make a statement: to put more into its form would hold up the event loop for too long."""
+ROW_SIZE = 500
+"""What a row counts beside its texts."""
+
+
+class Writes:
+    """What one transaction has to write. Collect with `add`, then `flush` once, last in the transaction."""
+
+    def __init__(self, plans: Fetched | None = None) -> None:
+        self.plans: Fetched = plans or {}
+        """What was fetched for this transaction."""
+        self.ends: list[InstanceEnd] = []
+        self.touched: set[WorkflowInstanceId] = set()
+        """The runs that were told something, whether there was anything to write or not."""
+        self.delays: list[Delay] = []
+        """The attempts that are queued later, when their time has come."""
+        self.dependents: set[WorkflowInstanceId] = set()
+        """Runs of which DEPENDENT tasks may begin to wait."""
+        self.succeeded: list[tuple[WorkflowInstance, str]] = []
+        """The tasks that succeeded, by their names."""
+        self.known = 0
+        """How many tasks were over at once, so that there are events of them. Known after `flush`."""
+        self._tasks: list[NewTask] = []
+        self._task_ends: list[MasterTaskEnd] = []
+        self._children: list[NewChild] = []
+        self._links: list[tuple[Parent, int]] = []
+        self._entered: dict[WorkflowInstanceId, WorkflowState] = {}
+        self._halts: dict[WorkflowInstanceId, tuple[TaskState, str]] = {}
+        self._halting: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
+        self._size = 0
+
+    def add(self, runnable: WorkflowRunnable, effects: Iterable[Effect]) -> None:
+        """Take in the effects of one runnable.
+
+        Raises `BadData` when that becomes too much for one transaction: the batch must be done in smaller parts. One
+        run alone never is; it has at most `TASKS_MAX` tasks.
+        """
+        id_ = runnable.instance.id
+        self.touched.add(id_)
+        for effect in effects:
+            match effect:
+                case Enter(state):
+                    self._entered[id_] = state
+                case QueueTask() | RecordTask():
+                    if isinstance(effect, QueueTask) and effect.wait is not None:
+                        self.delays.append(Delay(id_, effect.code, effect.attempt, effect.wait.minutes))
+                    self._tasks.append(_new_task(runnable, effect))
+                    self._grow(len(self._tasks[-1].params) + len(self._tasks[-1].parameter_values))
+                    if self._tasks[-1].type == "DEPENDENT":
+                        self.dependents.add(id_)
+                    if isinstance(effect, RecordTask) and effect.state is TaskState.SUCCESS:
+                        self.note_success(runnable, effect.code)
+                case EndTask(code, attempt, state, reason, outputs):
+                    self._task_ends.append(MasterTaskEnd(id_, code, attempt, state, reason, outputs))
+                    if state is TaskState.SUCCESS:
+                        self.note_success(runnable, code)
+                case StartChild():
+                    self._children.append(_new_child(runnable, effect))
+                    self._grow(sum(map(len, self._children[-1].params.values())))
+                case ResumeChild(code, attempt, index, before):
+                    self._links.append((Parent(id_, code, before, index), attempt))
+                case HoldTasks():
+                    self._halts[id_] = (TaskState.PAUSE, "it was held back by a pause")
+                    self._halting[id_] = runnable
+                case KillTasks(reason):
+                    self._halts[id_] = (TaskState.KILL, reason)
+                    self._halting[id_] = runnable
+                case Finish(end, reason, outputs):
+                    self.ends.append(InstanceEnd(id_, end, reason, outputs))
+
+    def note_success(self, runnable: WorkflowRunnable, code: TaskCode) -> None:
+        """A task of it succeeded; nothing for one that its definition does not know."""
+        if task := runnable.plan.tasks.get(code):
+            self.succeeded.append((runnable.instance, task.name))
+
+    def _grow(self, characters: int) -> None:
+        self._size += ROW_SIZE + characters
+        if self._size > SIZE_MAX and len(self.touched) > 1:
+            raise BadData(f"{len(self.touched)} runs at once would have more to write than {SIZE_MAX} characters")
+
+    def give_up(self, id_: WorkflowInstanceId, reason: str) -> None:
+        """End an instance that cannot be driven as FAILURE, and with it whatever of it is queued or runs."""
+        self._halts[id_] = (TaskState.KILL, "its workflow cannot be driven")
+        self._halting[id_] = None
+        self._entered.pop(id_, None)
+        self._tasks = [task for task in self._tasks if task.workflow_instance_id != id_]
+        self._task_ends = [end for end in self._task_ends if end.workflow_instance_id != id_]
+        self._children = [child for child in self._children if child.parent.instance != id_]
+        self._links = [link for link in self._links if link[0].instance != id_]
+        self.ends = [*(end for end in self.ends if end.id != id_), InstanceEnd(id_, WorkflowState.FAILURE, reason)]
+
+    async def flush(self, connection: FencedTransaction, master: Epoch) -> None:
+        """Write all of it and wake whom it concerns. Raises `OwnershipLost`."""
+        groups: set[str] = set()
+        kills = False
+        while self._entered or self._tasks or self._task_ends or self._halts:
+            if self._entered:
+                entered, self._entered = self._entered, {}
+                await workflow_instances.enter(connection, entered, master)
+            if self._tasks:
+                tasks, self._tasks = self._tasks, []
+                for part in range(0, len(tasks), ROWS_AT_ONCE):
+                    self.known += await task_instances.queue(connection, tasks[part : part + ROWS_AT_ONCE], master)
+                groups |= {task.worker_group for task in tasks if task.state is TaskState.QUEUED}
+            if self._task_ends:
+                task_ends, self._task_ends = self._task_ends, []
+                await task_instances.end_in_master(connection, task_ends, master)
+            if self._halts:
+                halts, self._halts = self._halts, {}
+                kills |= await self._halt(connection, halts, master)
+        if self._links:
+            await children.resume(connection, self._links)
+        if self._children:
+            await children.start(connection, self._children)
+        if self.ends:
+            await completion.tell(connection, await workflow_instances.finish(connection, self.ends, master))
+        if kills:
+            await notify(connection, KILL)
+        if groups:
+            await notify(connection, TASK, groups)
+
+    async def _halt(
+        self, connection: FencedTransaction, halts: dict[WorkflowInstanceId, tuple[TaskState, str]], master: Epoch
+    ) -> bool:
+        """End what waits, ask for the end of what runs; the runnables hear at once what is over. Whether workers
+        are asked."""
+        given_up = {id_ for id_ in halts if self._halting[id_] is None}
+        for end in await task_instances.halt(connection, halts, given_up, master):
+            runnable = self._halting[end.workflow_instance_id]
+            if runnable is not None:
+                self.add(runnable, runnable.handle(TaskFinished(end.code, end.attempt, end.state)))
+        await children.halt(connection, {id_: state for id_, (state, _) in halts.items()})
+        killed = [id_ for id_, (state, _) in halts.items() if state is TaskState.KILL]
+        if killed:
+            await task_instances.ask_kill(connection, killed, master)
+        return bool(killed)
+
+
+def _new_task(runnable: WorkflowRunnable, effect: QueueTask | RecordTask) -> NewTask:
+    task, instance = runnable.plan.tasks[effect.code], runnable.instance
+    queued = isinstance(effect, QueueTask)
+    wait = effect.wait if isinstance(effect, QueueTask) else None
+    branch = None if isinstance(effect, QueueTask) or effect.branch is None else json.dumps(sorted(effect.branch))
+    return NewTask(
+        instance.id,
+        task.code,
+        effect.attempt,
+        task.name,
+        task.type,
+        task.on_worker_loss is OnWorkerLoss.RETRY,
+        task.worker_group or instance.worker_group,
+        instance.priority,
+        task.priority,
+        task.params,
+        effect.values,
+        effect.retries,
+        wait.reason if wait else None,
+        wait.minutes if wait else 0,
+        task.timeout * 60 or None,
+        task.timeout_strategy if task.timeout else None,
+        TaskState.QUEUED if isinstance(effect, QueueTask) else effect.state,
+        "" if isinstance(effect, QueueTask) else effect.reason,
+        None if isinstance(effect, QueueTask) else effect.outputs,
+        branch,
+        _cache_key(runnable, task, effect.values) if queued and task.cache and not instance.dry_run else None,
+        instance.dry_run,
+        task.environment or instance.environment,
+        task.tenant,
+        task.parameter_types,
+        task.dispatch_timeout * 60 or None,
+    )
+
+
+def _cache_key(runnable: WorkflowRunnable, task: PlannedTask, values: str) -> str:
+    """All that the outputs of a task depend on: the version of its definition and its parameters."""
+    plan = runnable.plan
+    told = json.dumps([plan.workflow_code, plan.version, task.code, task.params, json.loads(values)], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _new_child(runnable: WorkflowRunnable, effect: StartChild) -> NewChild:
+    """What the start of this instance asked for holds below it too; what its definition says does not."""
+    task, instance, spec = runnable.plan.tasks[effect.code], runnable.instance, runnable.plan.spec
+    asked_group = None if instance.worker_group == spec.worker_group else instance.worker_group
+    asked_environment = None if instance.environment == spec.environment else instance.environment
+    return NewChild(
+        Parent(instance.id, effect.code, effect.attempt, effect.index),
+        effect.project,
+        effect.workflow,
+        effect.version,
+        effect.params,
+        instance.priority,
+        task.worker_group or asked_group,
+        task.environment or asked_environment,
+        instance.dry_run,
+        instance.schedule_time,
+        instance.time_zone,
+    )

@@ -1,0 +1,295 @@
+"""What this master knows of the other nodes: its slot, who has failed, and what is to be failed over.
+
+It reads the registry on its change events and on a timer (a watch may fail silently), and the beats with its own beat.
+All of these are hints: each decision is made again, safely, in the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+import structlog
+
+from dao.cluster import nodes
+from dao.cluster.nodes import NodeRow
+from dao.postgres.errors import BadData, LockTaken
+from dao.runs import serial_line
+from master.membership.failover import Leftovers
+from master.membership.failure_detector import Judge, Sight
+from master.membership.slots import SlotView, slot_view
+from master.settings import MasterSettings
+from model.errors import ShoalError, Unavailable, Unknown
+from model.ids import Epoch
+from model.load import RUNS_LIMIT, Measure
+from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
+from node.left_tasks import end_its_tasks, is_provably_over
+from node.life import Life, boottime_s
+from node.meter import load_a_core
+from node.overload import Overload
+from node.process import is_gone
+from node.waiting import set_within
+from registry.presence import present
+from registry.protocol import Registry
+
+log = structlog.get_logger()
+
+READ_MEMBERS_EVERY_S = 5.0
+NODES_KEPT = timedelta(days=30)
+"""How long rows of ended nodes are retained."""
+FORGET_EVERY_S = 600.0
+FORGET_BATCH = 500
+ANNOUNCE_EVERY_S = 10.0
+DOUBTFUL_BEATS = 2
+"""A master whose last beat is older than this many beat intervals seems dead to a joining master."""
+
+
+class Membership:
+    """Beats, computes slots, detects failures and fences.
+
+    `slot` is this master's share now, None = none; `look` is set when it changed. `active` returns how many workflow
+    instances count against the run limit now.
+    """
+
+    def __init__(
+        self,
+        life: Life,
+        registry: Registry,
+        settings: MasterSettings,
+        active: Callable[[], int],
+        look: asyncio.Event,
+    ) -> None:
+        self.slot: Slot | None = None
+        self.certain = asyncio.Event()
+        """Set once every master that seemed dead when this one joined has beaten again or was fenced. Until then this
+        master takes no commands: it may be the replacement of one that died of them, and they are not marked as suspect
+        yet."""
+        self._doubtful: dict[Epoch, int] = {}
+        self.left = asyncio.Event()
+        """Set when the life of a node has ended: its runs and tasks are to be failed over."""
+        self._life = life
+        self._registry = registry
+        self._timing = life.timing
+        self._settings = settings
+        self._active = active
+        self._look = look
+        self._judge = Judge(life.me.epoch, life.timing)
+        self._leftovers = Leftovers(life)
+        self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
+        self._statuses: dict[Epoch, NodeStatus] = {}
+        self._view = SlotView(())
+        self._announced: Heartbeat | None = None
+        self._announced_s = 0.0
+
+    def heartbeat(self) -> Heartbeat:
+        """The current heartbeat of this master."""
+        return Heartbeat(
+            epoch=self._life.me.epoch,
+            kind=NodeKind.MASTER,
+            address=self._life.me.address,
+            name=self._life.me.name,
+            status=self._overload.status,
+            because=self._overload.because,
+            running=self._active(),
+            capacity=self._settings.max_running_workflows,
+            load=round(load_a_core(), 2),
+            slot_current=self.slot.current if self.slot else None,
+            slot_total=self.slot.total if self.slot else None,
+            view=self._view.hash,
+            silence=self._life.silence,
+        )
+
+    @property
+    def accepts(self) -> bool:
+        """Whether it takes commands at all. While BUSY it does not, unless it has a slot or no other master accepts
+        any: somebody must take new commands. Without the registry it may have no slot for a long time."""
+        return self._overload.status is NodeStatus.NORMAL or self.slot is not None or not self._another_accepts
+
+    @property
+    def _another_accepts(self) -> bool:
+        """Whether another living master is not BUSY, according to its beats."""
+        return any(
+            node.kind is NodeKind.MASTER
+            and node.state is NodeState.ALIVE
+            and node.epoch != self._life.me.epoch
+            and (node.heartbeat is None or node.heartbeat.status is NodeStatus.NORMAL)
+            for node in self._life.living
+        )
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether its machine is overloaded, so that it should take commands slowly."""
+        return self._overload.of_machine
+
+    async def join(self) -> None:
+        """Register, and take the first slot."""
+        await self._overload.measure()
+        self._judge_load()
+        heartbeat = self.heartbeat()
+        await self._life.beat(heartbeat)
+        self._doubtful = {
+            node.epoch: node.beat_no
+            for node in self._life.living
+            if node.kind is NodeKind.MASTER and (self._looks_dead(node) or is_gone(node.process))
+        }
+        self._settle()
+        await self._registry.register(heartbeat)
+        await self._count_slots()
+
+    async def beat(self) -> None:
+        """Beat forever; each beat reads who is alive. Raises `Fenced`."""
+        every_s = self._timing.heartbeat_every.total_seconds()
+        while True:
+            now_s = boottime_s()
+            try:
+                is_news = self._judge_load()
+                heartbeat = self.heartbeat()
+                await self._life.beat(heartbeat)
+                await self._announce(heartbeat, now_s)
+                if is_news or self._others_changed():
+                    self._registry.changed.set()
+                await self._judge_others(boottime_s())
+                self._settle()
+            except (Unavailable, Unknown, BadData) as error:
+                log.warning("beat_failed", error=str(error))
+            await asyncio.sleep(max(0.05, every_s - (boottime_s() - now_s)))
+
+    async def measure(self) -> None:
+        """Measure the load of the machine forever."""
+        await self._overload.run(self._timing.heartbeat_every.total_seconds())
+
+    async def watch(self) -> None:
+        """Compute the slots again on registry events, and periodically without an event."""
+        while True:
+            if await set_within(self._registry.changed, READ_MEMBERS_EVERY_S):
+                try:
+                    await self._life.refresh_living()
+                except ShoalError as error:
+                    log.warning("living_unread", error=str(error))
+            await self._count_slots()
+
+    async def sweep(self) -> None:
+        """Fail over runs and tasks: when a node's life has ended, and periodically."""
+        forgets_s = 0.0
+        while True:
+            try:
+                await self._fail_over_all()
+                if boottime_s() >= forgets_s:
+                    await self._forget_nodes()
+                    forgets_s = boottime_s() + FORGET_EVERY_S
+            except ShoalError as error:
+                log.warning("sweep_failed", error=str(error))
+                await asyncio.sleep(1)
+                continue
+            await set_within(self.left, self._settings.sweep_every.total_seconds())
+
+    def _looks_dead(self, node: NodeRow) -> bool:
+        silence = node.silence or node.kind.silence(self._timing)
+        return node.beat_age_s > DOUBTFUL_BEATS * silence.beat_s
+
+    def _settle(self) -> None:
+        """Check which of the doubtful masters are alive. A mistake here costs a wait at the start, no more."""
+        if not self.certain.is_set():
+            beats = {node.epoch: node.beat_no for node in self._life.living}
+            self._doubtful = {epoch: beat for epoch, beat in self._doubtful.items() if beats.get(epoch) == beat}
+            if not self._doubtful:
+                self.certain.set()
+
+    def _judge_load(self) -> bool:
+        """Update the load; return whether it changed between BUSY and NORMAL."""
+        runs = self._active() / self._settings.max_running_workflows
+        return self._overload.judge(boottime_s(), {Measure.RUNS: runs})
+
+    def _others_changed(self) -> bool:
+        """Whether a master changed between BUSY and NORMAL. No registry event reports that: an entry has changed, none
+        was added or removed."""
+        before, self._statuses = (
+            self._statuses,
+            {
+                node.epoch: node.heartbeat.status
+                for node in self._life.living
+                if node.kind is NodeKind.MASTER and node.heartbeat is not None
+            },
+        )
+        return any(before.get(epoch, status) is not status for epoch, status in self._statuses.items())
+
+    async def _announce(self, heartbeat: Heartbeat, now_s: float) -> None:
+        """Write to the registry at once what others act upon, and the rest periodically."""
+        acted_on = {"status", "slot_current", "slot_total"}
+        former = self._announced
+        same = former is not None and former.model_dump(include=acted_on) == heartbeat.model_dump(include=acted_on)
+        if not same or now_s - self._announced_s >= ANNOUNCE_EVERY_S:
+            await self._registry.update(heartbeat)
+            self._announced, self._announced_s = heartbeat, now_s
+
+    async def _judge_others(self, now_s: float) -> None:
+        # A copy: `living` is read again by others during this await.
+        judged = {node.epoch: node for node in self._life.living}
+        sights = [
+            Sight(node.epoch, node.kind, node.beat_no, is_provably_over(node), node.silence) for node in judged.values()
+        ]
+        suspects = self._judge.look(sights, now_s)
+        if not suspects:
+            return
+        present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
+        for verdict in self._judge.verdicts(suspects, present, now_s):
+            try:
+                await end_its_tasks(judged[verdict.epoch])
+                await self._fence(judged[verdict.epoch], verdict.why)
+            except (LockTaken, BadData) as error:  # of one node: the others are processed all the same
+                log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is tried again at each beat")
+
+    async def _present(self) -> set[Epoch] | None:
+        told = [node.silence.session_s for node in self._life.living if node.silence is not None]
+        return await present(self._registry, max(self._life.silence.session_s, *told))
+
+    async def _fence(self, node: NodeRow, why: str) -> None:
+        if await nodes.fence(self._life.database, node, why, judge=self._life.me):
+            log.warning(
+                "node_fenced",
+                kind=node.kind,
+                name=node.shown,
+                address=node.address,
+                epoch=node.epoch,
+                why=why,
+                so="its workflows and tasks go on elsewhere",
+            )
+        self._doubtful.pop(node.epoch, None)
+        self.left.set()
+        self._registry.changed.set()
+
+    async def _forget_nodes(self) -> None:
+        """Delete the rows of nodes that ended long ago, in batches."""
+        forgotten = FORGET_BATCH
+        while forgotten == FORGET_BATCH:
+            async with self._life.writing() as connection:
+                forgotten = await nodes.forget_ended(connection, NODES_KEPT, FORGET_BATCH)
+
+    async def _fail_over_all(self) -> None:
+        # Almost always there is nothing: one query instead of a transaction, which would also wake all masters.
+        async with self._life.database.reading() as connection:
+            left = await nodes.anything_left(connection)
+            waits = await serial_line.anyone_waits(connection)
+        if waits:
+            async with self._life.writing() as connection:
+                if called := await serial_line.call_forgotten(connection):
+                    log.warning("waiting_runs_called", commands=called, so="they go on, though nobody had told them to")
+        if left:
+            await self._leftovers.fail_over()
+
+    async def _count_slots(self) -> None:
+        """Compute the slots. The view is unchanged while the registry cannot be read: nobody can join or leave it
+        then."""
+        try:
+            members = await self._registry.members(NodeKind.MASTER)
+        except Unavailable as error:
+            log.warning("slots_frozen", slot=str(self.slot), error=str(error))
+            return
+        alive = {node.epoch for node in self._life.living if node.state is NodeState.ALIVE}
+        self._view = slot_view(members, alive)
+        slot = self._view.slot_of(self._life.me.epoch)
+        if slot != self.slot:
+            log.info("slot_changed", slot=str(slot), before=str(self.slot), masters=len(self._view.masters))
+            self.slot = slot
+            self._look.set()

@@ -1,0 +1,117 @@
+"""Polls for work without a notification: on a timer, when the slot changed, and when an attempt's wait is over.
+
+One statement a poll, so that an idle master costs next to nothing; the loops that it wakes read the tables again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import structlog
+
+from dao.commands import commands
+from dao.postgres.notify import TASK, notify
+from dao.tasks import task_events, task_instances
+from master.claim.command_loop import CommandLoop
+from master.drive.dependents import Dependents
+from master.drive.driver import Driver
+from master.membership.membership import Membership
+from master.schedules import Schedules
+from master.settings import MasterSettings
+from model.backoff import Backoff
+from model.errors import Fenced, ShoalError
+from node.life import Life
+from node.waiting import set_within
+
+log = structlog.get_logger()
+
+DUE_BATCH = 1_000
+DUE_PAUSE_S = 0.02
+"""Slightly more than the remaining time, so that the poll finds it due."""
+
+
+class Poller:
+    """Wakes the command loop and the driver, and queues attempts whose time has come."""
+
+    def __init__(
+        self,
+        life: Life,
+        membership: Membership,
+        driver: Driver,
+        loop: CommandLoop,
+        dependents: Dependents,
+        schedules: Schedules,
+        settings: MasterSettings,
+        look: asyncio.Event,
+    ) -> None:
+        self._life = life
+        self._membership = membership
+        self._driver = driver
+        self._loop = loop
+        self._dependents = dependents
+        self._schedules = schedules
+        self._settings = settings
+        self._look = look
+        self._held_up = Backoff(DUE_PAUSE_S, settings.look_every.total_seconds())
+        """Used while all due attempts are locked by other sessions."""
+
+    async def run(self) -> None:
+        """Poll until cancelled. Raises `Fenced`."""
+        while True:
+            pause_s = self._settings.look_every.total_seconds()
+            try:
+                due_in_s = await self._look_once()
+                if due_in_s is not None:
+                    pause_s = min(pause_s, max(0.0, due_in_s) + DUE_PAUSE_S)
+            except Fenced:
+                raise
+            except ShoalError as error:
+                log.warning("look_failed", error=str(error))
+            await set_within(self._look, pause_s)
+
+    async def _look_once(self) -> float | None:
+        """Seconds until the next attempt is due, if any waits."""
+        async with self._life.database.reading() as connection:
+            waiting = await commands.work_waits(
+                connection,
+                self._membership.slot,
+                self._settings.steal_after,
+                self._settings.id_step,
+                self._life.me.epoch,
+            )
+        self._loop.aged = self._loop.aged or waiting.aged
+        if waiting.schedules and not self._schedules.any_online:
+            self._schedules.changed()
+        self._schedules.any_online = waiting.schedules
+        if waiting.dependents or self._driver.dependents_wait:  # once more after the last end: to forget it
+            self._dependents.look_on()
+        self._driver.dependents_wait = waiting.dependents
+        self._loop.suspect = self._loop.suspect or waiting.suspect
+        if waiting.mine or waiting.aged or self._loop.suspect:
+            self._loop.wake.set()
+        if waiting.events:
+            self._driver.wake.set()
+        if waiting.stray_events:
+            async with self._life.writing() as connection:
+                await task_events.readdress(connection)
+        if waiting.due_in_s is not None and waiting.due_in_s <= 0:
+            return await self._queue_due()
+        self._held_up.reset()
+        return waiting.due_in_s
+
+    async def _queue_due(self) -> float | None:
+        """Queue what is due; returns seconds until the next try, if it is before the next poll."""
+        async with self._life.writing() as connection:
+            groups = await task_instances.queue_due(connection, DUE_BATCH)
+            if groups:
+                await notify(connection, TASK, groups)
+            failed = await task_instances.fail_undispatched(connection, DUE_BATCH)
+            due_in_s = await task_instances.next_due_in_s(connection)
+        if DUE_BATCH in (len(groups), failed):
+            return 0.0
+        if groups or failed:
+            self._held_up.reset()
+        # Due attempts that could not be queued are locked by another session, for an unknown time. The others continue.
+        pause_s = self._held_up.next_pause_s(random.random())  # noqa: S311 - jitter
+        return min(pause_s, due_in_s)

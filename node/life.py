@@ -1,0 +1,171 @@
+"""One life of a node: its enlistment, its beats and its end.
+
+The beat is a compare-and-set on the database, and each one returns which other nodes live. It is written by the loop
+that does the node's work, not by a separate thread: a node with a hung loop must look dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from uuid import UUID
+
+import structlog
+
+from dao.cluster import nodes
+from dao.cluster.nodes import Me, NodeRow
+from dao.postgres import schema
+from dao.postgres.database import Database, FencedTransaction
+from dao.postgres.errors import Unfit
+from model.errors import Fenced, Unavailable, Unknown
+from model.nodes import Heartbeat, NodeKind
+from model.timing import Timing
+from node.namesakes import Namesakes
+from node.process import this_process
+from registry.contact import boottime_s
+from registry.protocol import Registry
+
+log = structlog.get_logger()
+
+
+BEAT_SHARE = 1 / 3
+"""The share of the session time-out that one beat may take: two can fail before the node counts as dead."""
+
+
+class Life:
+    """A node's own row and beats. Make one with `begin`."""
+
+    def __init__(self, database: Database, me: Me, timing: Timing) -> None:
+        self.database = database
+        self.me = me
+        self.timing = timing
+        """The cluster's timing when this life began. It applies until the life ends."""
+        self.silence = me.kind.silence(timing)
+        """The part of the timing that it reports with each beat."""
+        self.living: list[NodeRow] = []
+        self.is_leaving = False
+        """Whether it is about to leave; set before the row shows it."""
+        self.newer: schema.Newer | None = None
+        """The schema that was recorded since this life began and that this program does not know."""
+        self.on_outdated: Callable[[], None] = lambda: None
+        """Called when a node of this program must stop because of it."""
+        self.last_beat_s = 0.0
+        """Send time, by `boottime_s`, of the last beat that was answered."""
+        self._beat_no = 0
+        self._unanswered = 0
+        # A separate pool for beats: a beat must not queue behind the node's own work, nor wait long for a dead link.
+        self._beats = Database(
+            database.url,
+            application_name=database.application_name,
+            connections_max=1,
+            answer_within_s=timing.session_timeout.total_seconds() * BEAT_SHARE,
+        )
+
+    @classmethod
+    async def begin(
+        cls,
+        url: str,
+        kind: NodeKind,
+        address: str,
+        incarnation: UUID,
+        *,
+        name: str,
+        timing: Timing,
+        registry: Registry,
+        log_url: str = "",
+    ) -> Life:
+        """Enlist under a new epoch. Raises `Refused` when a living node has our name, `Unavailable`.
+
+        `registry` is open; it shows whether a former life of that name still lives.
+        """
+        starting = Database(url, application_name=f"shoal-{kind.lower()}-starting", connections_max=1)
+        try:
+            await Namesakes(starting, registry, kind, name, timing).give_way()
+            async with starting.writing() as connection:
+                me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url, name)
+        finally:
+            await starting.close()
+        return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me, timing)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[FencedTransaction]:
+        """A fenced transaction: it holds this life's row until it ends, so that nobody can fence the node meanwhile.
+
+        Raises:
+            Fenced: the node has been fenced; nothing was written.
+            Unavailable, BadData, Unknown: as `Database.writing`.
+        """
+        async with self.database.writing() as connection:
+            await nodes.hold_alive(connection, self.me)
+            yield FencedTransaction(connection)
+
+    async def beat(self, heartbeat: Heartbeat) -> None:
+        """Beat, and refresh `living`. Raises `Fenced`, or `Unavailable` when the database did not answer."""
+        sent_s = boottime_s()
+        try:
+            async with self._beats.reading() as connection:
+                self._beat_no, self.living, newer = await nodes.beat(
+                    connection, self.me, self._beat_no, unanswered=self._unanswered, heartbeat=heartbeat
+                )
+        except Fenced:
+            raise
+        except BaseException as error:
+            self._unanswered += 1
+            if isinstance(error, Unavailable):
+                await self.database.doubt()  # the fault that hit the beat may have hit other connections too
+            if isinstance(error, Unfit):
+                await self._ask_for_schema()
+            raise
+        self._unanswered = 0
+        self.last_beat_s = sent_s
+        self._compare_schema(newer)
+        if not self.is_leaving and any(node.epoch == self.me.epoch and node.is_leaving for node in self.living):
+            log.warning("not_leaving", epoch=self.me.epoch, so="its row said that it is about to go; it is set right")
+            async with self._beats.reading() as connection:
+                await nodes.set_alive(connection, self.me)
+
+    async def _ask_for_schema(self) -> None:
+        """Only the table of versions never changes; a newer schema may have changed all others."""
+        with suppress(Unavailable):
+            async with self._beats.reading() as connection:
+                self._compare_schema(await schema.newer(connection))
+
+    def _compare_schema(self, newer: schema.Newer | None) -> None:
+        if newer is None or newer == self.newer:
+            return
+        self.newer = newer
+        if newer.must_stop:
+            log.error("outdated", why=str(newer), so="drains, leaves and ends; install a newer Shoal, and start that")
+            self.on_outdated()
+        else:
+            log.warning("schema_is_newer", why=str(newer), so="may go on; its next start needs a newer Shoal")
+
+    async def refresh_living(self) -> None:
+        """Read which nodes live, without a beat."""
+        async with self.database.reading() as connection:
+            self.living = await nodes.living(connection)
+
+    async def barrier(self) -> None:
+        """Wait until every write of ours has ended; to be called after `Unknown`. Raises `Fenced`.
+
+        Retries for as long as the database is unavailable.
+        """
+        pause_s = 0.1
+        while True:
+            try:
+                async with self.database.writing() as connection:
+                    await nodes.barrier(connection, self.me)
+                return
+            except (Unavailable, Unknown) as error:
+                log.warning("barrier_waits", error=str(error))
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, 1.0)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._beats.close()
+        await self.database.close()
+
+
+__all__ = ["Fenced", "Life", "boottime_s"]

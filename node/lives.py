@@ -1,0 +1,173 @@
+"""One life after another: what a process does when its node's life ends before a stop was requested."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from uuid import uuid4
+
+import structlog
+
+from dao.cluster import cluster
+from dao.postgres import schema
+from dao.postgres.database import Database
+from model.backoff import Backoff
+from model.errors import Fenced, Outdated, ShoalError, Unavailable, Unknown
+from model.means import is_passing
+from model.nodes import NodeKind, WhenFenced
+from model.timing import Timing
+from node.life import Life
+from node.watchdog import watched
+from registry import belonging
+from registry.connect import make_registry
+from registry.contact import boottime_s
+from registry.protocol import Registry
+
+log = structlog.get_logger()
+
+HUNG_MIN = timedelta(seconds=5)
+"""A slow disk is no hang, however short the timing settings of a cluster are."""
+
+
+@asynccontextmanager
+async def new_life(
+    kind: NodeKind,
+    name: str,
+    address: str,
+    database_url: str,
+    registry_url: str | None,
+    *,
+    timing: Timing,
+    connect_timeout_s: float,
+    stop: asyncio.Event,
+    log_url: str = "",
+) -> AsyncIterator[tuple[Life, Registry]]:
+    """One life, from its epoch to the closing of its connections, and the registry that it is to join.
+
+    If the loop hangs meanwhile for as long as other nodes wait before they fence it, and for `HUNG_MIN`, the process
+    ends with code 70.
+
+    The registry is opened before the epoch is created: a node that has an epoch and does not beat counts as dead.
+    `timing` and `registry_url` are this node's settings; it uses the cluster's timing, `Life.timing`, read again for
+    each life. `stop` is set when the database gets a schema under which this program must not continue. Raises
+    `Refused` for a name that another node has, a wrong URL, or timing or a registry that differ from the cluster's,
+    `Unavailable` when a server does not answer, `Outdated` before or after the life when that schema is there.
+    """
+    role = kind.lower()
+    timing, url = await _agree(database_url, registry_url, timing)
+    registry = make_registry(url, session_timeout=timing.session_timeout, application_name=f"shoal-{role}-registry")
+    await registry.open(connect_timeout_s)
+    try:
+        await _settle(database_url, registry, url)
+        life = await Life.begin(
+            database_url, kind, address, uuid4(), name=name, timing=timing, registry=registry, log_url=log_url
+        )
+        life.on_outdated = stop.set
+        with structlog.contextvars.bound_contextvars(**{role: address, "name": name, "epoch": life.me.epoch}):
+            try:
+                with watched(max(timedelta(seconds=life.silence.fence_s), HUNG_MIN)):
+                    yield life, registry
+            finally:
+                await life.close()
+    finally:
+        await registry.close()
+    _refuse(life.newer)
+
+
+def _refuse(newer: schema.Newer | None) -> None:
+    if newer is not None and newer.must_stop:
+        raise Outdated(f"{newer}, and its nodes must not go on; install a newer Shoal, and start that")
+
+
+async def _agree(database_url: str, registry_url: str | None, given: Timing) -> tuple[Timing, str]:
+    """The cluster's timing, and the URL of its registry."""
+    database = Database(database_url, application_name="shoal-starting", connections_max=1)
+    try:
+        async with database.reading() as connection:
+            _refuse(await schema.newer(connection))
+        async with database.writing() as connection:
+            timing = await cluster.agree_on_timing(connection, given)
+            recorded = await cluster.registry(connection)
+            return timing, belonging.url_to_use(registry_url, recorded, database_url)
+    finally:
+        await database.close()
+
+
+async def _settle(database_url: str, registry: Registry, url: str) -> None:
+    database = Database(database_url, application_name="shoal-starting", connections_max=1)
+    try:
+        await belonging.settle(database, registry, belonging.place_of(url, database_url))
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def ending_well(give_up: Callable[[], Awaitable[None]], when_fenced: WhenFenced) -> AsyncIterator[None]:
+    """Around the work of one life: logs and suppresses what ends it early, except `Fenced` with EXIT.
+
+    A fenced node writes nothing more. A node that failed because a server was unavailable while it joined, or by an
+    unexpected error, ends its own life by `give_up`, so that other nodes need not wait until its beats are missed.
+    """
+    rejoins = when_fenced is WhenFenced.REJOIN
+    why = None
+    try:
+        yield
+    except* Fenced as fenced:
+        why = str(_first(fenced))
+        log.error("fenced", why=why, so=f"drops all it owned, and {'joins again' if rejoins else 'ends'}")
+    except* (Unavailable, Unknown) as away:
+        log.warning("cannot_join_yet", error=str(_first(away)))
+        await give_up()
+    except* Exception as unforeseen:
+        if is_passing(_first(unforeseen)):
+            log.warning("short_of_means", error=str(_first(unforeseen)), so="joins again when there is room")
+        else:
+            log.error("broke", exc_info=unforeseen, so="fails over what it owned, and joins again; please report it")
+        await give_up()
+    if why is not None and not rejoins:
+        raise Fenced(why)
+
+
+async def live_again_and_again(
+    live: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event, connect_timeout_s: float
+) -> None:
+    """Call `live(stop)` until `stop` is set.
+
+    Raises `Refused`, `Outdated`, and `Unavailable` if no life can begin within `connect_timeout_s`: until then it
+    retries while a server is unavailable, read-only or full, or the machine is short of descriptors or threads. After
+    the first life, later ones wait without limit.
+    """
+    backoff, deadline_s, has_lived = Backoff(), boottime_s() + connect_timeout_s, False
+    while not stop.is_set():
+        try:
+            try:
+                await live(stop)
+            except Exception as error:
+                if isinstance(error, ShoalError) or not is_passing(error):
+                    raise
+                raise Unavailable(f"this machine is short of something: {error}") from error
+            has_lived = True
+        except (Unavailable, Unknown) as error:
+            if not has_lived and isinstance(error, Unavailable) and boottime_s() > deadline_s:
+                raise
+            log.warning("cannot_join_yet", error=str(error))
+        if not stop.is_set():
+            await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+
+
+async def end_all(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel the parts of a life, and wait until all have ended."""
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)
+
+
+def _first(group: BaseExceptionGroup[Exception]) -> BaseException:
+    first: BaseException = group
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first

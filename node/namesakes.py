@@ -1,0 +1,72 @@
+"""Before a life begins: no other living node may have its name, and a former life of that name must be over.
+
+A node of the same name is fenced by the rules that a judge uses (`master/membership/failure_detector.py`): its process
+is provably gone from this machine, and its tasks have had the time to end; or this process has observed it silent for
+as long as it reports that it may be, and the registry does not show it either. If it beats, we refuse to start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from dao.cluster import nodes
+from dao.cluster.nodes import NodeRow
+from dao.postgres.database import Database
+from model.errors import Refused
+from model.nodes import NodeKind
+from model.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Timing
+from node.left_tasks import end_its_tasks, is_provably_over
+from registry.contact import boottime_s
+from registry.presence import present
+from registry.protocol import Registry
+
+LOOK_EVERY_S = 0.2
+WHY = "a new process has its name"
+
+
+class Namesakes:
+    """The living nodes of one kind and name, as seen by a process that is about to take that name."""
+
+    def __init__(self, database: Database, registry: Registry, kind: NodeKind, name: str, timing: Timing) -> None:
+        self._database = database
+        self._registry = registry
+        self._kind = kind
+        self._name = name
+        self._timing = timing
+        self._seen: dict[int, tuple[int, float]] = {}
+        """The beat at which each was seen first, and when."""
+        self._gone_since_s: dict[int, float] = {}
+
+    async def give_way(self) -> None:
+        """Return once there is none. Raises `Refused` when one lives, `Unavailable`."""
+        while True:
+            async with self._database.reading() as connection:
+                living = await nodes.living(connection)
+            same = [node for node in living if (node.kind, node.name) == (self._kind, self._name)]
+            if not same:
+                return
+            for node in same:
+                if await self._is_over(node):
+                    await end_its_tasks(node)
+                    await nodes.fence(self._database, node, WHY, judge=None)
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _is_over(self, node: NodeRow) -> bool:
+        now_s = boottime_s()
+        first_beat, since_s = self._seen.setdefault(node.epoch, (node.beat_no, now_s))
+        if is_provably_over(node):
+            gone_s = now_s - self._gone_since_s.setdefault(node.epoch, now_s)
+            return self._kind is NodeKind.MASTER or gone_s >= TASKS_END_S
+        if node.beat_no != first_beat:
+            raise Refused(
+                f"another {node} lives, at {node.address}: stop it, "
+                f"or give this one another name, by --name or SHOAL_NAME"
+            )
+        silence = node.silence or self._kind.silence(self._timing)
+        still_s = now_s - since_s
+        if still_s < silence.fence_s:
+            return False
+        if self._kind is NodeKind.MASTER or still_s >= silence.cut_s + WORKER_CUT_MARGIN_S:
+            return True
+        shown = await present(self._registry, silence.session_s)
+        return shown is not None and node.epoch not in shown

@@ -1,0 +1,146 @@
+"""`dao/runs/completion.py`: who waits for the end of a run hears of it in the transaction that ends it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from dao.cluster.nodes import Me
+from dao.runs import completion, control, workflow_instances
+from dao.runs.control import Revival
+from dao.runs.workflow_instances import InstanceEnd
+from dao.tasks import task_events
+from model.choices import ExecutionType, WarningType
+from model.ids import TaskCode, WorkflowInstanceId
+from model.instances import ChildEnd, Parent
+from model.states import WorkflowState
+from tests.dao.scene import Scene
+
+W = WorkflowState
+
+
+async def end(
+    scene: Scene, *ids: WorkflowInstanceId, master: Me, state: WorkflowState = W.SUCCESS
+) -> list[WorkflowInstanceId]:
+    """End these and tell; those that somebody waits for."""
+    async with scene.writing() as connection:
+        awaited = await workflow_instances.finish(
+            connection, [InstanceEnd(id_, state, "so it is", '{"rows": "7"}') for id_ in ids], master.epoch
+        )
+        await completion.tell(connection, awaited)
+    return awaited
+
+
+async def commands(scene: Scene, *columns: str) -> list[Any]:
+    return await scene.sql(f"SELECT {', '.join(columns)} FROM command ORDER BY id")
+
+
+async def test_nobody_waits_for_an_ordinary_run(scene: Scene) -> None:
+    master = await scene.master()
+    ids = [await scene.instance(master) for _ in range(3)]
+    assert await end(scene, *ids, master=master) == []
+    assert await scene.sql("SELECT (SELECT count(*) FROM command), (SELECT count(*) FROM task_event)") == [(0, 0)]
+
+
+async def test_an_ordinary_end_wakes_no_master(scene: Scene) -> None:
+    """An INSERT into `command` notifies all, even one of no rows."""
+    master = await scene.master()
+    id_ = await scene.instance(master)
+    async with scene.database.reading() as connection:
+        await connection.execute(text("LISTEN shoal_command"))
+        await end(scene, id_, master=master)
+        driver = (await connection.get_raw_connection()).driver_connection
+        assert driver is not None
+        heard = [notification.payload async for notification in driver.notifies(timeout=0.2)]
+        await connection.execute(text("UNLISTEN *"))
+    assert heard == []
+
+
+@pytest.mark.parametrize(("state", "told"), [(W.SUCCESS, '{"rows": "7"}'), (W.FAILURE, "so it is")])
+async def test_the_owner_of_the_instance_above_hears_of_the_end_and_what_it_gave_or_why_it_failed(
+    scene: Scene, state: WorkflowState, told: str
+) -> None:
+    owner, master = await scene.master(), await scene.master()
+    above = await scene.instance(owner)
+    child = await scene.instance(master, parent=Parent(above, TaskCode(3), 2, 5))
+    assert await end(scene, child, master=master, state=state) == [child]
+    async with scene.writing() as connection:
+        heard = await task_events.consume(connection, owner.epoch, 10)
+    assert heard == [ChildEnd(above, TaskCode(3), 2, 5, state, told)]
+    assert await commands(scene, "type") == []
+
+
+@pytest.mark.parametrize("execution_type", [each for each in ExecutionType if each is not ExecutionType.PARALLEL])
+async def test_the_line_of_a_serial_workflow_is_woken_once_for_all_that_end(
+    scene: Scene, execution_type: ExecutionType
+) -> None:
+    master = await scene.master()
+    ids = [await scene.instance(master, code=code, execution_type=execution_type) for code in (1, 1, 2)]
+    await end(scene, *ids, master=master, state=W.FAILURE)
+    assert sorted(await commands(scene, "type", "workflow_code", "workflow_instance_id", "created_by")) == [
+        ("RECOVER_SERIAL_WAIT", 1, None, "serial"),
+        ("RECOVER_SERIAL_WAIT", 2, None, "serial"),
+    ]
+
+
+async def test_the_next_date_of_a_backfill_is_asked_for_as_this_one_was(scene: Scene) -> None:
+    master = await scene.master()
+    backfill = json.dumps({"backfill": {"dates": ["2026-01-02"]}, "day": "x"})
+    await end(
+        scene,
+        await scene.instance(
+            master,
+            backfill=backfill,
+            scope="[1, 2]",
+            environment="etl",
+            dry_run=True,
+            warning_type=WarningType.ALL,
+            alert_group="ops",
+            time_zone="Europe/Berlin",
+        ),
+        await scene.instance(master, backfill=backfill),
+        master=master,
+    )
+    [limited, whole] = await commands(
+        scene,
+        *("type", "workflow_code", "workflow_version", "params", "priority", "failure_strategy", "worker_group"),
+        *("environment", "dry_run", "warning_type", "alert_group", "time_zone", "start_tasks", "task_depend_type"),
+    )
+    same = ("COMPLEMENT_DATA", 1001, 1, backfill, "MEDIUM", "CONTINUE", "default")
+    assert limited == (*same, "etl", True, "ALL", "ops", "Europe/Berlin", "[1, 2]", "TASK_ONLY")
+    assert whole == (*same, None, False, "NONE", None, "UTC", None, None)
+
+
+@pytest.mark.parametrize("state", [W.FAILURE, W.STOP])
+async def test_a_date_that_did_not_succeed_stops_the_chain(scene: Scene, state: WorkflowState) -> None:
+    master = await scene.master()
+    id_ = await scene.instance(master, backfill="{}")
+    if state is W.STOP:
+        async with scene.writing() as connection:
+            await workflow_instances.enter(connection, {id_: W.READY_STOP}, master.epoch)
+    await end(scene, id_, master=master, state=state)
+    assert await commands(scene, "type") == []
+
+
+async def test_a_date_that_is_run_again_does_not_fill_those_after_it_again(scene: Scene) -> None:
+    master = await scene.master()
+    id_ = await scene.instance(master, backfill="{}")
+    for _ in range(2):
+        await end(scene, id_, master=master)
+        async with scene.writing() as connection:
+            await control.revive(connection, [Revival(id_, repeats=True)], master.epoch)
+    assert await commands(scene, "type") == ["COMPLEMENT_DATA"]
+
+
+async def test_a_run_that_was_all_of_it_tells_all(scene: Scene) -> None:
+    master = await scene.master()
+    above = await scene.instance(master)
+    child = await scene.instance(
+        master, parent=Parent(above, TaskCode(1), 1, 0), execution_type=ExecutionType.SERIAL_WAIT, backfill="{}"
+    )
+    await end(scene, child, master=master)
+    assert await commands(scene, "type") == ["RECOVER_SERIAL_WAIT", "COMPLEMENT_DATA"]
+    assert await scene.sql("SELECT workflow_instance_id FROM task_event") == [above]

@@ -1,0 +1,79 @@
+"""How long a run may take: the limits that a definition and the settings make, and what a run does that reaches one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from master.drive.events import Finish, HaltAsked, KillTasks, Started, TaskFinished, TookTooLong
+from master.drive.run_timeouts import Limits
+from model.ids import TaskCode
+from model.states import TaskState as T
+from model.states import WorkflowState as W
+from model.workflow import WorkflowSpec
+from tests.master.plans import a_plan, a_runnable
+
+A, B = TaskCode(1), TaskCode(2)
+HOUR = timedelta(hours=1)
+TOO_LONG = "it took longer than its timeout of 5 min"
+
+
+def spec(**fields: object) -> WorkflowSpec:
+    return WorkflowSpec.parse({"tasks": [{"name": "a", "type": "FAKE"}], **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "longest", "warn_s", "fail_s"),
+    [
+        ({}, None, None, None),
+        ({"timeout_minutes": 5}, None, 300, None),
+        ({"timeout_minutes": 5, "timeout_strategy": "WARN"}, HOUR, 300, 3600),
+        ({"timeout_minutes": 5, "timeout_strategy": "FAILED"}, None, None, 300),
+        ({"timeout_minutes": 5, "timeout_strategy": "FAILED"}, HOUR, None, 300),
+        ({"timeout_minutes": 5, "timeout_strategy": "WARNFAILED"}, None, 300, 300),
+        ({"timeout_minutes": 90, "timeout_strategy": "FAILED"}, HOUR, None, 3600),
+        ({"timeout_strategy": "FAILED"}, None, None, None),
+        ({}, HOUR, None, 3600),
+    ],
+)
+def test_a_run_has_the_stricter_of_its_own_limit_and_that_of_all(
+    fields: dict[str, object], longest: timedelta | None, warn_s: float | None, fail_s: float | None
+) -> None:
+    limits = Limits.of(spec(**fields), longest)
+    assert (limits.warn_s, limits.fail_s) == (warn_s, fail_s)
+    assert limits.next_after(0) == min((each for each in (warn_s, fail_s) if each), default=None)
+
+
+def test_the_reason_says_which_limit_it_was() -> None:
+    own = spec(timeout_minutes=5, timeout_strategy="FAILED")
+    assert Limits.of(own, None).why == TOO_LONG
+    assert Limits.of(own, timedelta(minutes=2)).why == "it took longer than any run may, 2 min (master.longest_run)"
+
+
+def test_a_run_that_took_too_long_has_its_tasks_killed_and_fails_whatever_they_come_to() -> None:
+    for end in (T.KILL, T.SUCCESS, T.FAILURE):
+        runnable = a_runnable(a_plan({"a": [], "b": ["a"]}))
+        runnable.handle(Started())
+        assert runnable.handle(TookTooLong(TOO_LONG)) == [KillTasks(TOO_LONG)]
+        assert runnable.handle(TookTooLong(TOO_LONG)) == []
+        assert runnable.handle(TaskFinished(A, 1, end)) == [Finish(W.FAILURE, TOO_LONG, None)]
+
+
+def test_while_it_is_being_paused_it_may_take_too_long_and_while_it_is_being_stopped_it_is_stopped() -> None:
+    for halt, ends in ((W.READY_PAUSE, Finish(W.FAILURE, TOO_LONG, None)), (W.READY_STOP, None)):
+        runnable = a_runnable(a_plan({"a": []}))
+        runnable.handle(Started())
+        runnable.handle(HaltAsked(halt))
+        told = runnable.handle(TookTooLong(TOO_LONG))
+        assert bool(told) == (ends is not None)
+        (end,) = runnable.handle(TaskFinished(A, 1, T.KILL))
+        assert end == (ends or Finish(W.STOP, "it was stopped", None))
+
+
+def test_a_stop_that_comes_after_it_took_too_long_wins() -> None:
+    runnable = a_runnable(a_plan({"a": []}))
+    runnable.handle(Started())
+    runnable.handle(TookTooLong(TOO_LONG))
+    runnable.handle(HaltAsked(W.READY_STOP))
+    assert runnable.handle(TaskFinished(A, 1, T.KILL)) == [Finish(W.STOP, "it was stopped", None)]

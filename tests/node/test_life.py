@@ -1,0 +1,58 @@
+"""One life of a node on the real database."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from model.errors import Fenced
+from model.nodes import Heartbeat, NodeKind
+from model.timing import Timing
+from node.life import Life
+from registry.connect import make_registry
+
+ADDRESS = "127.0.0.1:1"
+
+
+async def _begin(database_url: str) -> tuple[Life, Heartbeat]:
+    registry = make_registry(database_url, session_timeout=timedelta(seconds=2), application_name="shoal-test")
+    life = await Life.begin(
+        database_url, NodeKind.MASTER, ADDRESS, uuid4(), name="m1", timing=Timing(), registry=registry
+    )
+    return life, Heartbeat(epoch=life.me.epoch, kind=NodeKind.MASTER, address=ADDRESS)
+
+
+async def test_of_a_process_and_its_clone_one_stops_at_its_next_beat(database_url: str) -> None:
+    """A machine that was copied while it ran: both have the epoch, the incarnation and the last beat number."""
+    life, heartbeat = await _begin(database_url)
+    await life.beat(heartbeat)
+    clone = copy.copy(life)
+    await clone.beat(heartbeat)
+    with pytest.raises(Fenced):
+        await life.beat(heartbeat)
+    await clone.beat(heartbeat)
+    await life.close()
+
+
+async def test_nor_do_both_go_on_when_they_were_copied_while_beats_had_no_answer(database_url: str) -> None:
+    """Whose beats had none may find a number a little higher than it knows; but only once."""
+    life, heartbeat = await _begin(database_url)
+    await life.beat(heartbeat)
+    for _ in range(3):
+        beat = asyncio.create_task(life.beat(heartbeat))
+        await asyncio.sleep(0)
+        beat.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await beat
+    clone = copy.copy(life)
+    await life.beat(heartbeat)
+    await clone.beat(heartbeat)
+    with pytest.raises(Fenced):
+        await life.beat(heartbeat)
+    await clone.beat(heartbeat)
+    await life.close()

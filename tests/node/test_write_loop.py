@@ -1,0 +1,27 @@
+"""Which errors of a round blame what it held: those that nobody foresaw, never those of a server that goes away."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from sqlalchemy import exc
+
+from dao.postgres.errors import BadData
+from model.errors import Fenced, Unavailable
+from node.write_loop import blaming_what_is_held
+
+
+def test_a_server_that_goes_away_is_nobody_s_fault() -> None:
+    for cause in (psycopg.errors.AdminShutdown("bye"), psycopg.OperationalError("server closed the connection")):
+        with pytest.raises(Unavailable), blaming_what_is_held():
+            raise exc.OperationalError("SELECT 1", {}, cause)
+
+
+def test_what_nobody_foresaw_blames_what_the_round_held() -> None:
+    with pytest.raises(BadData, match="KeyError"), blaming_what_is_held():
+        raise KeyError("a")
+
+
+def test_an_error_of_ours_comes_out_as_it_is() -> None:
+    with pytest.raises(Fenced), blaming_what_is_held():
+        raise Fenced("by others")

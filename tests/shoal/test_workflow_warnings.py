@@ -1,0 +1,36 @@
+"""What a workflow file may say and probably does not mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.shoal.command_line import CommandLine
+
+HEAD = "name: w\nparams: {rows: 1, a.b: 2}\ntasks:\n"
+
+
+async def checked(folder: Path, task: str) -> str:
+    (folder / "w.yaml").write_text(HEAD + f"  - {task}\n")
+    answer = await CommandLine.at()("workflow", "check", str(folder / "w.yaml"))
+    return f"{answer.code} {answer.err}"
+
+
+async def test_a_reference_with_a_near_name_is_warned_of(tmp_path: Path) -> None:
+    said = await checked(tmp_path, "{name: a, type: SHELL, params: {script: 'echo ${rwos} ${other}'}}")
+    assert said.startswith("0 shoal: warning: ")
+    assert 'task "a": ${rwos} is no parameter of the workflow; did you mean ${rows}?' in said
+    assert "other" not in said
+
+
+async def test_two_names_of_one_variable_are_refused(tmp_path: Path) -> None:
+    param = "{name: a_b, direct: IN, type: VARCHAR, value: x}"
+    task = f"{{name: a, type: SHELL, params: {{script: ':'}}, local_params: [{param}]}}"
+    said = await checked(tmp_path, task)
+    assert 'the parameters "a.b" and "a_b" are one variable, SHOAL_PARAM_a_b; rename one of them' in said
+    assert said.startswith("2 ")
+
+
+async def test_a_type_of_another_scheduler_is_answered_with_ours(tmp_path: Path) -> None:
+    for given, meant in (("BASH", "SHELL"), ("BashOperator", "SHELL"), ("PythonOperator", "PYTHON"), ("Sql", "SQL")):
+        said = await checked(tmp_path, f"{{name: a, type: {given}, params: {{}}}}")
+        assert f'there is no task type "{given}"; did you mean {meant}?' in said, said

@@ -1,0 +1,12 @@
+"""The statement of `dao/postgres/database.py`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tests.simulation.tables import Transaction
+
+
+def database_time(tx: Transaction) -> datetime:
+    """By the database's clock."""
+    return tx.server.now()

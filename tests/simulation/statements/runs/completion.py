@@ -1,0 +1,26 @@
+"""The statement of `dao/runs/completion.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from model.choices import ExecutionType
+from model.command_moves import CommandType
+from model.ids import WorkflowInstanceId
+from model.states import WorkflowState
+from tests.simulation.statements.commands import commands
+from tests.simulation.statements.rows import note_owners, rows_of, tell_event
+from tests.simulation.tables import Transaction
+
+
+def tell(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
+    """Three statements: what is above hears of the end, and the line is called. Backfills are not simulated."""
+    ended = [each for _, each in rows_of(tx, ids)]
+    above = [each for each in ended if each.parent is not None]
+    for each in above:
+        parent, told = each.parent, each.outputs if each.state is WorkflowState.SUCCESS else each.reason
+        tell_event(tx, parent.instance, parent.code, parent.attempt, each.state, parent.index, told)
+    if above:
+        note_owners(tx, {each.parent.instance for each in above})
+    for code in sorted({each.workflow_code for each in ended if each.execution_type is not ExecutionType.PARALLEL}):
+        commands.ask(tx, CommandType.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")

@@ -1,0 +1,81 @@
+"""The statements of `dao/runs/control.py`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+from dao.runs.control import Locked, Revival
+from model.choices import ExecutionType
+from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.instances import WorkflowInstance
+from model.states import WorkflowState
+from tests.simulation.statements.rows import move_child, note_owners, read_instance, rows_of, tell_event
+from tests.simulation.tables import Transaction, Values
+
+W = WorkflowState
+
+
+def lock(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Locked]:
+    """FOR UPDATE in the order of the ids."""
+    for row, _ in rows_of(tx, set(ids)):
+        tx.lock(row)
+    return {row.id: _locked(each) for row, each in rows_of(tx, set(ids))}
+
+
+def _locked(each: Values) -> Locked:
+    scope = each.executing or each.scope
+    return Locked(
+        each.id,
+        each.workflow_code,
+        each.workflow_version,
+        each.requested_state or each.state,
+        each.execution_type,
+        None if scope is None else frozenset(map(TaskCode, json.loads(scope))),
+        None if each.parent is None else each.parent.instance,
+    )
+
+
+def serial_codes(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> set[WorkflowCode]:
+    return {each.workflow_code for _, each in rows_of(tx, ids) if each.execution_type is not ExecutionType.PARALLEL}
+
+
+def ask_halt(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> None:
+    for row, _ in rows_of(tx, states):
+        tx.update(row, requested_state=states[row.id])
+    for id_, state in states.items():
+        tell_event(tx, id_, 0, 0, state)
+    note_owners(tx, states)
+
+
+def end_waiting(tx: Transaction, ends: Mapping[WorkflowInstanceId, tuple[WorkflowState, str]]) -> None:
+    for row, each in rows_of(tx, ends):
+        if each.state is W.SERIAL_WAIT:
+            state, reason = ends[row.id]
+            tx.update(row, state=state, reason=reason, ended_s=tx.server.now_s)
+
+
+def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[WorkflowInstanceId, WorkflowInstance]:
+    """WHERE id = ...: whoever revives holds the row since it judged its state (`lock`)."""
+    revived = {}
+    for each in revivals:
+        for row, before in rows_of(tx, [each.id]):
+            if before.parent is not None and each.parent is not None:
+                move_child(tx, row, each.parent.attempt)
+            executing = None if each.executing is None else json.dumps(sorted(each.executing))
+            after = tx.update(
+                row,
+                state=W.RUNNING_EXECUTION,
+                master_id=master,
+                ended_s=None,
+                reason=None,
+                requested_state=None,
+                running_since_s=tx.server.now_s,
+                takeovers=0,
+                owned_s=tx.server.now_s,
+                outputs=None,
+                run_times=before.run_times + each.repeats,
+                executing=before.executing if each.keeps_executing else executing,
+            )
+            revived[each.id] = read_instance(after)
+    return revived

@@ -1,0 +1,234 @@
+"""The statements of `dao/runs/workflow_instances.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from dao.postgres.errors import BadData
+from dao.runs.workflow_instances import (
+    SOON_MAX,
+    SOON_MIN,
+    SOON_PART,
+    TAKEOVERS_MAX,
+    InstanceEnd,
+    NewInstance,
+    OwnershipLost,
+    named,
+)
+from model.choices import ExecutionType
+from model.ids import CommandId, Epoch, WorkflowInstanceId
+from model.instances import WorkflowInstance
+from model.nodes import NodeKind, NodeState
+from model.states import WorkflowState
+from tests.simulation.server import Session
+from tests.simulation.statements.commands import commands
+from tests.simulation.statements.rows import is_owned, open_recovers, owns_no_more, read_instance, rows_of
+from tests.simulation.tables import Row, Transaction, Values
+
+W = WorkflowState
+
+
+def insert(
+    tx: Transaction, new: Sequence[NewInstance], master: Epoch
+) -> dict[CommandId, tuple[WorkflowInstanceId, datetime]]:
+    """With ON CONFLICT DO NOTHING for whatever may be there already: children, fires."""
+    server, made = tx.server, {}
+    if isinstance(tx, Session) and any(each.workflow_code == server.suspect_code for each in new):
+        server.on_suspect(tx.process)
+    once = any(each.parent is not None or each.schedule_id is not None for each in new)
+    for each in new:
+        id_ = WorkflowInstanceId(server.instances.next_id())
+        try:
+            for row in list(server.instances.rows.values()):
+                if constraint := _same_key(tx, row, each):
+                    tx.refuse_if_there(row, constraint)
+        except BadData:
+            if once:
+                continue
+            raise
+        runs = each.state is W.RUNNING_EXECUTION
+        values = {name: getattr(each, name) for name in NewInstance.__slots__}
+        values |= {
+            "id": id_,
+            "reason": each.reason or None,
+            "master_id": master if runs else 0,
+            "requested_state": None,
+            "executing": None,
+            "outputs": None,
+            "takeovers": 0,
+            "run_times": 1,
+            "started_s": server.now_s,
+            "owned_s": None,
+            "running_since_s": server.now_s,
+            "ended_s": server.now_s if each.state.is_final else None,
+            "schedule_time": each.schedule_time or server.now(),
+        }
+        tx.insert(server.instances, id_, Values(**values))
+        made[each.command_id] = (id_, values["schedule_time"])
+    return made
+
+
+def _same_key(tx: Transaction, row: Row, new: NewInstance) -> str | None:
+    there = tx.see(row) or (row.owner.writes.get(row) if row.owner else None)
+    if there is None:
+        return None
+    if there.command_id == new.command_id:
+        return "workflow_instance_command"
+    if new.parent is not None and there.parent == new.parent:
+        return "workflow_instance_child"
+    fire = (new.schedule_id, new.schedule_time)
+    if (
+        new.schedule_id is not None
+        and tx.server.protections.fire_once
+        and (there.schedule_id, there.schedule_time) == fire
+    ):
+        return "workflow_instance_fire"
+    return None
+
+
+def enter(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState], master: Epoch) -> None:
+    """WHERE master_id = :master AND state IN ('RUNNING_EXECUTION', 'READY_PAUSE')."""
+    own = [
+        row
+        for row, each in rows_of(tx, states)
+        if is_owned(tx, each, master) and each.state in (W.RUNNING_EXECUTION, W.READY_PAUSE)
+    ]
+    for row in own:
+        tx.update(row, state=states[row.id])
+    if missed := states.keys() - {row.id for row in own}:
+        raise OwnershipLost(missed, f"{named(missed)} of {len(states)} runs to halt are not driven by master {master}")
+
+
+def finish(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
+    """WHERE master_id = :master AND state IN the driven ones."""
+    awaited: list[WorkflowInstanceId] = []
+    ended: set[WorkflowInstanceId] = set()
+    for end in ends:
+        for row, each in rows_of(tx, [end.id]):
+            if is_owned(tx, each, master) and each.state.is_driven:
+                told = {"state": end.state, "reason": end.reason or None, "ended_s": tx.server.now_s}
+                tx.update(row, outputs=end.outputs, requested_state=None, **told)
+                ended.add(end.id)
+                if each.parent is not None or each.execution_type is not ExecutionType.PARALLEL or each.backfill:
+                    awaited.append(end.id)
+    if missed := {end.id for end in ends} - ended:
+        raise OwnershipLost(missed, f"{named(missed)} of {len(ends)} runs to finish are not driven by master {master}")
+    return awaited
+
+
+def claim_failover(
+    tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch
+) -> dict[WorkflowInstanceId, tuple[WorkflowInstance, int]]:
+    """FOR UPDATE in the order of the ids; only what belongs to a FENCED or LEFT master and has not ended."""
+    taken = {}
+    for row, _ in rows_of(tx, ids):
+        tx.lock(row)
+    for row, each in rows_of(tx, ids):
+        if tx.server.protections.failover and not owns_no_more(tx, each.master_id, NodeKind.MASTER):
+            continue
+        if each.state.is_driven or each.state is W.FAILOVER:
+            state = each.requested_state or (W.RUNNING_EXECUTION if each.state is W.FAILOVER else each.state)
+            if each.state is W.READY_STOP:
+                state = each.state
+            owner = tx.get(tx.server.nodes, each.master_id)
+            was_fenced = owner is not None and owner.kind is NodeKind.MASTER and owner.state is NodeState.FENCED
+            takeovers = each.takeovers
+            if was_fenced and tx.server.protections.takeovers:
+                beat = tx.get(tx.server.beats, each.master_id)
+                takeovers = 1 if drove_for_long(each, beat, tx.server.now_s) else min(takeovers, TAKEOVERS_MAX) + 1
+            after = tx.update(row, master_id=master, state=state, takeovers=takeovers, owned_s=tx.server.now_s)
+            taken[row.id] = (read_instance(after), takeovers)
+    return taken
+
+
+def drove_for_long(run: Values, beat: Values | None, now_s: float) -> bool:
+    """Whether the last beat of its owner came long after that had begun to drive it."""
+    soon_s = min(SOON_MAX.total_seconds(), max(SOON_MIN.total_seconds(), (now_s - run.started_s) / SOON_PART))
+    since_s = run.started_s if run.owned_s is None else run.owned_s
+    return beat is not None and beat.beaten_s > since_s + soon_s
+
+
+def settle(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+    for row, each in rows_of(tx, ids):
+        if each.master_id == master and each.takeovers:
+            tx.update(row, takeovers=0)
+
+
+def owned(tx: Transaction, master: Epoch) -> set[WorkflowInstanceId]:
+    return {
+        row.id
+        for row, each in tx.scan(tx.server.instances.unfinished)
+        if each.master_id == master and _may_be_driven(each.state)
+    }
+
+
+def read_owned(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> list[WorkflowInstance]:
+    return [
+        read_instance(each) for _, each in rows_of(tx, ids) if is_owned(tx, each, master) and _may_be_driven(each.state)
+    ]
+
+
+def still_owned(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> list[WorkflowInstanceId]:
+    """The same by their ids alone."""
+    return [row.id for row, each in rows_of(tx, ids) if is_owned(tx, each, master) and _may_be_driven(each.state)]
+
+
+def take_back(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+    """WHERE master_id = :master AND state = 'FAILOVER'."""
+    for row, each in rows_of(tx, ids):
+        if is_owned(tx, each, master) and each.state is W.FAILOVER:
+            tx.update(row, state=each.requested_state or W.RUNNING_EXECUTION)
+
+
+def _may_be_driven(state: WorkflowState) -> bool:
+    """Unfinished, and not in line."""
+    return not state.is_final and state is not W.SERIAL_WAIT
+
+
+def fail_over(
+    tx: Transaction, limit: int, *, aside: Sequence[WorkflowInstanceId] = (), only: WorkflowInstanceId | None = None
+) -> int:
+    """What is to be driven, has no living master and no open RECOVER command, FOR UPDATE SKIP LOCKED."""
+    handed = 0
+    for row, each in _left_behind(tx, aside):
+        if handed < limit and only in (None, row.id) and tx.try_lock(row):
+            is_halted = each.state in (W.READY_PAUSE, W.READY_STOP) and each.requested_state is not W.READY_STOP
+            tx.update(row, state=W.FAILOVER, requested_state=each.state if is_halted else each.requested_state)
+            commands.ask_recover(tx, row.id, each.workflow_code, each.priority)
+            handed += 1
+    return handed
+
+
+def left_behind(tx: Transaction, limit: int, aside: Sequence[WorkflowInstanceId] = ()) -> list[WorkflowInstanceId]:
+    """The same, only held."""
+    return [row.id for row, _ in _left_behind(tx, aside) if tx.try_lock(row)][:limit]
+
+
+def _left_behind(tx: Transaction, aside: Sequence[WorkflowInstanceId]) -> list[tuple[Row, Values]]:
+    recovering = open_recovers(tx) if tx.server.protections.recover else set()
+    return [
+        (row, each)
+        for row, each in tx.scan(tx.server.instances.unfinished)
+        if (each.state.is_driven or each.state is W.FAILOVER)
+        and owns_no_more(tx, each.master_id, NodeKind.MASTER)
+        and str(row.id) not in recovering
+        and row.id not in aside
+    ]
+
+
+def why_not_recovered(tx: Transaction, id_: WorkflowInstanceId) -> str:
+    each = tx.get(tx.server.instances, id_)
+    if each is None:
+        return f"there is no workflow instance {id_}"
+    if each.state.is_final:
+        return f"workflow instance {id_} has already ended as {each.state}; there is nothing to fail over"
+    if each.state is W.SERIAL_WAIT:
+        return f"workflow instance {id_} waits for its turn, and no master drives it; there is nothing to fail over"
+    return f"workflow instance {id_} belongs to master {each.master_id}, which lives; it is not taken away"
+
+
+def ran_s(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> dict[WorkflowInstanceId, float]:
+    """Of those that `read_owned` finds."""
+    owned = {each.id for each in read_owned(tx, ids, master)}
+    return {WorkflowInstanceId(row.id): tx.server.now_s - each.running_since_s for row, each in rows_of(tx, owned)}

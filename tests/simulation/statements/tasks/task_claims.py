@@ -1,0 +1,103 @@
+"""The statements of `dao/tasks/task_claims.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dao.tasks.task_claims import ClaimedTask, Report
+from model.ids import Epoch, TaskInstanceId
+from model.states import TaskState
+from tests.simulation.statements.rows import RUNNING, tell_event
+from tests.simulation.tables import Transaction, Values
+
+T = TaskState
+_ORDER = ("HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST")
+
+
+def claim(tx: Transaction, groups: Sequence[str], limit: int, worker: Epoch) -> list[ClaimedTask]:
+    """QUEUED of these groups in their order, FOR UPDATE SKIP LOCKED."""
+    queued = [
+        (_ORDER.index(task.workflow_priority), task.workflow_instance_id, _ORDER.index(task.task_priority), row.id, row)
+        for row, task in tx.scan(tx.server.tasks.unfinished)
+        if task.state is T.QUEUED and task.worker_group in groups
+    ]
+    claimed: list[ClaimedTask] = []
+    for *_, row in sorted(queued, key=lambda each: each[:4]):
+        if len(claimed) < limit and tx.try_lock(row):
+            task = tx.see(row)
+            assert task is not None
+            state = T.RUNNING_EXECUTION if task.write_ahead else T.DISPATCH
+            started_s = tx.server.now_s if task.write_ahead else None
+            claimed.append(_claimed(tx, tx.update(row, state=state, worker_id=worker, started_s=started_s)))
+    return claimed
+
+
+def _claimed(tx: Transaction, task: Values) -> ClaimedTask:
+    instance = tx.get(tx.server.instances, task.workflow_instance_id)
+    assert instance is not None
+    return ClaimedTask(
+        task.id,
+        task.workflow_instance_id,
+        instance.workflow_code,
+        task.task_code,
+        task.attempt,
+        task.name,
+        task.type,
+        task.state,
+        task.params,
+        task.parameter_values,
+        instance.master_id,
+        "20260101",
+        instance.schedule_time,
+        instance.time_zone,
+    )
+
+
+def mark_running(tx: Transaction, task: ClaimedTask, worker: Epoch) -> bool:
+    """WHERE attempt and worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION') AND NOT kill_requested."""
+    row = tx.server.tasks.rows[task.id]
+    there = tx.see(row)
+    assert there is not None
+    mine = there.worker_id == worker or not tx.server.protections.attempt
+    if not mine or there.state not in RUNNING or there.kill_requested:
+        return False
+    started_s = tx.server.now_s if there.started_s is None else there.started_s
+    tx.update(row, state=T.RUNNING_EXECUTION, started_s=started_s)
+    return True
+
+
+def report(tx: Transaction, reports: Sequence[Report], worker: Epoch) -> set[TaskInstanceId]:
+    """WHERE id AND attempt AND worker_id = :worker AND ended_at IS NULL; the event from the rows that were hit."""
+    kept = set()
+    for each in reports:
+        row = tx.server.tasks.rows[each.id]
+        there = tx.see(row)
+        assert there is not None
+        is_mine = there.worker_id == worker and there.attempt == each.attempt and there.ended_s is None
+        if is_mine or not tx.server.protections.attempt:
+            reason = each.reason or None
+            tx.update(row, state=each.state, ended_s=tx.server.now_s, reason=reason, outputs=each.outputs)
+            tell_event(tx, there.workflow_instance_id, there.task_code, there.attempt, each.state, None, each.outputs)
+            kept.add(each.id)
+    return kept
+
+
+def _of_worker(tx: Transaction, worker: Epoch) -> list[Values]:
+    return [
+        task for _, task in tx.scan(tx.server.tasks.unfinished) if task.worker_id == worker and task.state in RUNNING
+    ]
+
+
+def to_kill(tx: Transaction, worker: Epoch) -> set[TaskInstanceId]:
+    return {task.id for task in _of_worker(tx, worker) if task.kill_requested}
+
+
+def held(tx: Transaction, worker: Epoch) -> list[ClaimedTask]:
+    return [_claimed(tx, task) for task in _of_worker(tx, worker)]
+
+
+def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch) -> tuple[bool, bool]:
+    queued = any(
+        task.state is T.QUEUED and task.worker_group in groups for _, task in tx.scan(tx.server.tasks.unfinished)
+    )
+    return queued, bool(to_kill(tx, worker))

@@ -1,0 +1,96 @@
+"""The statements of `dao/tasks/task_events.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dao.postgres.notify import EVENT
+from model.ids import Epoch, WorkflowInstanceId
+from model.instances import ChildEnd, HaltAsked, TaskEnd
+from model.nodes import NodeKind
+from model.states import TaskState, WorkflowState
+from tests.simulation.statements.rows import owns_no_more
+from tests.simulation.tables import Row, Transaction, Values
+
+T, W = TaskState, WorkflowState
+
+
+def consume(
+    tx: Transaction,
+    master: Epoch,
+    limit: int,
+    *,
+    aside: Sequence[WorkflowInstanceId] = (),
+    only: WorkflowInstanceId | None = None,
+) -> list[TaskEnd | ChildEnd | HaltAsked]:
+    """Addressed to us, none aside, or of one only, oldest first, FOR UPDATE SKIP LOCKED. DELETE those of own instances;
+    the others are addressed to who owns them."""
+    told: list[TaskEnd | ChildEnd | HaltAsked] = []
+    picked = 0
+    for row, event in list(tx.scan(tx.server.events.rows)):
+        id_ = event.workflow_instance_id
+        wanted = event.owner == master and id_ not in aside and only in (None, id_)
+        if not wanted or picked == limit or not tx.try_lock(row):
+            continue
+        picked += 1
+        instance = tx.get(tx.server.instances, id_)
+        if instance is not None and instance.master_id == master:
+            tx.delete(row)
+            told.append(_told(event))
+        else:
+            tx.update(row, owner=0 if instance is None else instance.master_id)
+    return told
+
+
+def strays(tx: Transaction) -> list[tuple[Row, Values, Values | None]]:
+    """Events addressed to a master that is gone, with their runs."""
+    return [
+        (row, event, tx.get(tx.server.instances, event.workflow_instance_id))
+        for row, event in tx.scan(tx.server.events.rows)
+        if owns_no_more(tx, event.owner, NodeKind.MASTER)
+    ]
+
+
+def is_owned(tx: Transaction, run: Values | None) -> bool:
+    return run is not None and not owns_no_more(tx, run.master_id, NodeKind.MASTER)
+
+
+def is_stale(tx: Transaction, run: Values | None) -> bool:
+    return run is None or (run.state.is_final and not is_owned(tx, run))
+
+
+def readdress(tx: Transaction) -> int:
+    """Of each owner that is gone, to who owns the run and lives, FOR UPDATE SKIP LOCKED."""
+    owners = set()
+    count = 0
+    for row, _, run in strays(tx):
+        if run is not None and is_owned(tx, run) and tx.try_lock(row):
+            tx.update(row, owner=run.master_id)
+            owners.add(run.master_id)
+            count += 1
+    if owners:
+        tx.notes.append((EVENT, ",".join(sorted(map(str, owners)))))
+    return count
+
+
+def _told(event: Values) -> TaskEnd | ChildEnd | HaltAsked:
+    id_, code = event.workflow_instance_id, event.task_code
+    if code == 0:
+        return HaltAsked(id_, W(event.state))
+    if event.child_index is not None:
+        return ChildEnd(id_, code, event.attempt, event.child_index, W(event.state), event.outputs)
+    return TaskEnd(id_, code, event.attempt, T(event.state), event.outputs)
+
+
+def drop_stale(tx: Transaction) -> int:
+    """Of instances that have ended, or are not there, whose master is gone; FOR UPDATE SKIP LOCKED."""
+    stale = [row for row, _, run in strays(tx) if is_stale(tx, run) and tx.try_lock(row)]
+    for row in stale:
+        tx.delete(row)
+    return len(stale)
+
+
+def forget(tx: Transaction, instances: Sequence[WorkflowInstanceId]) -> None:
+    for row, event in list(tx.scan(tx.server.events.rows)):
+        if event.workflow_instance_id in instances:
+            tx.delete(row)

@@ -1,0 +1,54 @@
+"""`docs/where.md` and `docs/walkthrough.md` lead to what exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.test_repository import ROOT
+
+DOCS = ROOT / "docs"
+ROWS = re.findall(
+    r"^\| ([^|]+) \| \[([^\]]+)\]\(\.\./([^)]+)\) \|$", (DOCS / "where.md").read_text("utf-8"), re.MULTILINE
+)
+STEPS = re.findall(
+    r"^(\d+)\. .*\[([^\]]+)\]\(\.\./([^)]+)\): `([\w.]+)`$", (DOCS / "walkthrough.md").read_text("utf-8"), re.MULTILINE
+)
+
+
+def functions_of(path: Path) -> set[str]:
+    """Functions of a module, and methods as Class.method; of SQL its functions."""
+    if path.suffix == ".sql":
+        return set(re.findall(r"CREATE FUNCTION (\w+)", path.read_text("utf-8")))
+    found = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            methods = (each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+            found |= {f"{node.name}.{method.name}" for method in methods}
+    return found
+
+
+def test_thirty_questions_are_answered() -> None:
+    assert len(ROWS) == len({question for question, _, _ in ROWS}) == 30
+
+
+@pytest.mark.parametrize(("question", "shown", "file"), ROWS)
+def test_an_answer_is_a_file_that_exists(question: str, shown: str, file: str) -> None:
+    assert shown == file, question
+    assert (ROOT / file).is_file(), question
+
+
+def test_the_walkthrough_takes_at_most_twenty_steps() -> None:
+    assert [int(number) for number, *_ in STEPS] == list(range(1, len(STEPS) + 1))
+    assert 10 <= len(STEPS) <= 20
+
+
+@pytest.mark.parametrize(("number", "shown", "file", "function"), STEPS)
+def test_a_step_names_a_function_that_exists(number: str, shown: str, file: str, function: str) -> None:
+    assert shown == file, number
+    assert function in functions_of(ROOT / file), number
