@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import Cluster, Node
 from tests.cluster.test_outages import FLOWING, define_flowing
 from tests.eventually import eventually
 from tests.no_descriptors import no_descriptors
+
+BEATS = 6
+"""Of a node that can open nothing: long enough for whatever it does between two of them."""
+
+
+def troubles(master: Node) -> list[dict[str, object]]:
+    """What it logs at each beat, or at each try to begin a new life."""
+    return master.events("cannot_measure") + master.events("cannot_join_yet")
 
 
 async def test_a_worker_without_descriptors_turns_busy_and_fails_nothing(cluster: Cluster) -> None:
@@ -20,7 +26,7 @@ async def test_a_worker_without_descriptors_turns_busy_and_fails_nothing(cluster
         cluster.start(FLOWING, 30)
         await eventually(lambda: worker.events("busy"), within_s=20)
         assert "free descriptors" in worker.events("busy")[0]["because"]
-        await asyncio.sleep(2.4)
+        await eventually(lambda: len(worker.events("cannot_measure")) >= BEATS, within_s=20)
     await cluster.all_ends()
     cluster.check_exactly_once(130)
     assert cluster.rows("SELECT state, reason FROM task_instance WHERE state NOT IN ('SUCCESS', 'PAUSE')") == []
@@ -36,7 +42,7 @@ async def test_a_master_without_descriptors_switches_no_schedule_off(cluster: Cl
     zones = ["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/Lima", "Pacific/Apia", "Africa/Lagos"]
     with no_descriptors(master.pid):
         cluster.rows(insert, FLOWING, zones)
-        await asyncio.sleep(2.4)
+        await eventually(lambda: len(troubles(master)) >= BEATS, within_s=20)
     fired = "SELECT count(*) FROM schedule WHERE last_fire_at IS NOT NULL"
     await eventually(lambda: cluster.one(fired) == len(zones), within_s=15)
     assert cluster.rows("SELECT id, problem FROM schedule WHERE problem IS NOT NULL") == []
