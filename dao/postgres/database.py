@@ -17,7 +17,8 @@ import psycopg
 from sqlalchemy import URL, make_url, text
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool, Pool
+from sqlalchemy.pool import AsyncAdaptedQueuePool
+from sqlalchemy.util.concurrency import greenlet_spawn
 
 from dao.postgres.connection import CONNECT_S_MAX, Connection
 from dao.postgres.errors import translated, translating
@@ -169,8 +170,7 @@ class Database:
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A connection in autocommit, for single statements. Raises `Unavailable` or `BadData`."""
         with translating(), self._counted():
-            pool = self._engine.pool
-            async with self._engine.connect() as connection, _given_back(connection, pool, self._engine):
+            async with _pooled(self._engine) as connection:
                 yield await connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @asynccontextmanager
@@ -232,24 +232,23 @@ class Database:
 
 @asynccontextmanager
 async def _pooled(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """A connection of the pool; closed at the end if the pool was closed meanwhile, even as it was returned.
+
+    Otherwise it would stay open until garbage collection.
+    """
     pool = engine.pool
     with translating():
         connection = await engine.connect()
     try:
-        async with _given_back(connection, pool, engine):
-            yield connection
+        yield connection
     finally:
-        await connection.close()
-
-
-@asynccontextmanager
-async def _given_back(connection: AsyncConnection, pool: Pool, engine: AsyncEngine) -> AsyncIterator[None]:
-    """Close it at the end if its pool was closed meanwhile; otherwise it would stay open until garbage collection."""
-    try:
-        yield
-    finally:
-        if engine.pool is not pool:
-            await connection.invalidate()
+        try:
+            if engine.pool is not pool:
+                await connection.invalidate()
+        finally:
+            await connection.close()
+            if engine.pool is not pool:
+                await greenlet_spawn(pool.dispose)
 
 
 async def _abandon(connection: AsyncConnection) -> None:

@@ -11,9 +11,15 @@ BEATS = 6
 """Of a node that can open nothing: long enough for whatever it does between two of them."""
 
 
-def troubles(master: Node) -> list[dict[str, object]]:
-    """What it logs at each beat, or at each try to begin a new life."""
-    return master.events("cannot_measure") + master.events("cannot_join_yet")
+async def some_beats(cluster: Cluster, node: Node) -> None:
+    """Wait until it has beaten, or has tried to begin a new life, `BEATS` times."""
+    seen: set[object] = set()
+
+    def count() -> bool:
+        seen.update(cluster.rows("SELECT node_id, beaten_at FROM node_beat WHERE node_id = %s", node.epoch))
+        return len(seen) + len(node.events("cannot_join_yet")) > BEATS
+
+    await eventually(count, within_s=20)
 
 
 async def test_a_worker_without_descriptors_turns_busy_and_fails_nothing(cluster: Cluster) -> None:
@@ -26,7 +32,7 @@ async def test_a_worker_without_descriptors_turns_busy_and_fails_nothing(cluster
         cluster.start(FLOWING, 30)
         await eventually(lambda: worker.events("busy"), within_s=20)
         assert "free descriptors" in worker.events("busy")[0]["because"]
-        await eventually(lambda: len(worker.events("cannot_measure")) >= BEATS, within_s=20)
+        await some_beats(cluster, worker)
     await cluster.all_ends()
     cluster.check_exactly_once(130)
     assert cluster.rows("SELECT state, reason FROM task_instance WHERE state NOT IN ('SUCCESS', 'PAUSE')") == []
@@ -42,7 +48,7 @@ async def test_a_master_without_descriptors_switches_no_schedule_off(cluster: Cl
     zones = ["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/Lima", "Pacific/Apia", "Africa/Lagos"]
     with no_descriptors(master.pid):
         cluster.rows(insert, FLOWING, zones)
-        await eventually(lambda: len(troubles(master)) >= BEATS, within_s=20)
+        await some_beats(cluster, master)
     fired = "SELECT count(*) FROM schedule WHERE last_fire_at IS NOT NULL"
     await eventually(lambda: cluster.one(fired) == len(zones), within_s=15)
     assert cluster.rows("SELECT id, problem FROM schedule WHERE problem IS NOT NULL") == []

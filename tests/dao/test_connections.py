@@ -76,3 +76,28 @@ async def test_what_is_in_use_at_once_again_and_again_stays_open(scene: Scene, m
         await asyncio.gather(work(), work(), work())
     assert len(pids) == 3
     await pool.close()
+
+
+@pytest.mark.parametrize("writes", [False, True])
+async def test_what_is_given_back_while_the_others_are_closed_is_closed_too(scene: Scene, writes: bool) -> None:
+    pool = Database(scene.database.url, application_name="shoal-idle")
+
+    async def use(done: asyncio.Event) -> None:
+        async with pool.writing() if writes else pool.reading() as connection:
+            await connection.execute(text("SELECT 1"))
+            await done.wait()
+
+    gc.disable()  # it would close them too, some time
+    try:
+        for steps in range(20):
+            done = asyncio.Event()
+            using = asyncio.create_task(use(done))
+            await eventually(lambda: scene.sql(OURS), until=[1])
+            done.set()
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            await pool.close()
+            await using
+            await eventually(lambda: scene.sql(OURS), until=[0])
+    finally:
+        gc.enable()
