@@ -69,7 +69,7 @@ CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "ti
 a fire time computed from it ends early on one machine and late on another. Measure spans by `node/life.py`."""
 
 CLOCK_READERS: dict[str, str] = {
-    "shoal/doctor.py": "tells a person how far it is from the database's",
+    "shoal/cluster/doctor.py": "tells a person how far it is from the database's",
     "shoal/cli/next_fires.py": "shows a person the fire times of a cron text that is not saved; no database is asked",
 }
 """Module -> why it may read the machine's wall clock: only what a person reads may depend on it."""

@@ -1,6 +1,6 @@
 """When the end of a task is written to disk: once it could not be reported for a second or two, for any reason.
 
-Only this module decides that. The exchange knows nothing of it, and normally nothing is written: a result that is
+Only this module decides that. The writer knows nothing of it, and normally nothing is written: a result that is
 reported at once is never seen by two checks. Nothing new is claimed before all ends are reported, so no more results
 than the worker's capacity ever wait. A full disk costs no more than this protection: results also stay in memory until
 they are reported, and are lost only if the worker is killed before.

@@ -27,7 +27,7 @@ from node.lives import end_all, ending_well, live_again_and_again, new_life
 from node.process import this_process
 from node.threads import in_thread
 from registry.protocol import Registry
-from worker.exchange import Exchange
+from worker.beats import Beats
 from worker.executor import Executor
 from worker.folder import WorkerFolder
 from worker.last_words import LastWords
@@ -36,9 +36,9 @@ from worker.launcher.client import Launcher
 from worker.left_results import tell_last_words, tell_what_is_left
 from worker.log_service import LogService
 from worker.named_secrets import NamedSecrets
-from worker.pulse import Pulse
 from worker.settings import WorkerSettings
 from worker.spool import Spool
+from worker.writer import Writer
 
 log = structlog.get_logger()
 
@@ -133,22 +133,22 @@ class Worker:
         launcher = Launcher(grace_s, life=mark_of(this_process(), life.me.epoch))
         secrets = NamedSecrets(life.database, self._vault)
         executor = Executor(self._settings, launcher, life.me.epoch, secrets, last_words)
-        exchange = Exchange(life, executor, self._settings)
-        exchange.told = last_words.told
-        late = LateResults(lambda: exchange.untold, spool, last_words.told)
-        pulse = Pulse(life, registry, launcher, self._settings, exchange)
-        executor.lacked_means = pulse.lacked_means
+        writer = Writer(life, executor, self._settings)
+        writer.told = last_words.told
+        late = LateResults(lambda: writer.untold, spool, last_words.told)
+        beats = Beats(life, registry, launcher, self._settings, writer)
+        executor.lacked_means = beats.lacked_means
         try:
             launcher.open()
-            async with ending_well(lambda: self._give_up(life, exchange), self._settings.when_fenced):
-                await pulse.join()
+            async with ending_well(lambda: self._give_up(life, writer), self._settings.when_fenced):
+                await beats.join()
                 log.info(
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
                 )
                 self._joined(life.me.address)
-                await self._work(stop, life, registry, exchange, pulse, late)
+                await self._work(stop, life, registry, writer, beats, late)
         finally:
-            await exchange.abandon()
+            await writer.abandon()
             await late.close()
             await launcher.close()
 
@@ -157,18 +157,18 @@ class Worker:
         stop: asyncio.Event,
         life: Life,
         registry: Registry,
-        exchange: Exchange,
-        pulse: Pulse,
+        writer: Writer,
+        beats: Beats,
         late: LateResults,
     ) -> None:
         def queued(payload: str) -> None:
             if concerns(payload, self._settings.groups):
-                exchange.queued = True
-                exchange.wake.set()
+                writer.queued = True
+                writer.wake.set()
 
         def kills(_payload: str) -> None:
-            exchange.kills = True
-            exchange.wake.set()
+            writer.kills = True
+            writer.wake.set()
 
         ears = Listener(
             self._database_url,
@@ -177,44 +177,44 @@ class Worker:
         )
         async with asyncio.TaskGroup() as tasks:
             parts = [
-                pulse.beat(),
-                pulse.guard(),
-                pulse.measure(),
-                self._look(life, exchange),
-                exchange.run(),
+                beats.beat(),
+                beats.guard(),
+                beats.measure(),
+                self._look(life, writer),
+                writer.run(),
                 late.run(),
                 ears.run(),
             ]
             running = [tasks.create_task(part) for part in parts]
             await stop.wait()
-            log.info("leaving", tasks=exchange.running)
-            await self._drain(life, registry, exchange)
+            log.info("leaving", tasks=writer.running)
+            await self._drain(life, registry, writer)
             await end_all(running)
-        await exchange.abandon()  # what outlived the drain must have ended before others may start it
+        await writer.abandon()  # what outlived the drain must have ended before others may start it
         await self._say_goodbye(life)
 
-    async def _look(self, life: Life, exchange: Exchange) -> None:
+    async def _look(self, life: Life, writer: Writer) -> None:
         """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""
         compared_s = boottime_s()
         while True:
             if boottime_s() - compared_s >= COMPARE_EVERY_S:
                 compared_s = boottime_s()
-                exchange.compares = True
-                exchange.wake.set()
+                writer.compares = True
+                writer.wake.set()
             try:
                 async with life.database.reading() as connection:
                     queued, kills = await task_claims.work_waits(connection, self._settings.groups, life.me.epoch)
-                exchange.queued = exchange.queued or queued
-                exchange.kills = exchange.kills or kills
+                writer.queued = writer.queued or queued
+                writer.kills = writer.kills or kills
                 if queued or kills:
-                    exchange.wake.set()
+                    writer.wake.set()
             except ShoalError as error:
                 log.warning("look_failed", error=str(error))
             await asyncio.sleep(self._settings.look_every.total_seconds())
 
-    async def _drain(self, life: Life, registry: Registry, exchange: Exchange) -> None:
+    async def _drain(self, life: Life, registry: Registry, writer: Writer) -> None:
         """Take nothing new, let tasks run that end in time, give the rest to others."""
-        exchange.accepting = False
+        writer.accepting = False
         try:
             life.is_leaving = True
             await registry.unregister()
@@ -222,13 +222,13 @@ class Worker:
                 await nodes.set_leaving(connection, life.me)
         except ShoalError as error:
             log.warning("leaves_without_a_word", error=str(error))
-        await _until(lambda: not exchange.running, self._settings.drain.total_seconds())
-        if exchange.running:
-            exchange.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was stopped")
-            await _until(lambda: not exchange.running, life.timing.kill_grace.total_seconds() + 5)
+        await _until(lambda: not writer.running, self._settings.drain.total_seconds())
+        if writer.running:
+            writer.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was stopped")
+            await _until(lambda: not writer.running, life.timing.kill_grace.total_seconds() + 5)
 
-    async def _give_up(self, life: Life, exchange: Exchange) -> None:
-        await exchange.abandon()
+    async def _give_up(self, life: Life, writer: Writer) -> None:
+        await writer.abandon()
         await self._say_goodbye(life, broke=True)
 
     async def _say_goodbye(self, life: Life, *, broke: bool = False) -> None:

@@ -242,13 +242,9 @@ async def _pooled(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
     try:
         yield connection
     finally:
-        try:
-            if engine.pool is not pool:
-                await connection.invalidate()
-        finally:
-            await connection.close()
-            if engine.pool is not pool:
-                await greenlet_spawn(pool.dispose)
+        await connection.close()
+        if engine.pool is not pool:
+            await greenlet_spawn(pool.dispose)
 
 
 async def _abandon(connection: AsyncConnection) -> None:

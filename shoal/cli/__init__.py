@@ -15,7 +15,6 @@ import typer
 
 from model.errors import NotFound, Refused, ShoalError, Unavailable
 from shoal.cli import (
-    again,
     backfill,
     cluster,
     config,
@@ -28,6 +27,7 @@ from shoal.cli import (
     next_fires,
     projects,
     queue,
+    rerun,
     roles,
     runs,
     schedules,
@@ -54,7 +54,7 @@ for module in (
     workflows,
     runs,
     halting,
-    again,
+    rerun,
     backfill,
     why,
     schedules,

@@ -11,7 +11,7 @@ import typer
 
 from model.command_moves import CommandType
 from model.errors import Refused
-from shoal.cli.call import Asking, Call
+from shoal.cli.invocation import Invocation, Reading
 from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
 from shoal.cli.workflows import Project
@@ -47,7 +47,7 @@ class Dates:
 
 
 async def backfill(
-    call: Call,
+    call: Invocation,
     name: Annotated[str, typer.Argument(metavar="WORKFLOW", help="The workflow's name, or its code.")],
     begin: Annotated[str | None, typer.Option("--from", metavar="DATE", help="The first date.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="DATE", help="The last date; it counts.")] = None,
@@ -75,43 +75,43 @@ async def backfill(
 
     from dao.commands import commands
     from dao.commands.commands import NewCommand
-    from shoal.cli import answer
-    from shoal.references import find_startable
-    from shoal.sealing import sealed_for_start
-    from shoal.start_check import check_start
-    from shoal.waiting import until_taken
+    from shoal.cli import output
+    from shoal.runs.references import find_startable
+    from shoal.runs.start_check import check_start
+    from shoal.runs.waiting import until_taken
+    from shoal.workflows.sealing import sealed_for_start
 
     values = read_values(param or [])
     if NAME in values:
         raise Refused(f'a parameter of a backfill cannot be called "{NAME}"; give it another name')
     asked = _asked(begin, end, date or [], parallel, desc=desc, dependents=dependents)
-    async with call.asking() as ask:
-        head = await find_startable(ask.connection, name, project)
-        found = await _dates(ask, head, asked)
+    async with call.reading() as reading:
+        head = await find_startable(reading.connection, name, project)
+        found = await _dates(reading, head, asked)
         if dry_run:
             _print_dates(call, head, found)
             return
-        await check_start(ask.connection, head, values, [], None)
-        values = await sealed_for_start(ask.connection, head, values, call.settings.secrets)
+        await check_start(reading.connection, head, values, [], None)
+        values = await sealed_for_start(reading.connection, head, values, call.settings.secrets)
         params = json.dumps({**values, NAME: asked}, ensure_ascii=False)
-        async with ask.database.writing() as connection:
+        async with reading.database.writing() as connection:
             command = await commands.insert(
                 connection, NewCommand(CommandType.COMPLEMENT_DATA, head.code, params=params)
             )
-        taken = await until_taken(ask.database, command)
+        taken = await until_taken(reading.database, command)
     first = taken.run if taken else None
     if call.as_json:
-        answer.print_json(
-            answer.json_fields(
+        output.print_json(
+            output.json_fields(
                 {"command_id": command, "workflow": head.name, "dates": found.count, "first_run_id": first}
             )
         )
         return
-    answer.say(f'Workflow "{head.name}" is filled for {_said(found)}, by command {command}.')
+    output.say(f'Workflow "{head.name}" is filled for {_said(found)}, by command {command}.')
     if first is None:
-        answer.hint(f"No master has taken it yet: shoal why command {command}")
+        output.hint(f"No master has taken it yet: shoal why command {command}")
     else:
-        answer.hint(f"The first date: shoal show {first}   All of them: shoal runs --workflow {head.name}")
+        output.hint(f"The first date: shoal show {first}   All of them: shoal runs --workflow {head.name}")
 
 
 def _asked(
@@ -127,7 +127,7 @@ def _asked(
     return {**when, **mode, "order": "DESC" if desc else "ASC", "dependents": dependents}
 
 
-async def _dates(ask: Asking, head: Definition, asked: dict[str, Any]) -> Dates:
+async def _dates(reading: Reading, head: Definition, asked: dict[str, Any]) -> Dates:
     """The dates as the master will compute them. Raises `Refused`."""
     import json
 
@@ -136,26 +136,26 @@ async def _dates(ask: Asking, head: Definition, asked: dict[str, Any]) -> Dates:
     from model.backfill import BackfillSpec
 
     key = (head.code, head.version)
-    content = (await definitions.specs(ask.connection, [key])).get(key)
+    content = (await definitions.specs(reading.connection, [key])).get(key)
     if content is None or isinstance(content, Refused):
         raise Refused(f'version {head.version} of workflow "{head.name}" cannot be read: {content or "it is gone"}')
     spec = BackfillSpec.parse(json.dumps(asked))
-    zone, chains = await dates_of(ask.connection, head.code, content.time_zone, spec)
-    below = await references.depending_on(ask.connection, head.code) if spec.dependents else set()
-    heads = await definitions.heads(ask.connection, below)
+    zone, chains = await dates_of(reading.connection, head.code, content.time_zone, spec)
+    below = await references.depending_on(reading.connection, head.code) if spec.dependents else set()
+    heads = await definitions.heads(reading.connection, below)
     return Dates(chains, zone, sorted(each.name for each in heads.values()))
 
 
-def _print_dates(call: Call, head: Definition, found: Dates) -> None:
+def _print_dates(call: Invocation, head: Definition, found: Dates) -> None:
     from zoneinfo import ZoneInfo
 
-    from shoal.cli import answer
-    from shoal.cli.answer import Column
+    from shoal.cli import output
+    from shoal.cli.output import Column
     from shoal.words import exact
 
     if call.as_json:
         chains = [[exact(time) for time in chain] for chain in found.chains]
-        answer.print_json(
+        output.print_json(
             {"workflow": head.name, "time_zone": found.zone, "chains": chains, "dependents": found.dependents}
         )
         return
@@ -166,9 +166,9 @@ def _print_dates(call: Call, head: Definition, found: Dates) -> None:
         for number, chain in enumerate(found.chains, 1)
         for step, time in enumerate(chain, 1)
     ]
-    answer.table(columns, rows)
-    answer.say(f"This would fill {_said(found)} (time zone {found.zone}).")
-    answer.hint("Nothing was asked for. Do it: the same without --dry-run")
+    output.table(columns, rows)
+    output.say(f"This would fill {_said(found)} (time zone {found.zone}).")
+    output.hint("Nothing was asked for. Do it: the same without --dry-run")
 
 
 def _said(found: Dates) -> str:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
     from dao.cluster.nodes import NodeRow
-    from shoal.slot_report import MasterSlot, SlotReport
+    from shoal.cluster.slot_report import MasterSlot, SlotReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -20,25 +20,25 @@ def add_to(app: typer.Typer) -> None:
     verb(app, "shoal workers")(workers)
 
 
-async def slots(call: Call) -> None:
+async def slots(call: Invocation) -> None:
     """Show the slot of each master, as it is and as the master believes, and the last fenced masters."""
-    from shoal.cli import answer
-    from shoal.cli.answer import Column
-    from shoal.slot_report import read_slots
+    from shoal.cli import output
+    from shoal.cli.output import Column
+    from shoal.cluster.slot_report import read_slots
     from shoal.words import plain, when
 
-    async with call.asking() as ask:
-        found = await read_slots(ask.connection, call.settings)
+    async with call.reading() as reading:
+        found = await read_slots(reading.connection, call.settings)
     if call.as_json:
-        answer.print_json(_slots_fields(found))
+        output.print_json(_slots_fields(found))
         return
     if found.registry_fault:
-        answer.say(f"The registry cannot be asked: {plain(found.registry_fault)}. This is what the database tells.")
-    answer.say(f"total {found.total}")
+        output.say(f"The registry cannot be asked: {plain(found.registry_fault)}. This is what the database tells.")
+    output.say(f"total {found.total}")
     rows = [_master_row(master) for master in found.masters]
     for node in found.fenced:
-        why = f"{when(node.fenced_at, ask.now, utc=call.utc)}: {node.why}"
-        rows.append(("-", node.address, node.epoch, answer.state("FENCED"), "-", "-", "-", "-", why))
+        why = f"{when(node.fenced_at, reading.now, utc=call.utc)}: {node.why}"
+        rows.append(("-", node.address, node.epoch, output.state("FENCED"), "-", "-", "-", "-", why))
     columns = [
         Column("SLOT", right=True),
         Column("MASTER"),
@@ -50,27 +50,27 @@ async def slots(call: Call) -> None:
         Column("BEAT", keep=3, right=True),
         Column("NOTE", keep=0, sentence=True),
     ]
-    answer.table(columns, rows)
+    output.table(columns, rows)
     if found.masters:
-        answer.hint("What waits for them: shoal queue")
+        output.hint("What waits for them: shoal queue")
     else:
-        answer.hint("No master is alive. Start one: shoal master")
+        output.hint("No master is alive. Start one: shoal master")
 
 
-async def workers(call: Call) -> None:
+async def workers(call: Invocation) -> None:
     """List the living workers: their groups, and how full they are."""
     from dao.views import listings
-    from shoal.cli import answer
-    from shoal.cli.answer import Column
+    from shoal.cli import output
+    from shoal.cli.output import Column
 
-    async with call.asking() as ask:
-        found = await listings.workers(ask.connection)
+    async with call.reading() as reading:
+        found = await listings.workers(reading.connection)
     if call.as_json:
-        answer.print_json([_node_fields(row) for row in found])
+        output.print_json([_node_fields(row) for row in found])
         return
     if not found:
-        answer.say("No worker is alive.")
-        answer.hint("Start one: shoal worker")
+        output.say("No worker is alive.")
+        output.hint("Start one: shoal worker")
         return
     columns = [
         Column("WORKER"),
@@ -86,12 +86,12 @@ async def workers(call: Call) -> None:
     rows = [_worker_row(row) for row in found]
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    answer.table(columns, rows)
-    answer.hint("What waits for them: shoal queue")
+    output.table(columns, rows)
+    output.hint("What waits for them: shoal queue")
 
 
 def _master_row(master: MasterSlot) -> tuple[object, ...]:
-    from shoal.cli import answer
+    from shoal.cli import output
     from shoal.words import ago
 
     row, beat = master.row, master.row.heartbeat
@@ -104,7 +104,7 @@ def _master_row(master: MasterSlot) -> tuple[object, ...]:
         master.slot.current if master.slot else "-",
         row.shown,
         row.epoch,
-        answer.state(beat.status if beat and row.state == "ALIVE" else row.state),
+        output.state(beat.status if beat and row.state == "ALIVE" else row.state),
         beat.running if beat else "-",
         f"{beat.load:.2f}" if beat else "-",
         master.believes or "-",
@@ -114,7 +114,7 @@ def _master_row(master: MasterSlot) -> tuple[object, ...]:
 
 
 def _worker_row(row: NodeRow) -> tuple[object, ...]:
-    from shoal.cli import answer
+    from shoal.cli import output
     from shoal.words import ago
 
     beat = row.heartbeat
@@ -122,12 +122,12 @@ def _worker_row(row: NodeRow) -> tuple[object, ...]:
     if beat is not None:
         about = (", ".join(beat.groups), beat.running, beat.capacity, f"{beat.load:.2f}")
     because = beat.because if beat and row.state == "ALIVE" else ""
-    state = answer.state("BUSY" if because else row.state)
+    state = output.state("BUSY" if because else row.state)
     return (row.shown, row.epoch, state, *about, ago(row.beat_age_s), because)
 
 
 def _node_fields(row: NodeRow) -> dict[str, Any]:
-    from shoal.cli.answer import json_fields
+    from shoal.cli.output import json_fields
 
     fields: dict[str, Any] = {
         "epoch": row.epoch,
@@ -148,7 +148,7 @@ def _node_fields(row: NodeRow) -> dict[str, Any]:
 def _slots_fields(found: SlotReport) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from shoal.cli.answer import json_fields
+    from shoal.cli.output import json_fields
 
     def slot_fields(master: MasterSlot) -> dict[str, Any]:
         believes = str(master.believes) if master.believes else None

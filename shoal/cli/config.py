@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 
@@ -15,16 +15,16 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="config")
 
 
-async def show(call: Call) -> None:
+async def show(call: Invocation) -> None:
     """List all settings: value and default. Secrets are masked."""
-    from shoal.cli import answer
-    from shoal.cli.answer import Column
-    from shoal.settings_list import settings_of
+    from shoal.cli import output
+    from shoal.cli.output import Column
+    from shoal.config.settings_list import settings_of
 
     found = settings_of(call.settings)
     if call.as_json:
-        answer.print_json({each.name: each.value for each in found})
+        output.print_json({each.name: each.value for each in found})
         return
     columns = [Column("SETTING"), Column("VALUE"), Column("DEFAULT", keep=1), Column("VARIABLE", keep=0)]
-    answer.table(columns, [(each.name, each.value, each.default, each.variable) for each in found])
-    answer.hint("What each means: docs/settings.md")
+    output.table(columns, [(each.name, each.value, each.default, each.variable) for each in found])
+    output.hint("What each means: docs/settings.md")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 Name = Annotated[str, typer.Argument(help="The data source's name.")]
@@ -26,7 +26,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def put(
-    call: Call,
+    call: Invocation,
     name: Name,
     url: Annotated[
         str, typer.Argument(help="Such as postgresql://ada:secret@db/shop; - or none: from standard input.")
@@ -36,9 +36,9 @@ async def put(
     from dao.secrets import data_sources
     from dao.secrets.data_source_url import parse_data_source_url, secrets_of
     from model.errors import Refused
-    from shoal.cli.answer import hint, print_json, say
+    from shoal.cli.output import hint, print_json, say
     from shoal.cli.secrets import read_secret
-    from shoal.keys import open_vault
+    from shoal.config.keys import open_vault
 
     if url != "-" and secrets_of(parse_data_source_url(url)):
         raise Refused(
@@ -46,7 +46,7 @@ async def put(
             f"say `shoal datasource set {name}` and give it on standard input"
         )
     given = read_secret("URL") if url == "-" else url
-    async with call.asking() as ask, ask.database.writing() as connection:
+    async with call.reading() as reading, reading.database.writing() as connection:
         shown = await data_sources.put(connection, name, given.strip(), open_vault(call.settings.secrets))
     if call.as_json:
         print_json({"name": name, "url": shown})
@@ -55,15 +55,15 @@ async def put(
     hint(f"Try it: shoal datasource test {name}")
 
 
-async def test(call: Call, name: Name) -> None:
+async def test(call: Invocation, name: Name) -> None:
     """Connect to a data source from this machine and run a test query. A worker may be elsewhere in the network."""
     from dao.secrets import data_sources
-    from shoal.cli.answer import print_json, say
-    from shoal.keys import open_vault
+    from shoal.cli.output import print_json, say
+    from shoal.config.keys import open_vault
     from worker.statements.session import in_session
 
-    async with call.asking() as ask:
-        url = await data_sources.url_of(ask.connection, name, open_vault(call.settings.secrets))
+    async with call.reading() as reading:
+        url = await data_sources.url_of(reading.connection, name, open_vault(call.settings.secrets))
     kind = await in_session(name, url, lambda session: session.ask_for_one())
     if call.as_json:
         print_json({"name": name, "answers": True})
@@ -71,12 +71,12 @@ async def test(call: Call, name: Name) -> None:
     say(f'Data source "{name}" answers ({kind}).')
 
 
-async def remove(call: Call, name: Name) -> None:
+async def remove(call: Invocation, name: Name) -> None:
     """Delete a data source. Tasks that use it fail from then on."""
     from dao.secrets import data_sources
-    from shoal.cli.answer import print_json, say
+    from shoal.cli.output import print_json, say
 
-    async with call.asking() as ask, ask.database.writing() as connection:
+    async with call.reading() as reading, reading.database.writing() as connection:
         await data_sources.remove(connection, name)
     if call.as_json:
         print_json({"name": name})
@@ -84,14 +84,14 @@ async def remove(call: Call, name: Name) -> None:
     say(f'Data source "{name}" is removed.')
 
 
-async def datasources(call: Call) -> None:
+async def datasources(call: Invocation) -> None:
     """List the data sources, without their passwords, each with the key that encrypts it."""
     from dao.secrets import data_sources
-    from shoal.cli.answer import Column, hint, json_fields, print_json, say, table
+    from shoal.cli.output import Column, hint, json_fields, print_json, say, table
     from shoal.words import when
 
-    async with call.asking() as ask:
-        found = await data_sources.all_data_sources(ask.connection)
+    async with call.reading() as reading:
+        found = await data_sources.all_data_sources(reading.connection)
     if call.as_json:
         print_json([json_fields(asdict(each)) for each in found])
         return
@@ -100,6 +100,6 @@ async def datasources(call: Call) -> None:
         hint("Save one: shoal datasource set NAME")
         return
     columns = [Column("DATA SOURCE"), Column("URL"), Column("KEY", keep=0), Column("CHANGED", keep=1, right=True)]
-    rows = [(each.name, each.url, each.key_id, when(each.updated_at, ask.now, utc=call.utc)) for each in found]
+    rows = [(each.name, each.url, each.key_id, when(each.updated_at, reading.now, utc=call.utc)) for each in found]
     table(columns, rows)
     hint(f"Try one: shoal datasource test {found[0].name}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 
@@ -25,11 +25,11 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="db")
 
 
-async def init(call: Call) -> None:
+async def init(call: Invocation) -> None:
     """Create the schema in an empty database; an existing one is upgraded."""
     from model.errors import Unavailable
-    from shoal.cli.answer import say
-    from shoal.registry_move import record_named
+    from shoal.cli.output import say
+    from shoal.cluster.registry_move import record_named
 
     await _upgrade(call)
     try:
@@ -40,7 +40,7 @@ async def init(call: Call) -> None:
 
 
 async def upgrade(
-    call: Call,
+    call: Invocation,
     nobody_runs: Annotated[
         bool, typer.Option("--nobody-runs", help="No node lives, whatever the rows say: all were killed.")
     ] = False,
@@ -49,21 +49,21 @@ async def upgrade(
     await _upgrade(call, nobody_runs=nobody_runs)
 
 
-async def check(call: Call) -> None:
+async def check(call: Invocation) -> None:
     """Check that the database can be reached and has the schema that this program needs."""
     from dao.postgres import schema
-    from shoal.cli.answer import print_json, say
+    from shoal.cli.output import print_json, say
 
-    async with call.asking() as ask:
+    async with call.reading() as reading:
         version = schema.read_scripts().version
         if call.as_json:
-            print_json({"database": ask.database.shown, "schema_version": version})
+            print_json({"database": reading.database.shown, "schema_version": version})
         else:
-            say(f"The database {ask.database.shown} has schema version {version}, as this program needs.")
+            say(f"The database {reading.database.shown} has schema version {version}, as this program needs.")
 
 
 async def psql(
-    call: Call,
+    call: Invocation,
     arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="As psql takes them.")] = None,
 ) -> None:
     """Start psql on the database. Its password is passed in the environment, as `ps` shows arguments to all users."""
@@ -72,10 +72,10 @@ async def psql(
     become_psql(call.settings.database(), arguments or [])
 
 
-async def url(call: Call) -> None:
+async def url(call: Invocation) -> None:
     """Print the database's URL, with its password, for other clients. Do not use it as an argument: `ps` shows it."""
     from dao.postgres.database import parse_url
-    from shoal.cli.answer import print_json, say
+    from shoal.cli.output import print_json, say
 
     plain = parse_url(call.settings.database()).set(drivername="postgresql").render_as_string(hide_password=False)
     if call.as_json:
@@ -85,13 +85,13 @@ async def url(call: Call) -> None:
 
 
 async def roles(
-    call: Call,
+    call: Invocation,
     prefix: Annotated[str, typer.Option(help="What the names of the roles begin with.")] = "shoal_",
 ) -> None:
     """Create the database roles, one for each part of Shoal, with their privileges. Safe to run twice."""
     from dao.postgres import roles as dao_roles
     from dao.postgres import schema
-    from shoal.cli.answer import print_json, say
+    from shoal.cli.output import print_json, say
 
     async with call.database() as database:
         await schema.check(database)
@@ -103,22 +103,22 @@ async def roles(
 
 
 async def registry(
-    call: Call,
+    call: Invocation,
     url: Annotated[
         str | None, typer.Option("--set", metavar="URL", help="Move the cluster to this one, while no node lives.")
     ] = None,
 ) -> None:
     """Show the cluster's registry, the default of nodes and verbs; --set moves the cluster to another."""
     from dao.cluster import cluster
-    from shoal.cli.answer import print_json, say
-    from shoal.registry_move import move_to
+    from shoal.cli.output import print_json, say
+    from shoal.cluster.registry_move import move_to
 
-    async with call.asking() as ask:
+    async with call.reading() as reading:
         found: cluster.RecordedRegistry | None
         if url is not None:
-            found = await move_to(ask.database, url, call.settings)
+            found = await move_to(reading.database, url, call.settings)
         else:
-            found = await cluster.registry(ask.connection)
+            found = await cluster.registry(reading.connection)
     place = found.place if found else None
     if call.as_json:
         print_json({"registry": place})
@@ -127,7 +127,7 @@ async def registry(
 
 
 async def timing(
-    call: Call,
+    call: Invocation,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=SECONDS", help="Change one; may be repeated.")
     ] = None,
@@ -136,29 +136,29 @@ async def timing(
     from dao.cluster import cluster
     from dao.views import listings
     from model.timing import Timing
-    from shoal.cli import answer
-    from shoal.cli.answer import Column
+    from shoal.cli import output
+    from shoal.cli.output import Column
 
     wanted = _times(changes or ())
-    async with call.asking() as ask:
+    async with call.reading() as reading:
         if wanted:
-            async with ask.database.writing() as connection:
+            async with reading.database.writing() as connection:
                 found: Timing | None = await cluster.set_timing(connection, wanted)
         else:
-            found = await cluster.timing(ask.connection)
-        living = [*await listings.masters(ask.connection), *await listings.workers(ask.connection)]
+            found = await cluster.timing(reading.connection)
+        living = [*await listings.masters(reading.connection), *await listings.workers(reading.connection)]
     times = found or call.settings.timing
     former = [row for row in living if row.silence is not None and row.silence != row.kind.silence(times)]
     if call.as_json:
         by_others = [row.epoch for row in former]
-        answer.print_json({"timing": times.seconds(), "recorded": found is not None, "live_by_others": by_others})
+        output.print_json({"timing": times.seconds(), "recorded": found is not None, "live_by_others": by_others})
         return
     if found is None:
-        answer.say("No node has started yet: the first one's settings become the cluster's times. These are yours.")
+        output.say("No node has started yet: the first one's settings become the cluster's times. These are yours.")
     rows = [(name, f"{seconds:g} s") for name, seconds in times.seconds().items()]
-    answer.table([Column("TIME"), Column("VALUE", right=True)], rows)
+    output.table([Column("TIME"), Column("VALUE", right=True)], rows)
     for row in former:
-        answer.say(f"{row} lives by the times with which it started, and is judged by those; start it again.")
+        output.say(f"{row} lives by the times with which it started, and is judged by those; start it again.")
 
 
 def _times(changes: Sequence[str]) -> dict[str, object]:
@@ -176,10 +176,10 @@ def _times(changes: Sequence[str]) -> dict[str, object]:
     return found
 
 
-async def _upgrade(call: Call, *, nobody_runs: bool = False) -> None:
+async def _upgrade(call: Invocation, *, nobody_runs: bool = False) -> None:
     from dao.postgres import schema
-    from shoal.cli.answer import print_json, say
-    from shoal.logging import configure_logging
+    from shoal.cli.output import print_json, say
+    from shoal.config.logging import configure_logging
 
     configure_logging("quiet")
     async with call.database() as database:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from shoal.doctor import Result
+    from shoal.cluster.doctor import Result
 
 EXIT_BROKEN = 1
 EXIT_UNREACHABLE = 3
@@ -25,12 +25,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def doctor(
-    call: Call,
+    call: Invocation,
 ) -> None:
     """Check servers, cluster and tables, and say how to fix what is broken; exit code 1 if anything is."""
     from dao.postgres.database import Database
-    from shoal.cli import answer
-    from shoal.doctor import examine
+    from shoal.cli import output
+    from shoal.cluster.doctor import examine
 
     settings = call.settings
     database = Database(settings.database(), application_name="shoal-doctor", connections_max=2)
@@ -43,7 +43,7 @@ async def doctor(
     finally:
         await database.close()
     if call.as_json:
-        answer.print_json(_fields(results))
+        output.print_json(_fields(results))
     else:
         _say_sum(results)
     if results[-1].name == "database":
@@ -55,26 +55,26 @@ async def doctor(
 def _say(result: Result) -> None:
     from rich.text import Text
 
-    from shoal.cli import answer
+    from shoal.cli import output
     from shoal.words import plain
 
     sign, style = SIGNS[result.verdict]
     line = Text.assemble((f"{sign} ", style), (result.holds, "" if result.verdict == "HOLDS" else style))
     if result.told:
-        is_wide = answer.console().width > 2 * ALIGNED_AT
+        is_wide = output.console().width > 2 * ALIGNED_AT
         line.append(" " * (max(1, ALIGNED_AT - line.cell_len) if is_wide else 2))
         line.append(plain(result.told), style="dim")
-    answer.say(line)
+    output.say(line)
     for shown in result.shown:
-        answer.say(f"    {plain(shown)}")
+        output.say(f"    {plain(shown)}")
     if result.count > len(result.shown):
-        answer.say(f"    and {result.count - len(result.shown)} more", style="dim")
+        output.say(f"    and {result.count - len(result.shown)} more", style="dim")
     if result.fix:
-        answer.say(f"    → {plain(result.fix)}")
+        output.say(f"    → {plain(result.fix)}")
 
 
 def _say_sum(results: list[Result]) -> None:
-    from shoal.cli import answer
+    from shoal.cli import output
     from shoal.words import counted
 
     count = {verdict: sum(result.verdict == verdict for result in results) for verdict in SIGNS}
@@ -82,7 +82,7 @@ def _say_sum(results: list[Result]) -> None:
     notes = f", {counted(count['NOTE'], 'note')}" if count["NOTE"] else ""
     unknown = f", {count['UNKNOWN']} could not be asked" if count["UNKNOWN"] else ""
     style = "red" if broken else "yellow" if unknown else "green"
-    answer.say(f"{counted(len(results), 'check')}: {count['HOLDS']} hold{broken}{unknown}{notes}.", style=style)
+    output.say(f"{counted(len(results), 'check')}: {count['HOLDS']} hold{broken}{unknown}{notes}.", style=style)
 
 
 def _fields(results: list[Result]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 Name = Annotated[str, typer.Argument(help="The environment's name.")]
@@ -27,22 +27,22 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def put(
-    call: Call,
+    call: Invocation,
     name: Name,
     file: Annotated[Path, typer.Argument(help="A bash script; - or none: from standard input.")] = Path("-"),
 ) -> None:
     """Save or replace an environment: a bash script of exports."""
     from dao.secrets import environments as rows
     from model.errors import Refused
-    from shoal.cli.answer import hint, print_json, say
+    from shoal.cli.output import hint, print_json, say
     from shoal.cli.secrets import read_secret
-    from shoal.keys import open_vault
+    from shoal.config.keys import open_vault
 
     try:
         script = read_secret("script") if str(file) == "-" else file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise Refused(f"the script {file} cannot be read as UTF-8 text ({error.__class__.__name__})") from None
-    async with call.asking() as ask, ask.database.writing() as connection:
+    async with call.reading() as reading, reading.database.writing() as connection:
         await rows.put(connection, name, script, open_vault(call.settings.secrets))
     if call.as_json:
         print_json({"name": name})
@@ -51,12 +51,12 @@ async def put(
     hint(f"Use it in a task: environment: {name}")
 
 
-async def remove(call: Call, name: Name) -> None:
+async def remove(call: Invocation, name: Name) -> None:
     """Delete an environment. Tasks that use it fail from then on."""
     from dao.secrets import environments as rows
-    from shoal.cli.answer import print_json, say
+    from shoal.cli.output import print_json, say
 
-    async with call.asking() as ask, ask.database.writing() as connection:
+    async with call.reading() as reading, reading.database.writing() as connection:
         await rows.remove(connection, name)
     if call.as_json:
         print_json({"name": name})
@@ -64,14 +64,14 @@ async def remove(call: Call, name: Name) -> None:
     say(f'Environment "{name}" is removed.')
 
 
-async def environments(call: Call) -> None:
+async def environments(call: Invocation) -> None:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
     from dao.secrets import environments as rows
-    from shoal.cli.answer import Column, hint, json_fields, print_json, say, table
+    from shoal.cli.output import Column, hint, json_fields, print_json, say, table
     from shoal.words import when
 
-    async with call.asking() as ask:
-        found = await rows.all_environments(ask.connection)
+    async with call.reading() as reading:
+        found = await rows.all_environments(reading.connection)
     if call.as_json:
         print_json([json_fields(asdict(each)) for each in found])
         return
@@ -80,5 +80,5 @@ async def environments(call: Call) -> None:
         hint("Save one: shoal environment set NAME FILE")
         return
     columns = [Column("ENVIRONMENT"), Column("KEY", keep=0), Column("CHANGED", keep=1, right=True)]
-    table(columns, [(each.name, each.key_id, when(each.updated_at, ask.now, utc=call.utc)) for each in found])
+    table(columns, [(each.name, each.key_id, when(each.updated_at, reading.now, utc=call.utc)) for each in found])
     hint("Use one in a task: environment: NAME")

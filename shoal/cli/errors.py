@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -29,22 +29,22 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def errors(
-    call: Call, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, newest first.")] = 20
+    call: Invocation, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, newest first.")] = 20
 ) -> None:
     """List the commands that could not be handled, newest first, each with the reason."""
     from dao.commands.error_commands import error_commands
-    from shoal.cli import answer
-    from shoal.cli.answer import Column
+    from shoal.cli import output
+    from shoal.cli.output import Column
     from shoal.words import when
 
-    async with call.asking() as ask:
-        found = await error_commands(ask.connection, limit)
+    async with call.reading() as reading:
+        found = await error_commands(reading.connection, limit)
     if call.as_json:
-        answer.print_json([answer.json_fields({**asdict(each), "master": str(each.master)}) for each in found])
+        output.print_json([output.json_fields({**asdict(each), "master": str(each.master)}) for each in found])
         return
     if not found:
-        answer.say("There is no error command.")
-        answer.hint("What waits: shoal queue   What ran: shoal runs")
+        output.say("There is no error command.")
+        output.hint("What waits: shoal queue   What ran: shoal runs")
         return
     columns = [
         Column("COMMAND", right=True),
@@ -59,18 +59,18 @@ async def errors(
             each.id,
             each.type[:TYPE_LENGTH_MAX],
             each.workflow_code or "-",
-            when(each.refused_at, ask.now, utc=call.utc),
+            when(each.refused_at, reading.now, utc=call.utc),
             each.created_by or "-",
             each.reason,
         )
         for each in found
     ]
-    answer.table(columns, rows)
-    answer.hint(f"When it is fixed: shoal errors retry {found[0].id}   Forget it: shoal errors drop {found[0].id}")
+    output.table(columns, rows)
+    output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Forget it: shoal errors drop {found[0].id}")
 
 
 async def retry(
-    call: Call,
+    call: Invocation,
     commands: Annotated[list[int] | None, typer.Argument(metavar="ID", min=1, help="Error commands.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All that there are.")] = False,
 ) -> None:
@@ -78,53 +78,53 @@ async def retry(
     from dao.commands.error_commands import retry_error_command
     from model.errors import Refused
     from model.ids import CommandId
-    from shoal.cli import answer
+    from shoal.cli import output
 
     if bool(commands) == everything:
         raise Refused("say which error commands to retry: their ids, or --all")
     asked: list[tuple[CommandId, CommandId]] = []
     refused: list[str] = []
-    async with call.asking() as ask:
+    async with call.reading() as reading:
         wanted = [CommandId(each) for each in commands or ()]
         if everything:
-            wanted = await _all(ask.connection)
+            wanted = await _all(reading.connection)
         for id_ in wanted:
             try:
-                async with ask.database.writing() as connection:
+                async with reading.database.writing() as connection:
                     asked.append((id_, await retry_error_command(connection, id_)))
             except Refused as error:
                 if not everything:
                     raise
                 refused.append(str(error))
     if call.as_json:
-        answer.print_json([answer.json_fields({"id": old, "command_id": new}) for old, new in asked])
+        output.print_json([output.json_fields({"id": old, "command_id": new}) for old, new in asked])
         return
     for old, new in asked:
-        answer.say(f"Error command {old} is asked for again as command {new}.")
+        output.say(f"Error command {old} is asked for again as command {new}.")
     for sentence in refused:
-        answer.say(sentence)
+        output.say(sentence)
     if not asked and not refused:
-        answer.say("There is no error command.")
-    answer.hint("What became of them: shoal errors   shoal runs")
+        output.say("There is no error command.")
+    output.hint("What became of them: shoal errors   shoal runs")
 
 
 async def drop(
-    call: Call, commands: Annotated[list[int], typer.Argument(metavar="ID", min=1, help="Error commands.")]
+    call: Invocation, commands: Annotated[list[int], typer.Argument(metavar="ID", min=1, help="Error commands.")]
 ) -> None:
     """Delete error commands. The history still contains them."""
     from dao.commands.error_commands import drop_error_command
     from model.ids import CommandId
-    from shoal.cli import answer
+    from shoal.cli import output
     from shoal.words import counted
 
-    async with call.asking() as ask, ask.database.writing() as connection:
+    async with call.reading() as reading, reading.database.writing() as connection:
         for id_ in commands:
             await drop_error_command(connection, CommandId(id_))
     if call.as_json:
-        answer.print_json([str(id_) for id_ in commands])
+        output.print_json([str(id_) for id_ in commands])
         return
-    answer.say(f"Dropped {counted(len(commands), 'error command')}.")
-    answer.hint("What is left: shoal errors")
+    output.say(f"Dropped {counted(len(commands), 'error command')}.")
+    output.hint("What is left: shoal errors")
 
 
 async def _all(connection: AsyncConnection) -> list[CommandId]:

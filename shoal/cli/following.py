@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from model.states import TaskState, WorkflowState
-from shoal.cli.call import Asking, Call
+from shoal.cli.invocation import Invocation, Reading
 
 if TYPE_CHECKING:
     from dao.commands.commands import NewCommand
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dao.views.lookups import CommandFate
     from model.errors import Unavailable
     from model.ids import CommandId
-    from shoal.waiting import RunEnd
+    from shoal.runs.waiting import RunEnd
 
 LATE_S = 5.0
 """After this many seconds the wait is explained to the user."""
@@ -28,7 +28,7 @@ NOT_FINE = 1
 
 
 async def change_run(
-    call: Call, ask: Asking, new: NewCommand, said: str, *, wait: bool, fine: Collection[WorkflowState]
+    call: Invocation, reading: Reading, new: NewCommand, said: str, *, wait: bool, fine: Collection[WorkflowState]
 ) -> None:
     """Request a change of a run and report whether it was done.
 
@@ -39,14 +39,14 @@ async def change_run(
         NotDone: the master that took the command refused it.
     """
     from dao.commands import commands
-    from shoal.cli.answer import hint, json_fields, print_json, say
-    from shoal.waiting import until_taken
+    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.runs.waiting import until_taken
 
-    async with ask.database.writing() as connection:
+    async with reading.database.writing() as connection:
         command = await commands.insert(connection, new)
-    taken = await until_taken(ask.database, command)
+    taken = await until_taken(reading.database, command)
     if wait:
-        print_end(call, command, await follow(ask.database, command), fine=fine)
+        print_end(call, command, await follow(reading.database, command), fine=fine)
         return
     if call.as_json:
         run = new.workflow_instance_id
@@ -69,7 +69,7 @@ async def follow(database: Database, command: CommandId, *, within_s: float | No
         NotDone: it took longer than `within_s`.
         Refused: the command was refused.
     """
-    from shoal.waiting import NotDone, follow_command
+    from shoal.runs.waiting import NotDone, follow_command
 
     progress = _Progress(command)
     sentence = f"shoal: command {command} still waits for a master; `shoal why command {command}` says why\n"
@@ -120,9 +120,9 @@ class _Progress:
         self._away = True
 
 
-def print_end(call: Call, command: CommandId, end: RunEnd, *, fine: Collection[WorkflowState]) -> None:
+def print_end(call: Invocation, command: CommandId, end: RunEnd, *, fine: Collection[WorkflowState]) -> None:
     """Report how a run ended, and exit with code 1 unless its state is in `fine`."""
-    from shoal.cli.answer import hint, json_fields, print_json, say
+    from shoal.cli.output import hint, json_fields, print_json, say
     from shoal.words import counted, duration, plain
 
     if call.as_json:

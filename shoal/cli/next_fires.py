@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def next_fires(
-    call: Call,
+    call: Invocation,
     workflow: Annotated[str | None, typer.Argument(help="The workflow's name, or its code.")] = None,
     number: Annotated[int, typer.Option("--number", "-n", min=1, max=10_000, help="So many of each schedule.")] = 10,
     cron: Annotated[str | None, typer.Option(help="A cron text, instead of a workflow.")] = None,
@@ -53,12 +53,12 @@ async def next_fires(
         await _tell_workflow(call, workflow, project, number)
 
 
-def _tell_cron(call: Call, text: str, zone_name: str, number: int) -> None:
+def _tell_cron(call: Invocation, text: str, zone_name: str, number: int) -> None:
     from model.cron import Cron
     from model.errors import Refused
     from model.schedules import Timetable, upcoming
     from model.zones import zone
-    from shoal.cli.answer import hint, print_json, say
+    from shoal.cli.output import hint, print_json, say
 
     table = Timetable(Cron.parse(text), zone(zone_name))
     times = upcoming(table, datetime.now(UTC), number)
@@ -72,16 +72,16 @@ def _tell_cron(call: Call, text: str, zone_name: str, number: int) -> None:
     hint(f"Save it: shoal schedule add WORKFLOW '{table.cron.text}' --zone {table.zone.key}")
 
 
-async def _tell_workflow(call: Call, name: str, project: str, number: int) -> None:
+async def _tell_workflow(call: Invocation, name: str, project: str, number: int) -> None:
     from dao.definitions import definitions
     from dao.definitions.schedules import of_workflow
     from model.errors import NotFound, Refused
     from model.schedules import Timetable, upcoming
-    from shoal.cli.answer import hint, print_json, say
+    from shoal.cli.output import hint, print_json, say
 
-    async with call.asking() as ask:
-        head = await definitions.find(ask.connection, name, project)
-        rows = await of_workflow(ask.connection, head.code)
+    async with call.reading() as reading:
+        head = await definitions.find(reading.connection, name, project)
+        rows = await of_workflow(reading.connection, head.code)
     if not rows:
         raise NotFound(f'workflow "{head.name}" has no schedule; add one: shoal schedule add {head.name} "0 0 5 * * ?"')
     times: list[_Next] = []
@@ -89,7 +89,7 @@ async def _tell_workflow(call: Call, name: str, project: str, number: int) -> No
     for row in rows:
         try:
             table = Timetable.of(row)
-            found = upcoming(table, ask.now, number)
+            found = upcoming(table, reading.now, number)
             if not found:
                 raise Refused(table.why_exhausted)
             times += [_Next(time, table, row) for time in found]
@@ -112,7 +112,7 @@ async def _tell_workflow(call: Call, name: str, project: str, number: int) -> No
 
 
 def _print(times: list[_Next]) -> None:
-    from shoal.cli.answer import Column, table
+    from shoal.cli.output import Column, table
     from shoal.words import exact
 
     columns = [Column("SCHEDULE", right=True, keep=1), Column("IN ITS ZONE"), Column("UTC", keep=2)]

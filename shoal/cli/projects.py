@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
 
@@ -22,16 +22,16 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="project")
 
 
-async def params(call: Call, project: Project = "default") -> None:
+async def params(call: Invocation, project: Project = "default") -> None:
     """List the parameters of a project. Those of a workflow, of its start and of its tasks override them."""
     from dao.definitions import projects
 
-    async with call.asking() as ask:
-        _print(call, project, await projects.parameters(ask.connection, project))
+    async with call.reading() as reading:
+        _print(call, project, await projects.parameters(reading.connection, project))
 
 
 async def set_(
-    call: Call,
+    call: Invocation,
     param: Annotated[list[str], typer.Argument(metavar="NAME=VALUE", help="Values.")],
     project: Project = "default",
 ) -> None:
@@ -39,38 +39,38 @@ async def set_(
     from dao.definitions import projects
 
     values = read_values(param, "the parameter")
-    async with call.asking() as ask, ask.database.writing() as connection:
+    async with call.reading() as reading, reading.database.writing() as connection:
         found = await projects.change(connection, project, values)
     _print(call, project, found)
 
 
 async def unset(
-    call: Call,
+    call: Invocation,
     name: Annotated[list[str], typer.Argument(metavar="NAME", help="Parameters.")],
     project: Project = "default",
 ) -> None:
     """Remove parameters from a project, for all runs that begin from now on."""
     from dao.definitions import projects
 
-    async with call.asking() as ask, ask.database.writing() as connection:
+    async with call.reading() as reading, reading.database.writing() as connection:
         found = await projects.change(connection, project, {}, name)
     _print(call, project, found)
 
 
-def _print(call: Call, project: str, values: dict[str, str]) -> None:
+def _print(call: Invocation, project: str, values: dict[str, str]) -> None:
     from model.secret_values import without_sealed
-    from shoal.cli import answer
-    from shoal.cli.answer import Column
+    from shoal.cli import output
+    from shoal.cli.output import Column
 
     if call.as_json:
-        answer.print_json({"project": project, "params": values})
+        output.print_json({"project": project, "params": values})
         return
     if not values:
-        answer.say(f'Project "{project}" has no parameters.')
-        answer.hint(f"Give it one: shoal project set name=value --project {project}")
+        output.say(f'Project "{project}" has no parameters.')
+        output.hint(f"Give it one: shoal project set name=value --project {project}")
         return
-    answer.table(
+    output.table(
         [Column("NAME"), Column("VALUE", sentence=True)],
         [(name, without_sealed(value)) for name, value in sorted(values.items())],
     )
-    answer.hint("A task sees them as ${NAME}, unless the workflow or the start says otherwise.")
+    output.hint("A task sees them as ${NAME}, unless the workflow or the start says otherwise.")

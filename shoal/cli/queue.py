@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
     from dao.cluster.nodes import NodeRow
     from dao.views.listings import GroupQueue, Residue, WaitingCommand
-    from shoal.slot_report import SlotReport
+    from shoal.cluster.slot_report import SlotReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -45,41 +45,41 @@ class Waiting:
 
 
 async def queue(
-    call: Call, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many commands.")] = 20
+    call: Invocation, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many commands.")] = 20
 ) -> None:
     """List what waits: commands for the masters, tasks for the worker groups."""
-    from shoal.cli import answer
+    from shoal.cli import output
 
     waiting = await _read(call, limit)
     if call.as_json:
-        answer.print_json(_fields(waiting))
+        output.print_json(_fields(waiting))
         return
     if not waiting.commands and not waiting.groups:
-        answer.say("Nothing waits.")
-        answer.hint("What ran: shoal runs   Start something: shoal run NAME")
+        output.say("Nothing waits.")
+        output.hint("What ran: shoal runs   Start something: shoal run NAME")
         return
     _print_commands(waiting)
     _print_groups(waiting)
     if waiting.commands:
-        answer.hint(f"Why one waits: shoal why command {waiting.commands[0].id}")
+        output.hint(f"Why one waits: shoal why command {waiting.commands[0].id}")
     else:
-        answer.hint("Who runs them: shoal workers   What runs: shoal runs --state running_execution")
+        output.hint("Who runs them: shoal workers   What runs: shoal runs --state running_execution")
 
 
-async def _read(call: Call, limit: int) -> Waiting:
+async def _read(call: Invocation, limit: int) -> Waiting:
     from dao.views import listings
-    from shoal.slot_report import read_slots
+    from shoal.cluster.slot_report import read_slots
 
     step = call.settings.master.id_step
-    async with call.asking() as ask:
-        slots = await read_slots(ask.connection, call.settings)
-        living = await listings.workers(ask.connection)
+    async with call.reading() as reading:
+        slots = await read_slots(reading.connection, call.settings)
+        living = await listings.workers(reading.connection)
         return Waiting(
             slots,
             step,
-            await listings.waiting_commands(ask.connection, limit),
-            await listings.waiting_by_residue(ask.connection, slots.total, step) if slots.total else [],
-            await listings.queue_by_group(ask.connection),
+            await listings.waiting_commands(reading.connection, limit),
+            await listings.waiting_by_residue(reading.connection, slots.total, step) if slots.total else [],
+            await listings.queue_by_group(reading.connection),
             _by_group(living),
             _by_group(row for row in living if row.heartbeat and row.heartbeat.status == "BUSY"),
         )
@@ -90,15 +90,15 @@ def _by_group(workers: Iterable[NodeRow]) -> Counter[str]:
 
 
 def _print_commands(waiting: Waiting) -> None:
-    from shoal.cli import answer
-    from shoal.cli.answer import Column
+    from shoal.cli import output
+    from shoal.cli.output import Column
     from shoal.words import counted, duration
 
     if not waiting.slots.total:
-        answer.say("No master is alive, so no command is taken.")
+        output.say("No master is alive, so no command is taken.")
     else:
         count = sum(each.waiting for each in waiting.residues)
-        answer.say(f"Waiting for a master: {counted(count, 'command')}.")
+        output.say(f"Waiting for a master: {counted(count, 'command')}.")
     if not waiting.commands:
         return
     columns = [
@@ -107,7 +107,7 @@ def _print_commands(waiting: Waiting) -> None:
         Column("WAITING", right=True),
         Column("OLDEST", right=True),
     ]
-    answer.table(
+    output.table(
         columns,
         [(each.slot, waiting.master_of(each.slot), each.waiting, duration(each.oldest_s)) for each in waiting.residues],
         indent=2,
@@ -121,7 +121,7 @@ def _print_commands(waiting: Waiting) -> None:
         Column("AGE", right=True, keep=2),
         Column("BY", keep=0),
     ]
-    answer.table(columns, [_command_row(waiting, each) for each in waiting.commands], indent=2)
+    output.table(columns, [_command_row(waiting, each) for each in waiting.commands], indent=2)
 
 
 def _command_row(waiting: Waiting, command: WaitingCommand) -> tuple[object, ...]:
@@ -140,12 +140,12 @@ def _command_row(waiting: Waiting, command: WaitingCommand) -> tuple[object, ...
 
 
 def _print_groups(waiting: Waiting) -> None:
-    from shoal.cli import answer
-    from shoal.cli.answer import Column
+    from shoal.cli import output
+    from shoal.cli.output import Column
     from shoal.words import counted, duration
 
     count = sum(each.waiting for each in waiting.groups)
-    answer.say(f"Waiting for a worker: {counted(count, 'task')}.")
+    output.say(f"Waiting for a worker: {counted(count, 'task')}.")
     columns = [
         Column("GROUP"),
         Column("WAITING", right=True),
@@ -157,7 +157,7 @@ def _print_groups(waiting: Waiting) -> None:
         (each.worker_group, each.waiting, duration(each.oldest_s), each.running, _serving(waiting, each.worker_group))
         for each in waiting.groups
     ]
-    answer.table(columns, rows, indent=2)
+    output.table(columns, rows, indent=2)
 
 
 def _serving(waiting: Waiting, group: str) -> str:
@@ -166,7 +166,7 @@ def _serving(waiting: Waiting, group: str) -> str:
 
 
 def _fields(waiting: Waiting) -> dict[str, Any]:
-    from shoal.cli.answer import json_fields
+    from shoal.cli.output import json_fields
 
     return {
         "commands": [json_fields({**asdict(each), "slot": waiting.slot_of(each)}) for each in waiting.commands],

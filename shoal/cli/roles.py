@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 EXIT_CHECK_FAILED = 1
@@ -34,16 +34,16 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def up(
-    call: Call,
+    call: Invocation,
     masters: Annotated[int, typer.Option(min=1, max=64, help="How many masters.")] = 2,
     workers: Annotated[int, typer.Option(min=0, max=64, help="How many workers.")] = 1,
     folder: Annotated[Path | None, typer.Option(help="Where the data is kept between runs.")] = None,
 ) -> None:
     """Run everything on this machine: PostgreSQL, masters and workers. Ctrl-C stops all of it cleanly."""
-    from shoal.logging import configure_logging
+    from shoal.config.logging import configure_logging
+    from shoal.local.up import Up
     from shoal.process import until_stopped
     from shoal.secrecy import hide
-    from shoal.up import Up
 
     hide()
     configure_logging("quiet")
@@ -52,15 +52,15 @@ async def up(
 
 
 async def demo(
-    call: Call,
+    call: Invocation,
     commands: Annotated[int, typer.Option(min=10, max=100_000, help="How many workflows to start.")] = 300,
     seconds: Annotated[float, typer.Option(min=5, max=600, help="Over how long they come in.")] = 20,
 ) -> None:
     """Three masters and two workers in a temporary folder; one master is killed half way. Nothing is lost."""
-    from shoal.cli import answer
-    from shoal.demo import Demo
-    from shoal.demo_view import make_view
-    from shoal.logging import configure_logging
+    from shoal.cli import output
+    from shoal.config.logging import configure_logging
+    from shoal.local.demo import Demo
+    from shoal.local.demo_view import make_view
     from shoal.secrecy import hide
 
     hide()
@@ -71,7 +71,7 @@ async def demo(
     finally:
         view.close()
     if call.as_json:
-        answer.print_json(summary.as_fields())
+        output.print_json(summary.as_fields())
     else:
         typer.echo("\n" + "\n".join(summary.lines()))
     if not summary.holds:
@@ -79,7 +79,7 @@ async def demo(
 
 
 async def master(
-    call: Call,
+    call: Invocation,
     name: Annotated[str | None, typer.Option(help="Who it is; else the host's name and its port.")] = None,
     host: Annotated[str | None, typer.Option(help="The address that others are shown.")] = None,
     port: Annotated[int | None, typer.Option(help="No other on its machine has it; 0 = any free one.")] = None,
@@ -87,7 +87,7 @@ async def master(
     """Run one master. SIGTERM stops it gracefully, a second one at once."""
     from master.server import Master
     from node.address import host_name
-    from shoal.logging import configure_logging
+    from shoal.config.logging import configure_logging
     from shoal.process import hold_address, until_stopped
     from shoal.secrecy import forget_all, forget_keys, hide
 
@@ -114,15 +114,15 @@ async def master(
 
 
 async def worker(
-    call: Call,
+    call: Invocation,
     name: Annotated[str | None, typer.Option(help="Who it is; else the host's name and what its folder keeps.")] = None,
     group: Annotated[list[str] | None, typer.Option(help="A worker group that it serves; may be repeated.")] = None,
     capacity: Annotated[int | None, typer.Option(help="Tasks that it runs at once.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders lie.")] = None,
 ) -> None:
     """Run one worker. SIGTERM lets its tasks end first, for a while; a second one ends it at once."""
-    from shoal.keys import open_vault
-    from shoal.logging import configure_logging
+    from shoal.config.keys import open_vault
+    from shoal.config.logging import configure_logging
     from shoal.process import until_stopped
     from shoal.secrecy import forget_all, hide
     from worker.server import Worker

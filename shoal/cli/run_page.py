@@ -14,8 +14,8 @@ from dao.views.lookups import CommandFate
 from master.drive.plan import Plan
 from model.states import TaskState, WorkflowState
 from model.workflow import TaskSpec
-from shoal.cli.answer import Column, hint, say, state, table
-from shoal.standing import Standing, Unbegun, of_this_round, unbegun
+from shoal.cli.output import Column, hint, say, state, table
+from shoal.explain.tasks_without_attempts import NotBegun, TaskWithoutAttempt, of_this_round, without_attempts
 from shoal.words import MEANINGS, counted, duration, exact, plain, when
 
 TREE_TASKS_MAX = 200
@@ -24,9 +24,9 @@ SAME_TIME_S = 5.0
 """The schedule time of a manual start is its start time, which two statements read a moment apart."""
 
 _SAID = {
-    Unbegun.SKIPPED: "on a branch that was not chosen",
-    Unbegun.FORBIDDEN: "its flag is NO: passed over",
-    Unbegun.LEFT_OUT: "the run is limited to other tasks",
+    NotBegun.SKIPPED: "on a branch that was not chosen",
+    NotBegun.FORBIDDEN: "its flag is NO: passed over",
+    NotBegun.LEFT_OUT: "the run is limited to other tasks",
 }
 
 
@@ -41,11 +41,11 @@ class RunPage:
     command: CommandFate | None
 
     @property
-    def standing(self) -> dict[str, Standing]:
+    def not_begun(self) -> dict[str, TaskWithoutAttempt]:
         """The tasks without an attempt."""
         if self.plan is None:
             return {}
-        return unbegun(self.plan, self.run.scope, self.tasks, ended=self.run.state.is_final)
+        return without_attempts(self.plan, self.run.scope, self.tasks, ended=self.run.state.is_final)
 
     def said_children(self, task: TaskRun) -> str:
         """The runs that an attempt represents, in words; empty without any."""
@@ -107,15 +107,15 @@ def _print_tasks(page: RunPage, tasks: Sequence[TaskRun]) -> None:
     for task in tasks:
         by_name.setdefault(task.name, []).append(task)
     indents = _tree(page.plan.spec.tasks) if page.plan else [(0, name) for name in by_name]
-    standing = page.standing
+    not_begun = page.not_begun
     rows: list[tuple[object, ...]] = []
     for depth, name in indents:
         label = f"{'  ' * depth}{'└ ' if depth else ''}{name}"
         own = by_name.get(name, ())
         now = {attempt.id for attempt in of_this_round(own)}
         rows += [_attempt_row(page, label, attempt, is_over=attempt.id not in now) for attempt in own]
-        if name in standing:
-            rows.append(_unbegun_row(label, standing[name]))
+        if name in not_begun:
+            rows.append(_row_without_attempt(label, not_begun[name]))
     columns = [
         Column("TASK"),
         Column("STATE"),
@@ -128,11 +128,11 @@ def _print_tasks(page: RunPage, tasks: Sequence[TaskRun]) -> None:
     table(columns, rows)
 
 
-def _unbegun_row(label: str, standing: Standing) -> tuple[object, ...]:
-    why = _SAID.get(standing.state, "")
-    if standing.state is Unbegun.WAITING:
-        why = f"waits for {', '.join(standing.missing)}" if standing.missing else "starts next"
-    return (label, state(standing.state), "-", "-", "-", "-", why)
+def _row_without_attempt(label: str, not_begun: TaskWithoutAttempt) -> tuple[object, ...]:
+    why = _SAID.get(not_begun.state, "")
+    if not_begun.state is NotBegun.WAITING:
+        why = f"waits for {', '.join(not_begun.missing)}" if not_begun.missing else "starts next"
+    return (label, state(not_begun.state), "-", "-", "-", "-", why)
 
 
 def _attempt_row(page: RunPage, label: str, task: TaskRun, *, is_over: bool) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from model.states import WorkflowState
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def runs(
-    call: Call,
+    call: Invocation,
     state: Annotated[
         list[WorkflowState] | None, typer.Option(case_sensitive=False, help="Only these; may be repeated.")
     ] = None,
@@ -36,8 +36,8 @@ async def runs(
     """List runs, newest first."""
     from dao.views import listings
     from model.errors import Refused
-    from shoal.cli import answer
-    from shoal.cli.answer import Column
+    from shoal.cli import output
+    from shoal.cli.output import Column
     from shoal.cli.run_page import run_time
     from shoal.words import duration, parse_duration, when
 
@@ -45,16 +45,16 @@ async def runs(
         age = parse_duration(since) if since else None
     except ValueError as error:
         raise Refused(f"--since {error}") from None
-    async with call.asking() as ask:
-        found = await listings.runs(ask.connection, limit, states=state or (), workflow=workflow)
+    async with call.reading() as reading:
+        found = await listings.runs(reading.connection, limit, states=state or (), workflow=workflow)
     if age is not None:
-        found = [run for run in found if run.started_at >= ask.now - age]
+        found = [run for run in found if run.started_at >= reading.now - age]
     if call.as_json:
-        answer.print_json([_run_fields(run) for run in found])
+        output.print_json([_run_fields(run) for run in found])
         return
     if not found:
-        answer.say("No run matches." if state or workflow or since else "There is no run yet.")
-        answer.hint("Start one: shoal run NAME   What can be started: shoal workflow list")
+        output.say("No run matches." if state or workflow or since else "There is no run yet.")
+        output.hint("Start one: shoal run NAME   What can be started: shoal workflow list")
         return
     times = [run_time(run, utc=call.utc) for run in found]
     columns = [
@@ -68,16 +68,16 @@ async def runs(
         Column("MASTER", keep=0),
         Column("WHY", keep=2, sentence=True),
     ]
-    answer.table(
+    output.table(
         columns,
         [
             (
                 run.id,
                 run.workflow or f"code {run.workflow_code}",
                 run.version,
-                answer.state(run.state),
+                output.state(run.state),
                 *([time or "-"] if any(times) else []),
-                when(run.started_at, ask.now, utc=call.utc),
+                when(run.started_at, reading.now, utc=call.utc),
                 duration(run.took_s),
                 run.owner or "-",
                 run.reason or "",
@@ -85,65 +85,65 @@ async def runs(
             for run, time in zip(found, times, strict=True)
         ],
     )
-    answer.hint(f"See one: shoal show {found[0].id}   Why it does not move: shoal why {found[0].id}")
+    output.hint(f"See one: shoal show {found[0].id}   Why it does not move: shoal why {found[0].id}")
 
 
 async def show(
-    call: Call,
+    call: Invocation,
     run: RunName,
     everything: Annotated[bool, typer.Option("--all", help="Also attempts that count no more.")] = False,
 ) -> None:
     """Show one run: its tasks, every attempt, and the tree of who waits for whom."""
     from dao.runs import relations
     from dao.views import listings, lookups
-    from shoal.cli import answer, run_page
-    from shoal.references import find_plan, find_run
+    from shoal.cli import output, run_page
+    from shoal.runs.references import find_plan, find_run
 
-    async with call.asking() as ask:
-        id_ = await find_run(ask.connection, run)
-        found, tasks = await listings.run(ask.connection, id_)
+    async with call.reading() as reading:
+        id_ = await find_run(reading.connection, run)
+        found, tasks = await listings.run(reading.connection, id_)
         page = run_page.RunPage(
             found,
             tasks,
-            await relations.children(ask.connection, id_),
-            await find_plan(ask.connection, found),
-            await lookups.started_by(ask.connection, id_),
+            await relations.children(reading.connection, id_),
+            await find_plan(reading.connection, found),
+            await lookups.started_by(reading.connection, id_),
         )
     if call.as_json:
-        answer.print_json(_page_fields(page))
+        output.print_json(_page_fields(page))
         return
-    run_page.print_run(page, ask.now, utc=call.utc, everything=everything)
+    run_page.print_run(page, reading.now, utc=call.utc, everything=everything)
 
 
 async def log(
-    call: Call,
+    call: Invocation,
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task instance's id, or RUN/name.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
 ) -> None:
     """Print the log of a task, from the worker that ran it."""
     import sys
 
-    from shoal.cli import answer
-    from shoal.references import find_task
-    from shoal.task_output import read_output
+    from shoal.cli import output
+    from shoal.runs.references import find_task
+    from shoal.runs.task_output import read_output
     from shoal.terminal import harmless
 
     ca = call.settings.worker.log_ca
-    async with call.asking() as ask:
-        run, found = await find_task(ask.connection, task)
+    async with call.reading() as reading:
+        run, found = await find_task(reading.connection, task)
         whole = bytearray()
-        async for part in read_output(ask.database, run, found, follow=follow, ca=ca):
+        async for part in read_output(reading.database, run, found, follow=follow, ca=ca):
             if call.as_json:
                 whole += part
             else:
                 sys.stdout.buffer.write(harmless(part) if sys.stdout.isatty() else part)
                 sys.stdout.buffer.flush()
     if call.as_json:
-        answer.print_json({"task_instance_id": str(found.id), "log": whole.decode(errors="replace")})
+        output.print_json({"task_instance_id": str(found.id), "log": whole.decode(errors="replace")})
 
 
 def _run_fields(run: Run) -> dict[str, Any]:
-    from shoal.cli.answer import json_fields
+    from shoal.cli.output import json_fields
 
     return json_fields(
         {
@@ -171,7 +171,7 @@ def _run_fields(run: Run) -> dict[str, Any]:
 
 
 def _page_fields(page: RunPage) -> dict[str, Any]:
-    from shoal.cli.answer import json_fields
+    from shoal.cli.output import json_fields
 
     command = page.command
     slot = str(command.slot) if command and command.slot else None
@@ -179,7 +179,7 @@ def _page_fields(page: RunPage) -> dict[str, Any]:
         **_run_fields(page.run),
         **json_fields({"command_id": command.id if command else None, "slot_at_start": slot}),
         "tasks": [_task_fields(task) for task in page.tasks],
-        "not_begun": [{"name": name, "state": standing.state} for name, standing in page.standing.items()],
+        "not_begun": [{"name": name, "state": not_begun.state} for name, not_begun in page.not_begun.items()],
         "children": [
             json_fields({"id": child.id, "workflow": child.workflow, "state": child.state, "task_code": child.code})
             for child in page.children
@@ -190,7 +190,7 @@ def _page_fields(page: RunPage) -> dict[str, Any]:
 def _task_fields(task: TaskRun) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from shoal.cli.answer import json_fields
+    from shoal.cli.output import json_fields
 
     fields = asdict(task)
     fields["worker_id"] = fields.pop("worker")

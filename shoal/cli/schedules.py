@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.choices import FailureStrategy, Misfire, Priority
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
 
@@ -38,21 +38,21 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="schedule")
 
 
-async def schedules(call: Call) -> None:
+async def schedules(call: Invocation) -> None:
     """List the schedules by id: when each fires next, and why one does not."""
     from dao.definitions.schedules import all_schedules
-    from shoal.cli import answer
-    from shoal.cli.answer import Column
+    from shoal.cli import output
+    from shoal.cli.output import Column
     from shoal.words import plain
 
-    async with call.asking() as ask:
-        found = await all_schedules(ask.connection, LIST_MAX)
+    async with call.reading() as reading:
+        found = await all_schedules(reading.connection, LIST_MAX)
     if call.as_json:
-        answer.print_json([_fields(row) for row in found])
+        output.print_json([_fields(row) for row in found])
         return
     if not found:
-        answer.say("There is no schedule.")
-        answer.hint('Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin')
+        output.say("There is no schedule.")
+        output.hint('Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin')
         return
     columns = [
         Column("ID", right=True),
@@ -70,19 +70,19 @@ async def schedules(call: Call) -> None:
             row.workflow or f"code {row.workflow_code}",
             row.crontab,
             row.time_zone,
-            answer.state(row.state),
-            _when(row.next_fire_at, ask.now, utc=call.utc),
-            _when(row.last_fire_at, ask.now, utc=call.utc),
+            output.state(row.state),
+            _when(row.next_fire_at, reading.now, utc=call.utc),
+            _when(row.last_fire_at, reading.now, utc=call.utc),
             plain(row.problem or "-"),
         )
         for row in found
     ]
-    answer.table(columns, rows)
-    answer.hint(f"When one fires next: shoal next {found[0].workflow or found[0].workflow_code}")
+    output.table(columns, rows)
+    output.hint(f"When one fires next: shoal next {found[0].workflow or found[0].workflow_code}")
 
 
 async def add(
-    call: Call,
+    call: Invocation,
     workflow: Annotated[str, typer.Argument(help="The workflow's name, or its code.")],
     cron: Annotated[str, typer.Argument(help="Quartz (second first) or ordinary cron, in quotes.")],
     zone: Annotated[str, typer.Option(help="The time zone that it means.")] = "UTC",
@@ -112,10 +112,10 @@ async def add(
     from model.moments import begin_of, end_of
     from model.schedules import ScheduleSpec
     from model.zones import zone as zone_of
-    from shoal.cli.answer import hint, json_fields, print_json, say
-    from shoal.sealing import sealed_for_start
-    from shoal.start_check import check_start
+    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.runs.start_check import check_start
     from shoal.words import exact
+    from shoal.workflows.sealing import sealed_for_start
 
     in_zone = zone_of(zone)
     spec = ScheduleSpec(
@@ -130,15 +130,15 @@ async def add(
         worker_group=worker_group,
         environment=environment,
     )
-    async with call.asking() as ask:
-        head = await definitions.find(ask.connection, workflow, project)
+    async with call.reading() as reading:
+        head = await definitions.find(reading.connection, workflow, project)
         values = read_values(param or [])
-        await check_start(ask.connection, head, values, [], None)
-        values = await sealed_for_start(ask.connection, head, values, call.settings.secrets)
+        await check_start(reading.connection, head, values, [], None)
+        values = await sealed_for_start(reading.connection, head, values, call.settings.secrets)
         spec = replace(spec, params=json.dumps(values, ensure_ascii=False))
-        table = spec.checked(ask.now)
-        first = table.first_after(ask.now)
-        async with ask.database.writing() as connection:
+        table = spec.checked(reading.now)
+        first = table.first_after(reading.now)
+        async with reading.database.writing() as connection:
             id_ = await rows.insert(connection, head.code, spec, online=not off)
     if call.as_json:
         print_json(json_fields({"id": id_, "workflow": head.name, "first_fire_at": None if off else first}))
@@ -150,26 +150,26 @@ async def add(
         hint(f"First at {exact(first)}; then: shoal next {head.name}")
 
 
-async def turn_on(call: Call, schedule: Id) -> None:
+async def turn_on(call: Invocation, schedule: Id) -> None:
     """Enable a schedule, from now on. One with a problem is retried."""
     await _set_state(call, schedule, online=True)
 
 
-async def turn_off(call: Call, schedule: Id) -> None:
+async def turn_off(call: Invocation, schedule: Id) -> None:
     """Disable a schedule. Times that pass meanwhile do not count as missed."""
     await _set_state(call, schedule, online=False)
 
 
-async def _set_state(call: Call, schedule: int, *, online: bool) -> None:
+async def _set_state(call: Invocation, schedule: int, *, online: bool) -> None:
     from dao.definitions import schedules as rows
     from model.ids import ScheduleId
-    from shoal.cli.answer import hint, print_json, say
+    from shoal.cli.output import hint, print_json, say
 
     id_ = ScheduleId(schedule)
-    async with call.asking() as ask:
-        async with ask.database.writing() as connection:
+    async with call.reading() as reading:
+        async with reading.database.writing() as connection:
             await rows.set_state(connection, id_, online=online)
-        row = await rows.find(ask.connection, id_)
+        row = await rows.find(reading.connection, id_)
     if call.as_json:
         print_json(_fields(row))
         return
@@ -177,13 +177,13 @@ async def _set_state(call: Call, schedule: int, *, online: bool) -> None:
     hint("All of them: shoal schedules")
 
 
-async def remove(call: Call, schedule: Id) -> None:
+async def remove(call: Invocation, schedule: Id) -> None:
     """Delete a schedule. The runs that it started continue."""
     from dao.definitions import schedules as rows
     from model.ids import ScheduleId
-    from shoal.cli.answer import hint, print_json, say
+    from shoal.cli.output import hint, print_json, say
 
-    async with call.asking() as ask, ask.database.writing() as connection:
+    async with call.reading() as reading, reading.database.writing() as connection:
         await rows.remove(connection, ScheduleId(schedule))
     if call.as_json:
         print_json(str(schedule))
@@ -215,6 +215,6 @@ def _when(text: str | None, now: datetime, *, utc: bool) -> str:
 
 
 def _fields(row: ScheduleRow) -> dict[str, object]:
-    from shoal.cli.answer import json_fields
+    from shoal.cli.output import json_fields
 
     return json_fields({**asdict(row), **{name: _readable(getattr(row, name)) for name in TIMES}})

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 
@@ -36,7 +36,7 @@ def read_secret(what: str) -> str:
 
 
 async def add_key(
-    call: Call,
+    call: Invocation,
     file: Annotated[Path | None, typer.Argument(help="The key file; none: secrets.key_file of the settings.")] = None,
 ) -> None:
     """Add a new key at the beginning of a key file, which is created if needed. The key is never shown.
@@ -44,8 +44,8 @@ async def add_key(
     From then on this key encrypts. Give the file to all workers and restart them, then `shoal secrets rotate`.
     """
     from model.errors import Refused
-    from shoal.cli.answer import hint, print_json, say
-    from shoal.keys import add_key as add
+    from shoal.cli.output import hint, print_json, say
+    from shoal.config.keys import add_key as add
 
     path = file or call.settings.secrets.key_file
     if path is None:
@@ -58,18 +58,18 @@ async def add_key(
     hint("Restart the workers with it, then: shoal secrets rotate")
 
 
-async def rotate(call: Call) -> None:
+async def rotate(call: Invocation) -> None:
     """Encrypt all data sources and environments with the first key; all or none. Then older keys are not needed."""
     from dao.secrets import data_sources, environments
     from model.errors import Refused
-    from shoal.cli.answer import print_json, say
-    from shoal.keys import open_vault
+    from shoal.cli.output import print_json, say
+    from shoal.config.keys import open_vault
     from shoal.words import counted
 
     vault = open_vault(call.settings.secrets)
     if not vault.key_ids:
         raise Refused("there is no key; set secrets.keys or secrets.key_file, see docs/data-sources.md")
-    async with call.asking() as ask, ask.database.writing() as connection:
+    async with call.reading() as reading, reading.database.writing() as connection:
         sources = await data_sources.rotate(connection, vault)
         scripts = await environments.rotate(connection, vault)
     if call.as_json:
@@ -81,14 +81,14 @@ async def rotate(call: Call) -> None:
     )
 
 
-async def seal(call: Call, name: Annotated[str, typer.Argument(help="The name of the parameter.")]) -> None:
+async def seal(call: Invocation, name: Annotated[str, typer.Argument(help="The name of the parameter.")]) -> None:
     """Seal the value of a SECRET parameter, read from standard input; what is printed may be stored or inserted by SQL.
 
     It holds for a parameter of this name only. One line end at its end does not count.
     """
     from dao.secrets.parameters import seal as sealed
-    from shoal.cli.answer import print_json
-    from shoal.keys import open_vault
+    from shoal.cli.output import print_json
+    from shoal.config.keys import open_vault
 
     given = read_secret("value")
     text = sealed(name, given.removesuffix("\n").removesuffix("\r"), open_vault(call.settings.secrets))

@@ -1,7 +1,7 @@
 """Registration of functions as verbs of the command line.
 
-Each verb takes a `Call` first, made from the options that all verbs have (which database, which output format), and
-then its own options. The help begins with the examples.
+Each verb takes a `Invocation` first, made from the options that all verbs have (which database, which output format),
+and then its own options. The help begins with the examples.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 import typer
 
 from model.errors import Refused
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 
 P = ParamSpec("P")
-Verb = Callable[Concatenate[Call, P], Coroutine[Any, Any, None]]
+Verb = Callable[Concatenate[Invocation, P], Coroutine[Any, Any, None]]
 
 _CONNECTION = "Where to ask"
 _CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
@@ -49,8 +49,8 @@ def _shared(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")] = False,
     utc: Annotated[bool, typer.Option("--utc", help="Exact times in UTC instead of relative ones.")] = False,
-) -> Call:
-    return Call(database_url, registry_url, config, as_json=as_json, utc=utc)
+) -> Invocation:
+    return Invocation(database_url, registry_url, config, as_json=as_json, utc=utc)
 
 
 def verb(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 COMMAND = "command"
@@ -18,7 +18,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def why(
-    call: Call,
+    call: Invocation,
     what: Annotated[
         list[str], typer.Argument(metavar="RUN | RUN/TASK | command ID", help="A run, a task of it, or a command.")
     ],
@@ -26,28 +26,28 @@ async def why(
     """Explain in one sentence why something does not move, and what to do about it."""
     from dao.views import listings
     from model.errors import Refused
-    from shoal.cli import answer
-    from shoal.slot_report import read_slots
-    from shoal.why_facts import Surroundings, answer_command, answer_run_or_task
+    from shoal.cli import output
+    from shoal.cluster.slot_report import read_slots
+    from shoal.explain.facts import Surroundings, answer_command, answer_run_or_task
     from shoal.words import plain
 
-    async with call.asking() as ask:
+    async with call.reading() as reading:
         settings = call.settings
         around = Surroundings(
-            await read_slots(ask.connection, settings),
-            await listings.workers(ask.connection),
+            await read_slots(reading.connection, settings),
+            await listings.workers(reading.connection),
             settings.master.id_step,
             settings.master.steal_after,
         )
         match what:
             case ["command", id_]:
-                found = await answer_command(ask.connection, around, id_)
+                found = await answer_command(reading.connection, around, id_)
             case [named] if named != COMMAND:
-                found = await answer_run_or_task(ask.connection, around, named)
+                found = await answer_run_or_task(reading.connection, around, named)
             case _:
                 raise Refused("say what to explain: a run, RUN/task, or `command ID`")
     if call.as_json:
-        answer.print_json({"why": found.sentence, "do": found.do})
+        output.print_json({"why": found.sentence, "do": found.do})
         return
-    answer.say(plain(found.sentence))
-    answer.say(f"→ {plain(found.do)}")
+    output.say(plain(found.sentence))
+    output.say(f"→ {plain(found.do)}")

@@ -9,13 +9,13 @@ import typer
 
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.states import WorkflowState
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
-    from shoal.workflow_file import WorkflowDocument
+    from shoal.workflows.workflow_file import WorkflowDocument
 
 LIST_MAX = 10_000
 
@@ -38,15 +38,15 @@ def add_to(app: typer.Typer) -> None:
     )(run)
 
 
-async def apply(call: Call, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
+async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Save workflows from YAML files, all or none. Unchanged workflows get no new version."""
-    from shoal.applying import save_all
-    from shoal.cli.answer import hint, json_fields, print_json, say
+    from shoal.cli.output import hint, json_fields, print_json, say
     from shoal.words import counted
-    from shoal.workflow_file import read_workflow_files
+    from shoal.workflows.apply import save_all
+    from shoal.workflows.workflow_file import read_workflow_files
 
     documents = read_workflow_files(files)
-    async with call.asking() as ask, ask.database.writing() as connection:
+    async with call.reading() as reading, reading.database.writing() as connection:
         saved = await save_all(connection, documents, call.settings.secrets)
     if call.as_json:
         print_json([json_fields({**_fields(head), "is_new_version": is_new}) for head, is_new in saved])
@@ -58,11 +58,11 @@ async def apply(call: Call, files: Annotated[list[Path], typer.Argument(help="YA
     hint(f"Start it: shoal run {saved[0][0].name} --wait")
 
 
-async def check(call: Call, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
+async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Say what is wrong with YAML files, without a server: so not whether other workflows that they name exist."""
-    from shoal.cli.answer import hint, print_json, say
+    from shoal.cli.output import hint, print_json, say
     from shoal.words import counted
-    from shoal.workflow_file import read_workflow_files
+    from shoal.workflows.workflow_file import read_workflow_files
 
     documents = read_workflow_files(files)
     if call.as_json:
@@ -74,13 +74,13 @@ async def check(call: Call, files: Annotated[list[Path], typer.Argument(help="YA
     hint(f"Save it: shoal workflow apply {documents[0].file}")
 
 
-async def list_all(call: Call) -> None:
+async def list_all(call: Invocation) -> None:
     """List the workflows by project and name."""
     from dao.definitions import definitions
-    from shoal.cli.answer import Column, hint, json_fields, print_json, say, state, table
+    from shoal.cli.output import Column, hint, json_fields, print_json, say, state, table
 
-    async with call.asking() as ask:
-        heads = await definitions.all_heads(ask.connection, LIST_MAX)
+    async with call.reading() as reading:
+        heads = await definitions.all_heads(reading.connection, LIST_MAX)
     if call.as_json:
         print_json([json_fields(_fields(head)) for head in heads])
         return
@@ -100,7 +100,7 @@ async def list_all(call: Call) -> None:
 
 
 async def show(
-    call: Call,
+    call: Invocation,
     name: Annotated[str, typer.Argument(help="Its name, or its code.")],
     project: Project = "default",
     version: Annotated[int | None, typer.Option(help="An older version than the current one.")] = None,
@@ -109,12 +109,12 @@ async def show(
     from dao.definitions import definitions
     from model.errors import NotFound, Refused
     from model.secret_values import without_sealed
-    from shoal.cli.answer import Column, hint, json_fields, print_json, say, state, table
+    from shoal.cli.output import Column, hint, json_fields, print_json, say, state, table
 
-    async with call.asking() as ask:
-        head = await definitions.find(ask.connection, name, project)
+    async with call.reading() as reading:
+        head = await definitions.find(reading.connection, name, project)
         wanted = (head.code, version or head.version)
-        spec = (await definitions.specs(ask.connection, [wanted])).get(wanted)
+        spec = (await definitions.specs(reading.connection, [wanted])).get(wanted)
     if spec is None:
         raise NotFound(f'workflow "{head.name}" has no version {wanted[1]}')
     if isinstance(spec, Refused):
@@ -141,7 +141,7 @@ async def show(
 
 
 async def run(
-    call: Call,
+    call: Invocation,
     name: Annotated[str, typer.Argument(help="The workflow's name, or its code.")],
     param: Annotated[
         list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")
@@ -180,10 +180,10 @@ async def run(
     from model.durations import read_duration
     from model.errors import Refused
     from shoal.cli import following
-    from shoal.cli.answer import hint, json_fields, print_json, say
-    from shoal.references import find_startable
-    from shoal.sealing import sealed_for_start
-    from shoal.start_check import check_start
+    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.runs.references import find_startable
+    from shoal.runs.start_check import check_start
+    from shoal.workflows.sealing import sealed_for_start
 
     values = read_values(param or [])
     if depend and not task:
@@ -191,11 +191,11 @@ async def run(
     if timeout is not None and not wait:
         raise Refused("--timeout limits --wait; give that too")
     within_s = None if timeout is None else read_duration(timeout, "--timeout").total_seconds()
-    async with call.asking() as ask:
-        head = await find_startable(ask.connection, name, project)
-        await check_start(ask.connection, head, values, task or [], version)
-        values = await sealed_for_start(ask.connection, head, values, call.settings.secrets, version)
-        async with ask.database.writing() as connection:
+    async with call.reading() as reading:
+        head = await find_startable(reading.connection, name, project)
+        await check_start(reading.connection, head, values, task or [], version)
+        values = await sealed_for_start(reading.connection, head, values, call.settings.secrets, version)
+        async with reading.database.writing() as connection:
             command = await commands.insert(
                 connection,
                 NewCommand(
@@ -219,12 +219,12 @@ async def run(
             say(f'Workflow "{head.name}" is asked for by command {command}.')
             hint(f"See it: shoal show {head.name}   Why does it not run: shoal why command {command}")
             return
-        end = await following.follow(ask.database, command, within_s=within_s)
+        end = await following.follow(reading.database, command, within_s=within_s)
     following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
 
 
 def _warn(document: WorkflowDocument) -> None:
-    from shoal.workflow_warnings import doubtful_references
+    from shoal.workflows.workflow_warnings import doubtful_references
 
     for sentence in doubtful_references(document.spec):
         typer.echo(f"shoal: warning: {document.file}: {sentence}", err=True)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from shoal.cli import answer
-from shoal.cli.answer import Column, fitting, json_fields, needed_width
+from shoal.cli import output
+from shoal.cli.output import Column, fitting, json_fields, needed_width
 
 columns_and_widths = st.lists(
     st.tuples(
@@ -44,7 +44,7 @@ def test_a_less_useful_column_never_stays_where_a_more_useful_one_goes(
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(answer, "console", lambda width=40: Console(width=width, highlight=False))
+    monkeypatch.setattr(output, "console", lambda width=40: Console(width=width, highlight=False))
     yield
 
 
@@ -52,11 +52,11 @@ def test_on_a_narrow_terminal_ids_and_states_stay_whole(narrow: None, capsys: py
     columns = [Column("RUN", right=True), Column("STATE"), Column("MASTER", keep=0), Column("WHY", sentence=True)]
     row = (
         9_223_372_036_854_775_807,
-        answer.state("NEED_FAULT_TOLERANCE"),
+        output.state("NEED_FAULT_TOLERANCE"),
         "10.0.0.1:5678",
         "a reason [b] in many words",
     )
-    answer.table(columns, [row])
+    output.table(columns, [row])
     said = capsys.readouterr().out
     assert "9223372036854775807" in said
     assert "NEED_FAULT_TOLERANCE" in said

@@ -10,8 +10,8 @@ from rich.console import Console
 from dao.views.demo import Proof, Tally
 from model.ids import Epoch
 from model.states import TaskState, WorkflowState
-from shoal.demo_summary import Summary
-from shoal.demo_view import MasterPicture, Picture, PlainView, drawn
+from shoal.local.demo_summary import Summary
+from shoal.local.demo_view import MasterPicture, Picture, PlainView, drawn
 from tests.shoal.command_line import CommandLine
 
 PROOF = Proof(300, 4, 300, 900, 0, 0, 0, 0, 0, 0, 0, 0, 0)

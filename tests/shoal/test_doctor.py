@@ -17,8 +17,8 @@ from dao.cluster.nodes import NodeRow
 from dao.views.listings import GroupQueue
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
-from shoal.doctor import Result, Verdict, clock_result, database_result, master_results, worker_results
-from shoal.slot_report import MasterSlot, SlotReport
+from shoal.cluster.doctor import Result, Verdict, clock_result, database_result, master_results, worker_results
+from shoal.cluster.slot_report import MasterSlot, SlotReport
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer
 from tests.shoal.command_line import CommandLine

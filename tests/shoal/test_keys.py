@@ -9,8 +9,8 @@ from pydantic import SecretStr
 
 from dao.secrets.vault import key_id_of, new_key
 from model.errors import Refused
-from shoal.keys import SecretSettings, add_key, open_vault, own_key_file, read_key_file
-from shoal.settings import load_settings
+from shoal.config.keys import SecretSettings, add_key, open_vault, own_key_file, read_key_file
+from shoal.config.settings import load_settings
 
 
 def test_a_new_key_goes_before_the_others_in_a_file_that_is_ours_alone(tmp_path: Path) -> None:

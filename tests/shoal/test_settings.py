@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from model.errors import Refused
-from shoal.settings import Settings, load_settings
-from shoal.settings_list import settings_of
+from shoal.config.settings import Settings, load_settings
+from shoal.config.settings_list import settings_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

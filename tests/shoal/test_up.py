@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from shoal.whereabouts import FILE_NAME
+from shoal.config.whereabouts import FILE_NAME
 from tests.eventually import eventually
 from tests.shoal.command_line import CommandLine
 

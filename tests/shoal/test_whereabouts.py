@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shoal.whereabouts import FILE_NAME, read_whereabouts, remove_whereabouts, write_whereabouts
+from shoal.config.whereabouts import FILE_NAME, read_whereabouts, remove_whereabouts, write_whereabouts
 
 URL = "postgresql+psycopg://shoal:secret@/shoal?host=/x"
 
@@ -31,7 +31,7 @@ def test_only_its_user_may_read_it(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_not_believed(tmp_path: Path) -> None:
-    script = "import sys, pathlib, shoal.whereabouts as w; w.write_whereabouts(pathlib.Path(sys.argv[1]), 'x')"
+    script = "import sys, pathlib, shoal.config.whereabouts as w; w.write_whereabouts(pathlib.Path(sys.argv[1]), 'x')"
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
     assert (tmp_path / FILE_NAME).exists()
     assert read_whereabouts(tmp_path) is None

@@ -9,8 +9,8 @@ import pytest
 
 from model.nodes import Slot
 from model.states import TaskState, WaitReason, WorkflowState
-from shoal.why import CommandFacts, GroupFacts, MasterFacts, TaskFacts, Why, why_command, why_task
-from shoal.why_run import RunFacts, why_run
+from shoal.explain.explanation import CommandFacts, GroupFacts, MasterFacts, TaskFacts, Why, why_command, why_task
+from shoal.explain.run_explanation import RunFacts, why_run
 
 M2 = MasterFacts("m2:5678", is_busy=False, running=3, capacity=512, beat_age_s=0.5)
 COMMAND = CommandFacts(4711, waits=True, age_s=1.0, slot=Slot(1, 3), owner=M2)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from model.states import TaskState, WorkflowState
-from shoal.standing import Unbegun
-from shoal.why import TaskFacts, Why, why_task
-from shoal.why_run import RunFacts, why_run
+from shoal.explain.explanation import TaskFacts, Why, why_task
+from shoal.explain.run_explanation import RunFacts, why_run
+from shoal.explain.tasks_without_attempts import NotBegun
 
 T, W = TaskState, WorkflowState
 TASK = TaskFacts(12, "load", 88, T.RUNNING_EXECUTION, worker="w3:1", since_s=12.0)
-OPEN = TaskFacts(12, "next", standing=Unbegun.NOT_BEGUN)
+OPEN = TaskFacts(12, "next", not_begun=NotBegun.NOT_BEGUN)
 RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1")
 
 
@@ -56,17 +56,17 @@ def test_each_way_to_rest_has_its_sentence(changed: dict[str, Any], sentence: st
     ("changed", "sentence", "do"),
     [
         (
-            {"state": None, "standing": Unbegun.SKIPPED},
+            {"state": None, "not_begun": NotBegun.SKIPPED},
             "load is skipped: it hangs only on branches that were not chosen.",
             "shoal show 12",
         ),
         (
-            {"state": None, "standing": Unbegun.FORBIDDEN},
+            {"state": None, "not_begun": NotBegun.FORBIDDEN},
             "load does not run: it is forbidden in its definition (flag: NO) and passed over.",
             "shoal workflow apply",
         ),
         (
-            {"state": None, "standing": Unbegun.LEFT_OUT},
+            {"state": None, "not_begun": NotBegun.LEFT_OUT},
             "load does not run: the run was started, or run again, for other tasks only.",
             "shoal rerun 12 --task load",
         ),

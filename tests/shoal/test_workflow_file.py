@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from model.errors import NotFound
-from shoal.workflow_file import BadWorkflowFile, parse_workflows, read_workflow_files
-from shoal.yaml_lines import BYTES_MAX
+from shoal.workflows.workflow_file import BadWorkflowFile, parse_workflows, read_workflow_files
+from shoal.workflows.yaml_lines import BYTES_MAX
 from worker.tasks.catalog import TaskCatalog
 
 CATALOG = TaskCatalog()

@@ -40,7 +40,7 @@ class Protections:
     """After a COMMIT of unknown outcome its end is waited for before rows are read (`nodes.barrier`)."""
     horizon: bool = True
     """A worker that is cut off ends what it runs before others may run it: itself and its launcher
-    (`worker/pulse.py`)."""
+    (`worker/beats.py`)."""
     deadline: bool = True
     """The launcher minds the horizon too, so that a worker that sleeps loses its tasks."""
     terminate: bool = True

@@ -61,7 +61,7 @@ class TaskRun:
 
 
 class SimulatedLauncher:
-    """`worker/launcher/client.py` as `Pulse` and the executor see it."""
+    """`worker/launcher/client.py` as `Beats` and the executor see it."""
 
     def __init__(self, world: World) -> None:
         process = PROCESS.get()

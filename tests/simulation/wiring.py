@@ -56,9 +56,9 @@ from tests.simulation.task_runs import SimulatedExecutor, SimulatedLauncher, Sim
 from tests.simulation.trace import TracedLog
 from tests.simulation.world import World
 from worker import spool
+from worker.beats import Beats
 from worker.executor import Executor
 from worker.launcher.client import Launcher
-from worker.pulse import Pulse
 from worker.spool import Spool
 
 _SHELL = ("master.", "worker.", "node.", "registry.")
@@ -273,7 +273,7 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
     """Protections that are no statements of `dao/`, switched off."""
     made: list[tuple[Any, str, Any]] = []
     if not protections.horizon:
-        made.append((Pulse, "guard", _idle))
+        made.append((Beats, "guard", _idle))
     if not protections.observed:
         made.append((Membership, "_judge_others", _judge_by_timestamps))
     if not protections.stated:
@@ -403,7 +403,7 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
         (sys.modules["node.meter"], "os", _NO_LOAD),
         (sys.modules["node.overload"], "Meter", _no_meter),
         (sys.modules["master.drive.plans"], "_plan", _remembered_plan),
-        (sys.modules["worker.pulse"], "GUARD_EVERY_S", 0.5),
+        (sys.modules["worker.beats"], "GUARD_EVERY_S", 0.5),
         (sys.modules["worker.server"], "COMPARE_EVERY_S", 4.0),
     ]
     made.append((Overload, "measure", _measure_nothing))

@@ -1,7 +1,7 @@
 """The only writer of a worker: ends of attempts are reported and new tasks claimed, in one transaction.
 
-While an exchange runs the next reports accumulate, so a busy worker writes in large batches by itself. A report that
-matches no row means that the task was taken from us: its process has ended by then, and nothing is reported.
+While one batch is written, the next reports accumulate, so a busy worker writes in large batches by itself. A report
+that matches no row means that the task was taken from us: its process has ended by then, and nothing is reported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from worker.settings import WorkerSettings
 log = structlog.get_logger()
 
 
-class Exchange:
+class Writer:
     """Claims tasks up to the capacity, runs each, reports how it ended."""
 
     def __init__(self, life: Life, executor: Executor, settings: WorkerSettings) -> None:
@@ -44,7 +44,7 @@ class Exchange:
         self.accepting = True
         """Whether new tasks are taken at all; False from the moment when it is to stop."""
         self.trusted = True
-        """Whether this worker may assume that it has not been fenced (`worker/pulse.py`); otherwise nothing new is
+        """Whether this worker may assume that it has not been fenced (`worker/beats.py`); otherwise nothing new is
         taken."""
         self.overloaded = False
         """Whether the worker is BUSY (`model/load.py`); nothing new is taken then."""
@@ -75,9 +75,9 @@ class Exchange:
         return dict(self._ended)
 
     async def run(self) -> None:
-        """Exchange until cancelled. Raises `Fenced`."""
+        """Writer until cancelled. Raises `Fenced`."""
         await run_rounds(
-            "exchange",
+            "write_batch",
             self.wake,
             self._catch_up,
             self._life,
@@ -112,7 +112,7 @@ class Exchange:
             self.compares = False
             await self._compare()
         while self._ended or self._room_for(0) > 0:
-            await self._exchange()
+            await self._write_batch()
 
     def _room_for(self, reported: int) -> int:
         """How many tasks to claim once this many ended ones are reported."""
@@ -120,7 +120,7 @@ class Exchange:
             return 0
         return self._settings.capacity - len(self._claimed) + reported
 
-    async def _exchange(self) -> None:
+    async def _write_batch(self) -> None:
         ended = list(self._ended.values())
         if self._one_by_one:
             ended = ended[:1]
@@ -177,7 +177,7 @@ class Exchange:
                 raise
             end = report(task, *self._why_cancelled[task.id])
         except Fenced:
-            return  # the exchange finds out by itself, and ends this life
+            return  # the writer finds out by itself, and ends this life
         except Exception as error:
             log.exception("task_broke", task_instance=task.id)
             end = report(task, TaskState.FAILURE, f"the worker could not run it: {error!r}")
@@ -230,9 +230,9 @@ class Exchange:
     async def _compare(self) -> None:
         """Kill what runs here and is not ours by its row; give back what is ours by its row and does not run here.
 
-        Between two exchanges the rows match all that is held, so a difference is a bug, or somebody changed rows. A
+        Between two batches the rows match all that is held, so a difference is a bug, or somebody changed rows. A
         task that does not run may have run: it is reported as lost, and its master decides. A difference must be seen
-        twice, since a failed exchange can cause one. A fenced life has no rows, and nothing to compare.
+        twice, since a failed batch can cause one. A fenced life has no rows, and nothing to compare.
         """
         async with self._life.writing() as connection:
             held = {task.id: task for task in await task_claims.held(connection, self._life.me.epoch)}

@@ -18,13 +18,13 @@ from dao.postgres.database import Database
 from model.backoff import Backoff
 from model.errors import Refused, Unavailable
 from model.nodes import NodeKind
-from shoal import sample
+from shoal.config.keys import own_key_file
+from shoal.config.settings import Settings
+from shoal.config.whereabouts import remove_whereabouts, write_whereabouts
 from shoal.embedded.place import private_folder
 from shoal.embedded.server import EmbeddedPostgres
-from shoal.keys import own_key_file
-from shoal.local_cluster import Child, LocalCluster
-from shoal.settings import Settings
-from shoal.whereabouts import remove_whereabouts, write_whereabouts
+from shoal.local import sample
+from shoal.local.local_cluster import Child, LocalCluster
 
 STEADY_AFTER_S = 60.0
 """A child that ran this long before it died is restarted at once."""

@@ -22,7 +22,7 @@ from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, Slot
 from registry import belonging
 from registry.connect import make_registry
-from shoal.settings import Settings
+from shoal.config.settings import Settings
 
 REGISTRY_TIMEOUT_S = 3.0
 FENCED_SHOWN_MAX = 5

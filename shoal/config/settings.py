@@ -23,8 +23,8 @@ from pydantic_settings import (
 from master.settings import MasterSettings
 from model.errors import Refused
 from model.timing import Timing
+from shoal.config.keys import SecretSettings
 from shoal.embedded.server import default_folder
-from shoal.keys import SecretSettings
 from worker.settings import WorkerSettings
 
 

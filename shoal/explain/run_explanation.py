@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.states import TaskState, WorkflowState
-from shoal.standing import Unbegun
-from shoal.why import CommandFacts, TaskFacts, Why, names_of, why_command, why_delayed, why_queued, why_running
+from shoal.explain.explanation import (
+    CommandFacts,
+    TaskFacts,
+    Why,
+    names_of,
+    why_command,
+    why_delayed,
+    why_queued,
+    why_running,
+)
+from shoal.explain.tasks_without_attempts import NotBegun
 from shoal.words import duration
 
 
@@ -80,7 +89,7 @@ def _suspended(run: RunFacts, name: str) -> Why:
 def _is_open(task: TaskFacts) -> bool:
     """Whether a task would run if its paused or stopped run were resumed."""
     if task.state is None:
-        return task.standing is Unbegun.NOT_BEGUN
+        return task.not_begun is NotBegun.NOT_BEGUN
     return task.state in (TaskState.PAUSE, TaskState.KILL, TaskState.NEED_FAULT_TOLERANCE)
 
 

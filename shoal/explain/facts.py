@@ -19,11 +19,11 @@ from model.ids import CommandId, WorkflowInstanceId
 from model.logic.dependent import DependentParams
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from model.states import TaskState, WorkflowState
-from shoal.references import as_id, find_plan, find_run
-from shoal.slot_report import SlotReport
-from shoal.standing import latest_by_name, unbegun
-from shoal.why import CommandFacts, GroupFacts, MasterFacts, TaskFacts, Why, why_command, why_task
-from shoal.why_run import RunFacts, why_run
+from shoal.cluster.slot_report import SlotReport
+from shoal.explain.explanation import CommandFacts, GroupFacts, MasterFacts, TaskFacts, Why, why_command, why_task
+from shoal.explain.run_explanation import RunFacts, why_run
+from shoal.explain.tasks_without_attempts import latest_by_name, without_attempts
+from shoal.runs.references import as_id, find_plan, find_run
 
 PLACES_ASKED_MAX = 20
 """Positions in the queue are counted one by one; a larger number is not useful."""
@@ -118,10 +118,10 @@ def _without_attempt(
         TaskFacts(
             run.id,
             name,
-            waits_for=[(before, latest[before].state if before in latest else None) for before in standing.missing],
-            standing=standing.state,
+            waits_for=[(before, latest[before].state if before in latest else None) for before in not_begun.missing],
+            not_begun=not_begun.state,
         )
-        for name, standing in unbegun(plan, run.scope, attempts, ended=run.state.is_final).items()
+        for name, not_begun in without_attempts(plan, run.scope, attempts, ended=run.state.is_final).items()
     ]
 
 

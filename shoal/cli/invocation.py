@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from dao.postgres.database import Database
-    from shoal.settings import Settings
+    from shoal.config.settings import Settings
 
 
 @dataclass(frozen=True)
-class Asking:
+class Reading:
     """An open database: a connection for single reads, and the database's time when it was opened."""
 
     database: Database
@@ -28,7 +28,7 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class Call:
+class Invocation:
     """The arguments of every verb besides its own options."""
 
     database_url: str | None = None
@@ -47,8 +47,8 @@ class Call:
 
         Raises `Refused`.
         """
-        from shoal.keys import FILE_NAME
-        from shoal.whereabouts import read_whereabouts
+        from shoal.config.keys import FILE_NAME
+        from shoal.config.whereabouts import read_whereabouts
 
         settings = self.own_settings(flags)
         if settings.database_url is None and (running := read_whereabouts(settings.data_folder)) is not None:
@@ -60,7 +60,7 @@ class Call:
 
     def own_settings(self, flags: dict[str, Any]) -> Settings:
         """The settings as given, without those of a running `shoal up`. Raises `Refused`."""
-        from shoal.settings import load_settings
+        from shoal.config.settings import load_settings
 
         if self.config is not None:
             # In the environment, so that the processes that `up` starts read the same file.
@@ -92,7 +92,7 @@ class Call:
             await database.close()
 
     @asynccontextmanager
-    async def asking(self) -> AsyncIterator[Asking]:
+    async def reading(self) -> AsyncIterator[Reading]:
         """Open the database, check its schema, and give a connection. Raises as `database`, and for the schema."""
         from dao.postgres import schema
         from dao.postgres.database import database_now
@@ -101,4 +101,4 @@ class Call:
             await schema.check(database)
             async with database.reading() as connection:
                 now = datetime.fromisoformat(await database_now(connection))
-                yield Asking(database, connection, now)
+                yield Reading(database, connection, now)

@@ -29,10 +29,10 @@ from model.nodes import NodeKind, NodeState
 from model.timing import Timing
 from registry.belonging import AnotherRegistry
 from registry.contact import boottime_s
-from shoal.settings import Settings
-from shoal.slot_report import SlotReport, read_slots
-from shoal.why import full_masters
-from shoal.why_facts import master_facts
+from shoal.cluster.slot_report import SlotReport, read_slots
+from shoal.config.settings import Settings
+from shoal.explain.explanation import full_masters
+from shoal.explain.facts import master_facts
 from shoal.words import counted, duration
 
 CLOCK_OFF_S = 5.0

@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions import definitions, references
 from dao.definitions.definitions import Definition
-from shoal.keys import SecretSettings
-from shoal.sealing import sealed_for_saving
-from shoal.workflow_file import BadWorkflowFile, WorkflowDocument
+from shoal.config.keys import SecretSettings
+from shoal.workflows.sealing import sealed_for_saving
+from shoal.workflows.workflow_file import BadWorkflowFile, WorkflowDocument
 
 
 async def save_all(

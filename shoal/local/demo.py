@@ -26,10 +26,10 @@ from model.errors import Unavailable
 from model.ids import Epoch, WorkflowCode
 from model.nodes import NodeKind, Slot
 from model.workflow import WorkflowSpec
-from shoal.demo_summary import Summary
-from shoal.demo_view import MasterPicture, Picture, View
 from shoal.embedded.server import EmbeddedPostgres
-from shoal.local_cluster import Child, LocalCluster
+from shoal.local.demo_summary import Summary
+from shoal.local.demo_view import MasterPicture, Picture, View
+from shoal.local.local_cluster import Child, LocalCluster
 
 MASTERS, WORKERS = 3, 2
 QUICK = {

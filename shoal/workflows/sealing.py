@@ -11,8 +11,8 @@ from dao.definitions.definitions import Definition
 from dao.secrets.parameters import sealed_spec, sealed_values
 from model.errors import NotFound, Refused
 from model.workflow import WorkflowSpec
-from shoal.keys import SecretSettings, open_vault
-from shoal.workflow_file import WorkflowDocument
+from shoal.config.keys import SecretSettings, open_vault
+from shoal.workflows.workflow_file import WorkflowDocument
 
 
 async def sealed_for_saving(

@@ -16,7 +16,7 @@ from model.ids import TaskCode
 from model.states import TaskState
 
 
-class Unbegun(StrEnum):
+class NotBegun(StrEnum):
     """Why a task has no attempt."""
 
     WAITING = "WAITING"
@@ -32,16 +32,16 @@ class Unbegun(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TaskWithoutAttempt:
     """Why a task has no attempt, and the tasks that must end before it begins."""
 
-    state: Unbegun
+    state: NotBegun
     missing: tuple[str, ...] = ()
 
 
-def unbegun(
+def without_attempts(
     plan: Plan, scope: Collection[TaskCode] | None, attempts: Iterable[TaskRun], *, ended: bool
-) -> dict[str, Standing]:
+) -> dict[str, TaskWithoutAttempt]:
     """The tasks of a run without a valid attempt, by name, in the order of the workflow.
 
     Args:
@@ -56,7 +56,7 @@ def unbegun(
         if attempt.state in (TaskState.SUCCESS, TaskState.FORCED_SUCCESS) and progress.is_in_scope(code):
             progress.succeeded(code, attempt.branch)
     return {
-        task.name: _standing(plan, progress, code, ended=ended)
+        task.name: _task_without_attempt(plan, progress, code, ended=ended)
         for code, task in plan.tasks.items()
         if code not in latest
     }
@@ -85,12 +85,12 @@ def of_this_round(attempts: Iterable[TaskRun]) -> list[TaskRun]:
     return sorted(kept, key=lambda each: each.id)
 
 
-def _standing(plan: Plan, progress: Progress, code: TaskCode, *, ended: bool) -> Standing:
+def _task_without_attempt(plan: Plan, progress: Progress, code: TaskCode, *, ended: bool) -> TaskWithoutAttempt:
     if plan.tasks[code].is_forbidden:
-        return Standing(Unbegun.FORBIDDEN)
+        return TaskWithoutAttempt(NotBegun.FORBIDDEN)
     if not progress.is_in_scope(code):
-        return Standing(Unbegun.LEFT_OUT)
+        return TaskWithoutAttempt(NotBegun.LEFT_OUT)
     if code in progress.skipped:
-        return Standing(Unbegun.SKIPPED)
+        return TaskWithoutAttempt(NotBegun.SKIPPED)
     missing = [plan.tasks[before].name for before in plan.graph.predecessors[code] if before not in progress.done]
-    return Standing(Unbegun.NOT_BEGUN if ended else Unbegun.WAITING, tuple(missing))
+    return TaskWithoutAttempt(NotBegun.NOT_BEGUN if ended else NotBegun.WAITING, tuple(missing))

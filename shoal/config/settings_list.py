@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
-from shoal.settings import Settings
+from shoal.config.settings import Settings
 
 
 @dataclass(frozen=True)

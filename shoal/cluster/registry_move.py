@@ -16,7 +16,7 @@ from node.process import is_gone
 from registry import belonging
 from registry.connect import make_registry
 from registry.protocol import Registry
-from shoal.settings import Settings
+from shoal.config.settings import Settings
 
 OPEN_S = 5.0
 

@@ -10,7 +10,7 @@ from model.choices import TaskDependType
 from model.command_moves import CommandType
 from model.errors import Refused
 from model.states import WorkflowState
-from shoal.cli.call import Call
+from shoal.cli.invocation import Invocation
 from shoal.cli.runs import RunName
 from shoal.cli.verbs import verb
 
@@ -27,7 +27,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def rerun(
-    call: Call,
+    call: Invocation,
     run: RunName,
     failed: Annotated[
         bool, typer.Option("--failed", help="Only what failed or was killed, and all after it; successes stay.")
@@ -45,14 +45,14 @@ async def rerun(
     from dao.commands.commands import NewCommand
     from dao.views import listings
     from shoal.cli.following import change_run
-    from shoal.references import find_run
+    from shoal.runs.references import find_run
 
     if failed and task:
         raise Refused("--failed and --task are two ways to say what runs again; keep one of them")
     if depend and not task:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
-    async with call.asking() as ask:
-        found = await listings.run_head(ask.connection, await find_run(ask.connection, run))
+    async with call.reading() as reading:
+        found = await listings.run_head(reading.connection, await find_run(reading.connection, run))
         type_, what = CommandType.REPEAT_RUNNING, "begins again"
         if failed:
             type_, what = CommandType.START_FAILURE_TASK_PROCESS, "goes on from what failed"
@@ -65,35 +65,35 @@ async def rerun(
             task_depend_type=depend,
         )
         said = f"Run {found.id} of {found.workflow or found.workflow_code} {what}."
-        await change_run(call, ask, new, said, wait=wait, fine=[WorkflowState.SUCCESS])
+        await change_run(call, reading, new, said, wait=wait, fine=[WorkflowState.SUCCESS])
 
 
 async def mark(
-    call: Call,
+    call: Invocation,
     task: Annotated[str, typer.Argument(metavar="RUN/TASK", help="A failed task of an ended run, or its id.")],
     success: Annotated[bool, typer.Option("--success", help="As a success: what hangs on it may run.")] = False,
 ) -> None:
     """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is resumed."""
     from dao.tasks import forced_success
-    from shoal.cli import answer
-    from shoal.references import find_task
+    from shoal.cli import output
+    from shoal.runs.references import find_task
 
     if not success:
         raise Refused("say as what to mark it: --success")
-    async with call.asking() as ask:
-        run, found = await find_task(ask.connection, task)
-        async with ask.database.writing() as connection:
+    async with call.reading() as reading:
+        run, found = await find_task(reading.connection, task)
+        async with reading.database.writing() as connection:
             await forced_success.force_success(connection, found.id)
     if call.as_json:
-        answer.print_json(
-            answer.json_fields({"task_instance_id": found.id, "run_id": run.id, "state": "FORCED_SUCCESS"})
+        output.print_json(
+            output.json_fields({"task_instance_id": found.id, "run_id": run.id, "state": "FORCED_SUCCESS"})
         )
         return
-    answer.say(f'Task "{found.name}" ({found.id}) of run {run.id} counts as a success now; it was {found.state}.')
+    output.say(f'Task "{found.name}" ({found.id}) of run {run.id} counts as a success now; it was {found.state}.')
     match run.state:
         case WorkflowState.FAILURE:
-            answer.hint(f"Go on from it: shoal rerun {run.id} --failed")
+            output.hint(f"Go on from it: shoal rerun {run.id} --failed")
         case WorkflowState.PAUSE | WorkflowState.STOP:
-            answer.hint(f"Go on from it: shoal resume {run.id}")
+            output.hint(f"Go on from it: shoal resume {run.id}")
         case _:
-            answer.hint(f"See it: shoal show {run.id}")
+            output.hint(f"See it: shoal show {run.id}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from model.nodes import Slot
 from model.states import TaskState, WaitReason, WorkflowState
-from shoal.standing import Unbegun
+from shoal.explain.tasks_without_attempts import NotBegun
 from shoal.words import counted, duration
 
 SILENT_AFTER_S = 6.0
@@ -95,7 +95,7 @@ class TaskFacts:
 
     `waits_for` are the predecessors that have not succeeded, each with its state, None = not begun. `place` is the
     position in the queue of its group, 1 = next. `worker_gone`: the worker left or was fenced. `since_s` is how long it
-    has been running, or ran. `due_in_s` is the rest of a wait for `wait_reason`. `standing` is why it has no attempt.
+    has been running, or ran. `due_in_s` is the rest of a wait for `wait_reason`. `not_begun` is why it has no attempt.
     `children` are the runs that it represents, `asked` the commands of those that no master has begun, and `child` the
     answer for the most important one. `depends_on` is what a DEPENDENT task waits for, in words. `given_back` is why
     a worker did not begin the previous attempt.
@@ -115,7 +115,7 @@ class TaskFacts:
     reason: str | None = None
     wait_reason: WaitReason | None = None
     due_in_s: float | None = None
-    standing: Unbegun | None = None
+    not_begun: NotBegun | None = None
     children: Sequence[tuple[int, WorkflowState]] = ()
     asked: Sequence[int] = ()
     child: Why | None = None
@@ -200,15 +200,15 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
 
 def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
     show = f"See the run: shoal show {task.run}"
-    match task.standing:
-        case Unbegun.FORBIDDEN:
+    match task.not_begun:
+        case NotBegun.FORBIDDEN:
             return Why(
                 f"{task.name} does not run: it is forbidden in its definition (flag: NO) and passed over.",
                 "To run it, take the flag away and apply the workflow again: shoal workflow apply FILE",
             )
-        case Unbegun.SKIPPED:
+        case NotBegun.SKIPPED:
             return Why(f"{task.name} is skipped: it hangs only on branches that were not chosen.", show)
-        case Unbegun.LEFT_OUT:
+        case NotBegun.LEFT_OUT:
             return Why(
                 f"{task.name} does not run: the run was started, or run again, for other tasks only.",
                 f"When it has ended: shoal rerun {task.run} --task {task.name}",

@@ -13,9 +13,9 @@ from node.life import Life, boottime_s
 from node.meter import load_a_core
 from node.overload import Overload
 from registry.protocol import Registry
-from worker.exchange import Exchange
 from worker.launcher.client import Launcher
 from worker.settings import WorkerSettings
+from worker.writer import Writer
 
 log = structlog.get_logger()
 
@@ -28,7 +28,7 @@ MARGIN_S = 1.0
 it."""
 
 
-class Pulse:
+class Beats:
     """Beats, and enforces the horizon.
 
     The horizon is computed from the *send* times of the last beat and the last registry round trip that were answered.
@@ -44,13 +44,13 @@ class Pulse:
         registry: Registry,
         launcher: Launcher,
         settings: WorkerSettings,
-        exchange: Exchange,
+        writer: Writer,
     ) -> None:
         self._life = life
         self._registry = registry
         self._launcher = launcher
         self._settings = settings
-        self._exchange = exchange
+        self._writer = writer
         self._overload = Overload(settings.load, so="takes no new tasks; those that run go on", folder=settings.place)
         self._announced_s = 0.0
         self._deadline_s = 0.0
@@ -89,18 +89,18 @@ class Pulse:
     def _judge_load(self) -> bool:
         """Update the load; return whether it changed between BUSY and NORMAL."""
         is_news = self._overload.judge(boottime_s())
-        was_overloaded = self._exchange.overloaded
-        self._exchange.overloaded = self._overload.takes_nothing
-        if was_overloaded and not self._exchange.overloaded:
-            self._exchange.queued = True
-            self._exchange.wake.set()
+        was_overloaded = self._writer.overloaded
+        self._writer.overloaded = self._overload.takes_nothing
+        if was_overloaded and not self._writer.overloaded:
+            self._writer.queued = True
+            self._writer.wake.set()
         return is_news
 
     def lacked_means(self) -> None:
         """A task met a full disk, or could not begin for lack of a resource. Nothing new begins until the next
         measurement: within a beat interval a worker could fail a thousand tasks."""
         self._overload.doubt()
-        self._exchange.overloaded = True
+        self._writer.overloaded = True
 
     def _heartbeat(self) -> Heartbeat:
         return Heartbeat(
@@ -110,7 +110,7 @@ class Pulse:
             name=self._life.me.name,
             status=self._overload.status,
             because=self._overload.because,
-            running=self._exchange.running,
+            running=self._writer.running,
             capacity=self._settings.capacity,
             load=round(load_a_core(), 2),
             groups=self._settings.groups,
@@ -124,14 +124,14 @@ class Pulse:
             now_s, deadline_s = boottime_s(), self._horizon_s() - MARGIN_S
             if now_s < self._deadline_s:
                 self._set_deadline(deadline_s)
-            elif self._exchange.trusted:
-                log.error("horizon_passed", tasks=self._exchange.running, so="ends what it runs: others may fail over")
-                self._exchange.trusted = False
-                self._exchange.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was cut off for too long")
-            elif not self._exchange.running and now_s < deadline_s:
+            elif self._writer.trusted:
+                log.error("horizon_passed", tasks=self._writer.running, so="ends what it runs: others may fail over")
+                self._writer.trusted = False
+                self._writer.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was cut off for too long")
+            elif not self._writer.running and now_s < deadline_s:
                 log.info("horizon_ahead_again")
                 self._set_deadline(deadline_s)
-                self._exchange.trusted = True
+                self._writer.trusted = True
             await asyncio.sleep(GUARD_EVERY_S)
 
     def _set_deadline(self, deadline_s: float) -> None:

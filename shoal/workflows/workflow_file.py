@@ -20,8 +20,8 @@ from model.errors import NotFound, Refused
 from model.fields import Name
 from model.logic.catalog import LOGIC_TYPES
 from model.workflow import InvalidWorkflow, Problem, WorkflowSpec
-from shoal.workflow_warnings import one_variable
-from shoal.yaml_lines import BYTES_MAX, BadYaml, Document, Number, read_documents
+from shoal.workflows.workflow_warnings import one_variable
+from shoal.workflows.yaml_lines import BYTES_MAX, BadYaml, Document, Number, read_documents
 from worker.tasks.catalog import TaskCatalog
 
 FAULTS_SHOWN_MAX = 20

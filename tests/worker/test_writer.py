@@ -1,4 +1,4 @@
-"""`worker/exchange.py`: what a worker says of its rows is said while they are its own."""
+"""`worker/writer.py`: what a worker says of its rows is said while they are its own."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from model.timing import Timing
 from node.life import Life
 from tests.dao.scene import Scene
 from tests.eventually import eventually
-from worker.exchange import Exchange
 from worker.settings import WorkerSettings
+from worker.writer import Writer
 
 
 class Endless:
@@ -46,20 +46,20 @@ async def test_a_worker_that_slept_through_its_fence_does_not_call_its_rows_wron
     await rows.queue(await rows.instance(master), 1, master=master)
     life, executor = Life(rows.database, me, Timing()), Endless()
     endless: Any = executor
-    exchange = Exchange(life, endless, WorkerSettings())
-    exchange.queued = True
-    exchange.wake.set()
-    running = asyncio.create_task(exchange.run())
+    writer = Writer(life, endless, WorkerSettings())
+    writer.queued = True
+    writer.wake.set()
+    running = asyncio.create_task(writer.run())
     await eventually(lambda: executor.begun == 1)
 
     await rows.fence(me)
     await rows.sql("UPDATE task_instance SET state = 'NEED_FAULT_TOLERANCE', ended_at = now()")
     with capture_logs() as said:
-        exchange.compares = True
-        exchange.wake.set()
+        writer.compares = True
+        writer.wake.set()
         with pytest.raises(Fenced):
             await asyncio.wait_for(running, 10)
     assert [event["event"] for event in said if event["event"] == "task_runs_without_its_row"] == []
 
-    await exchange.abandon()
+    await writer.abandon()
     await life.close()

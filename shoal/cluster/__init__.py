@@ -1,0 +1,1 @@
+"""The cluster seen from outside: its checks, its slots, its registry."""

@@ -1,0 +1,1 @@
+"""Why a command, a run or a task does not move: the facts, and the sentences about them."""

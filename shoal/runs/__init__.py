@@ -1,0 +1,1 @@
+"""Runs as people start, name and follow them."""

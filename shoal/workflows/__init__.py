@@ -1,0 +1,1 @@
+"""Workflow definitions in files: read, checked, saved."""
