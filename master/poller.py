@@ -61,7 +61,7 @@ class Poller:
         while True:
             pause_s = self._settings.look_every.total_seconds()
             try:
-                due_in_s = await self._look_once()
+                due_in_s = await self._poll()
                 if due_in_s is not None:
                     pause_s = min(pause_s, max(0.0, due_in_s) + DUE_PAUSE_S)
             except Fenced:
@@ -70,7 +70,7 @@ class Poller:
                 log.warning("look_failed", error=str(error))
             await set_within(self._look, pause_s)
 
-    async def _look_once(self) -> float | None:
+    async def _poll(self) -> float | None:
         """Seconds until the next attempt is due, if any waits."""
         async with self._life.database.reading() as connection:
             waiting = await commands.work_waits(
@@ -80,15 +80,14 @@ class Poller:
                 self._settings.id_step,
                 self._life.me.epoch,
             )
-        self._loop.aged = self._loop.aged or waiting.aged
+        self._loop.notice(aged=waiting.aged, suspect=waiting.suspect)
         if waiting.schedules and not self._schedules.any_online:
             self._schedules.changed()
         self._schedules.any_online = waiting.schedules
-        if waiting.dependents or self._driver.dependents_wait:  # once more after the last end: to forget it
-            self._dependents.look_on()
-        self._driver.dependents_wait = waiting.dependents
-        self._loop.suspect = self._loop.suspect or waiting.suspect
-        if waiting.mine or waiting.aged or self._loop.suspect:
+        if waiting.dependents or self._driver.announces_ends:  # once more after the last end: to forget it
+            self._dependents.walk_on()
+        self._driver.announces_ends = waiting.dependents
+        if waiting.mine:
             self._loop.wake.set()
         if waiting.events:
             self._driver.wake.set()

@@ -103,15 +103,22 @@ class Master:
             await self._serve(stop, life, registry)
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
-        look = asyncio.Event()
-        driver = Driver(life, self._settings.batch_max, look, longest_run=self._settings.longest_run)
+        look, events, claim = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        dependents = Dependents(life, events)
+        driver = Driver(
+            life,
+            self._settings.batch_max,
+            wake=events,
+            look=look,
+            room=claim,
+            dependents=dependents,
+            longest_run=self._settings.longest_run,
+        )
         membership = Membership(life, registry, self._settings, lambda: driver.runs.active, look)
         await membership.join()
         log.info("joined", slot=str(membership.slot), registry=registry.url)
         self._joined(str(membership.slot))
-        loop = CommandLoop(life, membership, driver, self._settings)
-        dependents = Dependents(life, driver.wake)
-        driver.dependents_began = dependents.began
+        loop = CommandLoop(life, membership, driver, self._settings, claim)
         schedules = Schedules(life, membership, self._settings)
         poller = Poller(life, membership, driver, loop, dependents, schedules, self._settings, look)
         watcher = Watcher(life, driver, self._settings)
@@ -135,7 +142,7 @@ class Master:
             nodes.application_name(NodeKind.MASTER, life.me.epoch),
             {
                 COMMAND: lambda _: loop.wake.set(),
-                DEPENDENCY: dependents.told,
+                DEPENDENCY: dependents.notified,
                 SCHEDULE: lambda _: schedules.changed(),
                 NODE: lambda _: membership.left.set(),
                 EVENT: lambda payload: driver.wake.set() if concerns(payload, [life.me.epoch]) else None,

@@ -3,8 +3,8 @@
 State is in rows, events only wake. If a run is not over and nothing can advance it any more, that is a bug: an event
 was lost, or somebody changed its rows. So is memory that differs from rows. A fault that two checks in a row find, so
 that no race raises an alarm, is logged and counted, and the run is driven again from its rows. Memory is compared only
-while no transaction is open and every outcome is known (`master/drive/settled.py`). A run that stays stuck ends as
-FAILURE: it must neither stay RUNNING nor be retried forever.
+while no transaction is open and every outcome is known (`master/drive/open_transactions.py`). A run that stays stuck
+ends as FAILURE: it must neither stay RUNNING nor be retried forever.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Watcher:
                 await asyncio.sleep(STRETCH_PAUSE_S)
         self._tries = {id_: tries for id_, tries in self._tries.items() if id_ in found}
         self._suspects = suspects
-        self._begun = self._driver.settled.begun
+        self._begun = self._driver.open_transactions.begun
 
     async def _stretch(
         self, after: WorkflowInstanceId
@@ -97,7 +97,7 @@ class Watcher:
         """The faults of the runs that follow `after`, and the last of these runs, None if there are no more."""
         # Read memory before the rows: then the rows contain the transactions of every run in `held`.
         held = {id_: runnable for id_, runnable in self._driver.runs.held().items() if id_ > after}
-        is_settled = self._driver.settled.is_so(self._begun)
+        may_compare = self._driver.open_transactions.none_of(self._begun)
         size, began_s, stuck_after = self._stretches.size, boottime_s(), self._settings.stuck_after
         try:
             async with self._life.database.reading() as connection:
@@ -105,13 +105,13 @@ class Watcher:
                 last = walked.ids[-1] if len(walked.ids) == size else None
                 if last is not None:
                     held = {id_: runnable for id_, runnable in held.items() if id_ <= last}
-                unheard = await stuck_runs.unheard(connection, _under_way(held), stuck_after) if is_settled else ()
+                unheard = await stuck_runs.unheard(connection, _under_way(held), stuck_after) if may_compare else ()
         except ShoalError:
             self._stretches.failed()
             raise
         self._stretches.took(len(walked.ids), boottime_s() - began_s)
         wrong: dict[WorkflowInstanceId, str] = {}
-        if is_settled:
+        if may_compare:
             wrong |= dict.fromkeys(held.keys() - set(walked.ids), NOT_OURS)
             wrong |= dict.fromkeys(set(walked.ids) - self._driver.runs.held().keys(), UNKNOWN)
             wrong |= self._still_unheard(unheard, held)
@@ -146,7 +146,7 @@ class Watcher:
         )
         if is_hopeless:
             why = f"{missing}, and driving it again from its rows {TRIES_MAX} times changed nothing"
-            self._driver.give_up(id_, why)
+            self._driver.fail(id_, why)
         else:
             self._tries[id_] = tries + 1
             self._driver.drive_again([id_])

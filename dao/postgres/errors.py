@@ -9,8 +9,9 @@ caused by a different schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from sqlalchemy import exc
@@ -26,6 +27,9 @@ _UNFIT_CLASS = "42"
 class BadData(ShoalError):
     """The data given to a statement is invalid: a retry would fail again."""
 
+    suspects: Sequence[Any] = ()
+    """What the transaction had taken when it failed: one of these alone may be the cause."""
+
 
 class Unfit(Unavailable):
     """The database does not know a name in a statement: it has another schema, perhaps for a moment only."""
@@ -33,6 +37,9 @@ class Unfit(Unavailable):
 
 class LockTaken(Unavailable):
     """Another session held a lock for longer than `lock_timeout`; the server works, and other rows are free."""
+
+    suspects: Sequence[Any] = ()
+    """What the transaction had taken when it failed: one of these may be locked."""
 
 
 def translated(error: BaseException) -> ShoalError:

@@ -1,28 +1,24 @@
-"""What the handlers of one batch of commands share: the transaction, its writes, and its runnables."""
+"""The unit of work of one batch of commands: also their outcomes, and the lines of serial workflows."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass, field
 
 from dao.commands.commands import Outcome
 from dao.postgres.database import FencedTransaction
 from master.claim.serial import Lines
-from master.drive.runnable import WorkflowRunnable
-from master.drive.writes import Writes
+from master.drive.plans import Fetched
+from master.drive.work import Work
 from model.commands import CommandRow
 from model.ids import WorkflowInstanceId
 
 
-@dataclass(slots=True)
-class BatchWork:
-    """One batch. `held` are the runnables that it made; they are removed if its transaction fails. `lines` are those of
-    all serial workflows in it."""
+class BatchWork(Work):
+    """One batch of commands."""
 
-    connection: FencedTransaction
-    writes: Writes
-    held: list[WorkflowRunnable] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
-    lines: Lines = field(default_factory=Lines)
+    def __init__(self, connection: FencedTransaction, plans: Fetched) -> None:
+        super().__init__(connection, plans)
+        self.outcomes: list[Outcome] = []
+        self.lines = Lines()
+        """The lines of all serial workflows in the batch."""
 
     def done(self, row: CommandRow, instance: WorkflowInstanceId | None = None) -> None:
         """A command was handled; `instance` is the one that it made or changed, if any."""

@@ -11,13 +11,13 @@ quarantined, so that no row blocks the others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import structlog
 
-from dao.commands import commands, suspect_commands
+from dao.commands import commands
 from dao.commands.commands import Outcome
-from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData, LockTaken
 from dao.runs import control
 from master.claim.batch import AdaptiveBatch
@@ -27,10 +27,9 @@ from master.claim.failover_commands import claim_failover
 from master.claim.quarantine import Quarantine
 from master.claim.rejected_commands import refuse_alone
 from master.claim.serial import hold
+from master.claim.sources import OneCommand, SlotSource, Source, SuspectSource, UrgentSource
 from master.claim.start_commands import Starter, tell_parent
 from master.drive.driver import Driver
-from master.drive.plans import Fetched
-from master.drive.writes import Writes
 from master.membership.membership import Membership
 from master.settings import MasterSettings
 from model.command_moves import HALTING, URGENT
@@ -48,40 +47,41 @@ OVERLOADED_BATCH = 50
 """The batch size of a master whose machine is overloaded, if it is the only master or all others are overloaded too. It
 polls at least every `look_every`: more slowly than usual, but it never stops."""
 
-BY_AGE_EVERY = 4
-"""Every fourth batch begins with commands that have waited too long, in any slot: a slot's own stream may never end."""
-
-Take = Callable[[FencedTransaction, Slot | None, int], Awaitable[list[CommandRow]]]
-"""Takes at most the given number of commands from the table, for a master with that slot."""
-
 
 class CommandLoop:
-    """Takes the commands of this master's slot, and steals those of any slot that have waited too long."""
+    """Takes the commands of this master's slot, and steals those of any slot that have waited too long.
 
-    def __init__(self, life: Life, membership: Membership, driver: Driver, settings: MasterSettings) -> None:
-        self.wake = asyncio.Event()
-        """Set when there may be commands."""
-        self.aged = False
-        """Set with `wake` when some commands have waited too long, in any slot."""
-        self.suspect = False
-        """Set with `wake` when there are suspect commands, in any slot."""
-        self.stolen = 0
+    `wake` is set when there may be commands, or room for them.
+    """
+
+    def __init__(
+        self, life: Life, membership: Membership, driver: Driver, settings: MasterSettings, wake: asyncio.Event
+    ) -> None:
+        self.wake = wake
+        self._stolen = 0
         """Stolen commands so far; should stay 0."""
         self._life = life
         self._membership = membership
         self._driver = driver
         self._settings = settings
         self._batch = AdaptiveBatch(settings.batch_max)
-        self._failing: list[CommandRow] = []
-        self._aside: Quarantine[CommandId] = Quarantine(self.wake, self._handle_alone, self._refuse, self._say_it_waits)
-        self._urgent: set[CommandId] = set()
-        """The quarantined ones that need no room."""
-        self._trying: list[CommandId] = []
-        self._turn = 0
-        self._full = False
+        self._quarantine: Quarantine[CommandId] = Quarantine(
+            self.wake, self._handle_alone, self._refuse, self._log_quarantined
+        )
+        self._quarantined: dict[CommandId, CommandRow] = {}
+        """The rows of what is in quarantine."""
+        self._slot = SlotSource(settings, lambda: self._quarantine.ids)
+        self._urgent = UrgentSource(settings, lambda: self._quarantine.ids)
+        self._suspects = SuspectSource(life, lambda: self._quarantine.ids)
         self._starter = Starter(life.me.epoch, driver)
         self._mover = Mover(life.me.epoch, driver)
-        driver.runs.room_made = self._room_made
+
+    def notice(self, *, aged: bool, suspect: bool) -> None:
+        """Some commands have waited too long, or are suspect, in any slot: take such too from now on."""
+        self._slot.any_aged |= aged
+        self._suspects.any_waits |= suspect
+        if aged or self._suspects.any_waits:
+            self.wake.set()
 
     async def run(self) -> None:
         """Claim until cancelled, once it is known which masters died. Raises `Fenced`."""
@@ -95,31 +95,50 @@ class CommandLoop:
             read_again=self._driver.reload,
         )
 
+    @property
+    def _room(self) -> int:
+        """How many more runs it may begin. If there is no room, the loop is woken when there is."""
+        room = self._settings.max_running_workflows - self._driver.runs.active
+        if room <= 0:
+            self._driver.runs.want_room()
+        return room
+
     async def _catch_up(self) -> None:
         goes_on = True
         while goes_on:  # in turn, so that suspect and quarantined commands do not wait for the end of a stream
-            goes_on = await self._one_batch(self._take if self._room > 0 else self._take_urgent)
-            goes_on |= await self._try_suspect()
-            goes_on |= await self._aside.try_due()
+            goes_on = await self._one_batch(self._slot if self._room > 0 else self._urgent)
+            goes_on |= await self._try_suspects()
+            goes_on |= await self._quarantine.try_due()
             if self._membership.is_overloaded:
                 break
 
+    async def _try_suspects(self) -> bool:
+        """Handle a group of suspect commands. Returns whether to continue at once."""
+        if not self._suspects.has_any():
+            return False
+        room = self._room
+        if room <= 0 or not self._membership.accepts:
+            await self._suspects.give_back()
+            return False
+        culprit = await self._suspects.next_group(room)
+        if culprit is not None:
+            return self._quarantine.add_hopeless(culprit.id, f"{culprit.deaths} masters died while they were at it")
+        if not self._suspects.has_any():
+            return False
+        await self._one_batch(self._suspects)
+        return self._suspects.handled()
+
     async def _handle_alone(self, id_: CommandId) -> bool:
         """Handle a command alone. False if there is no room for it now."""
-        tried = False
-        if self._room <= 0 and id_ not in self._urgent:
+        row = self._quarantined.get(id_)
+        if self._room <= 0 and (row is None or row.type not in URGENT):
             return False
+        source = OneCommand(id_)
+        await self._handle_batch(source)
+        return source.was_taken
 
-        async def take(connection: FencedTransaction, _slot: Slot | None, _limit: int) -> list[CommandRow]:
-            nonlocal tried
-            tried = True
-            return await commands.take(connection, [id_])
-
-        await self._handle_batch(take, needs_room=False)
-        return tried
-
-    def _say_it_waits(self, id_: CommandId, error: str, pause_s: float) -> None:
-        row = next((row for row in self._failing if row.id == id_), None)
+    def _log_quarantined(self, id_: CommandId, error: str, pause_s: float) -> None:
+        row = self._quarantined.get(id_)
         log.warning(
             "command_waits",
             command=id_,
@@ -130,135 +149,43 @@ class CommandLoop:
             so="it is left in its table, and all others go on",
         )
 
-    def _room_made(self) -> None:
-        if self._full:
-            self._full = False
-            self.wake.set()
-
-    async def _try_suspect(self) -> bool:
-        """Handle a group of suspect commands. Returns whether to continue at once.
-
-        A group is retried until it is done, however often the database is unavailable: this master is alive. But
-        commands for which there is no room are given back, since another master may have room.
-        """
-        if not (self._trying or self.suspect):
-            return False
-        room = self._room
-        if room <= 0 or not self._membership.accepts:
-            self._full = True
-            await self._give_back()
-            return False
-        if not self._trying:
-            async with self._life.writing() as connection:
-                group = await suspect_commands.try_next(connection, self._life.me.epoch, room, self._aside.ids)
-            self.suspect = bool(group)
-            if not group:
-                return False
-            worst = group[0]
-            log.warning("suspect_commands", count=len(group), deaths=worst.deaths, so=worst.consequence)
-            if worst.is_the_culprit:
-                return self._aside.add_hopeless(worst.id, f"{worst.deaths} masters died while they were at it")
-            self._trying = [each.id for each in group]
-        tried: list[CommandId] = []
-
-        async def take(connection: FencedTransaction, _slot: Slot | None, limit: int) -> list[CommandRow]:
-            tried[:] = self._trying[:limit]  # it is taken again if a plan was missing
-            return await commands.take(connection, tried)
-
-        await self._one_batch(take)
-        self._trying = self._trying[len(tried) :]
-        return bool(tried)
-
-    async def _give_back(self) -> None:
-        if self._trying:
-            async with self._life.writing() as connection:
-                await suspect_commands.give_back(connection, self._trying, self._life.me.epoch)
-            self._trying = []
-
-    async def _one_batch(self, take: Take) -> bool:
-        """Handle a batch, or quarantine its commands if one of them may be why it fails. Returns whether to look again
+    async def _one_batch(self, source: Source) -> bool:
+        """Handle a batch, or quarantine its commands if one of them may be why it fails. Returns whether to take more
         at once."""
         try:
-            return await self._handle_batch(take, needs_room=take != self._take_urgent)
+            return await self._handle_batch(source)
         except (BadData, LockTaken) as error:
-            if not self._aside.add_failed([row.id for row in self._failing], error):
+            rows: Sequence[CommandRow] = error.suspects
+            if not self._quarantine.add_failed([row.id for row in rows], error):
                 raise
-            self._urgent |= {row.id for row in self._failing if row.type in URGENT}
-            self._urgent &= set(self._aside.ids)
-            count = len(self._failing)
-            log.warning("commands_quarantined", count=count, error=str(error), so="each is tried alone")
+            known = {**self._quarantined, **{row.id: row for row in rows}}
+            self._quarantined = {id_: known[id_] for id_ in self._quarantine.ids if id_ in known}
+            log.warning("commands_quarantined", count=len(rows), error=str(error), so="each is tried alone")
             return False
 
-    async def _handle_batch(self, take: Take, *, needs_room: bool) -> bool:
-        """One transaction, see below."""
-        plans, database = self._driver.plans, self._life.database
-        with self._driver.settled.changing():
-            return await plans.with_plans(database, lambda fetched: self._handle_with(fetched, take, needs_room))
+    async def _handle_batch(self, source: Source) -> bool:
+        """Handle a batch in one transaction. Returns whether to take more at once."""
+        began_s = boottime_s()
+        outcomes, slot, is_full = await self._driver.transact(BatchWork, partial(self._take, source))
+        if outcomes:
+            self._log(outcomes, slot, boottime_s() - began_s)
+            self._batch.took(len(outcomes), boottime_s() - began_s)
+        return is_full
 
-    async def _handle_with(self, plans: Fetched, take: Take, needs_room: bool) -> bool:
-        """One transaction. Returns whether to look again at once."""
-        self._failing = []
-        limit = min(self._batch.size, self._room) if needs_room else self._batch.size
-        if limit <= 0:
-            self._full = True
-            return False
-        slot = self._membership.slot
-        if not self._membership.accepts:
-            return False  # others steal what they do not take by residue
+    async def _take(self, source: Source, work: BatchWork) -> tuple[Sequence[Outcome], Slot | None, bool]:
+        """Returns the outcomes, the slot, and whether there were as many commands as could be taken."""
+        slot, limit = self._membership.slot, self._batch.size
+        if source.needs_room:
+            limit = min(limit, self._room)
         if self._membership.is_overloaded:
             limit = min(limit, OVERLOADED_BATCH)
-        began_s = boottime_s()
-        work: BatchWork | None = None
-        try:
-            async with self._life.writing() as connection:
-                rows = await take(connection, slot, limit)
-                if not rows:
-                    return False
-                self._failing = rows
-                work = BatchWork(connection, Writes(plans))
-                with blaming_what_is_held():
-                    await self._handle(rows, work)
-                    await commands.record(connection, work.outcomes, self._life.me.epoch, slot)
-                    await self._driver.flush(connection, work.writes)
-        except BaseException:
-            if work is not None:
-                self._driver.runs.forget(runnable.instance.id for runnable in work.held)
-            raise
-        self._driver.written(work.writes)
-        self._tell(work.outcomes, slot, boottime_s() - began_s)
-        self._batch.took(len(rows), boottime_s() - began_s)
-        return len(rows) == limit
-
-    @property
-    def _room(self) -> int:
-        """How many more runs it may begin."""
-        return self._settings.max_running_workflows - self._driver.runs.active
-
-    async def _take_urgent(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
-        """Commands that need no room: those that halt a run may free some, and failed-over runs had room before."""
-        self._full = True
-        settings, aside = self._settings, self._aside.ids
-        return await commands.claim_urgent(connection, slot, settings.steal_after, limit, settings.id_step, aside)
-
-    async def _take(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
-        rows: list[CommandRow] = []
-        self._turn += 1
-        by_age_first = self._turn % BY_AGE_EVERY == 0
-        if by_age_first:
-            rows = await self._take_aged(connection, limit)
-        if slot and len(rows) < limit:
-            settings, room = self._settings, limit - len(rows)
-            rows += await commands.claim(connection, slot, room, settings.id_step, self._aside.ids)
-        if not by_age_first:
-            rows += await self._take_aged(connection, limit - len(rows))
-        return rows
-
-    async def _take_aged(self, connection: FencedTransaction, limit: int) -> list[CommandRow]:
-        if not self.aged or limit <= 0:
-            return []
-        aged = await commands.steal(connection, self._settings.steal_after, limit, self._aside.ids)
-        self.aged = bool(aged)
-        return aged
+        if limit <= 0 or not self._membership.accepts:
+            return (), slot, False  # others steal what they do not take by residue
+        work.suspects = rows = await source.take(work.connection, slot, limit)
+        if rows:
+            await self._handle(rows, work)
+            await commands.record(work.connection, work.outcomes, self._life.me.epoch, slot)
+        return work.outcomes, slot, len(rows) == limit
 
     async def _handle(self, rows: Sequence[CommandRow], work: BatchWork) -> None:
         """Handle the commands kind by kind, since each kind is handled as a set."""
@@ -301,19 +228,19 @@ class CommandLoop:
     async def _refuse(self, id_: CommandId, error: str) -> None:
         """A command that fails alone, with an unexpected error, is moved to the error table unchanged."""
         async with self._life.writing() as connection:
-            self._failing = await commands.take(connection, [id_])
-            for row in self._failing:
+            for row in await commands.take(connection, [id_]):
+                self._quarantined[id_] = row
                 with blaming_what_is_held():
                     await refuse_alone(connection, row, error, self._life.me.epoch, self._membership.slot)
 
-    def _tell(self, outcomes: Sequence[Outcome], slot: Slot | None, took_s: float) -> None:
+    def _log(self, outcomes: Sequence[Outcome], slot: Slot | None, took_s: float) -> None:
         step = self._settings.id_step
         stolen = sum(1 for outcome in outcomes if slot is None or not slot.owns(outcome.row.id, step))
         errors = sum(1 for outcome in outcomes if outcome.reason is not None)
         log.info("commands_claimed", count=len(outcomes), slot=str(slot), errors=errors, took_ms=round(took_s * 1000))
         if stolen:
-            self.stolen += stolen
+            self._stolen += stolen
             log.warning(
-                "commands_taken_by_age", count=stolen, ever=self.stolen,
+                "commands_taken_by_age", count=stolen, ever=self._stolen,
                 so="they waited too long in slots of others; if this goes on, see docs/slots.md",
             )  # fmt: skip

@@ -103,7 +103,7 @@ class Mover:
         await task_events.forget(work.connection, [waiting.id])
         begun = await control.revive(work.connection, [Revival(waiting.id, keeps_executing=True)], self._epoch)
         work.lines.goes_on(waiting.id, waiting.workflow_code)
-        work.held += await self._driver.restorer.restore(work.connection, list(begun.values()), work.writes)
+        await self._driver.restorer.restore(work, list(begun.values()))
 
     async def _go_on(self, instance: Locked, move: Move, work: BatchWork) -> None:
         """Make an instance run, owned by this master. Raises `Refused`, having changed nothing."""
@@ -127,9 +127,7 @@ class Mover:
         change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent)
         revived = await control.revive(connection, [change], self._epoch)
         work.lines.goes_on(id_, instance.workflow_code)
-        work.held += await self._driver.restorer.restore(
-            connection, list(revived.values()), work.writes, {id_: going_on.resumes}
-        )
+        await self._driver.restorer.restore(work, list(revived.values()), {id_: going_on.resumes})
 
 
 def _is_resumed_from_above(row: CommandRow, move: Move) -> bool:

@@ -27,8 +27,8 @@ async def claim_failover(
     # Earlier changes are in the rows, which are read next; later ones arrive as events.
     await task_events.forget(connection, list(taken))
     sound = [instance for instance, takeovers in taken.values() if takeovers < TAKEOVERS_MAX]
-    work.held += await driver.restorer.restore(connection, sound, work.writes)
-    driver.runs.mind_takeovers(instance.id for instance, takeovers in taken.values() if takeovers)
+    await driver.restorer.restore(work, sound)
+    driver.runs.note_failovers(instance.id for instance, takeovers in taken.values() if takeovers)
     for row, command in recovers:
         id_ = command.workflow_instance_id
         if id_ not in taken:
@@ -36,6 +36,6 @@ async def claim_failover(
             continue
         if taken[id_][1] >= TAKEOVERS_MAX:
             reason = f"its masters died {TAKEOVERS_MAX} times while driving it; it may be what kills them"
-            work.writes.give_up(id_, reason)
+            work.writes.fail(id_, reason)
         work.done(row, id_)
     log.info("failover_claimed", workflow_instances=len(taken))

@@ -23,7 +23,7 @@ from master.claim.batch_work import BatchWork
 from master.claim.serial import line_up
 from master.drive.driver import Driver
 from master.drive.events import Started
-from master.drive.handling import tell
+from master.drive.handling import feed
 from master.drive.parameters import base_parameters
 from master.drive.plan import Plan
 from master.drive.plans import PlanKey
@@ -155,8 +155,8 @@ class Starter:
             work.done(each.row, id_)
         await completion.tell(connection, over)
         for runnable in running:
-            await tell(runnable, Started(), work.writes)
-        work.held += running
+            await feed(runnable, Started(), work.writes)
+        work.touch(runnable.instance.id for runnable in running)
         self._driver.runs.hold(running)
 
     async def _explain(self, each: _Accepted, work: BatchWork) -> None:

@@ -28,7 +28,7 @@ Spans = Mapping[DependentItem, Sequence[Span]]
 """The span in which each item of a task searches."""
 
 
-async def judge_all(
+async def evaluate_all(
     connection: AsyncConnection, waiting: Collection[WaitingTask]
 ) -> dict[WaitingTask, tuple[Verdict, Sequence[Span]]]:
     """For each of these tasks what it is to do, and all spans in which it searches."""
@@ -50,7 +50,7 @@ async def judge_all(
         for span in each
     )
     found = await dependencies.find(connection, list(every)) if every else {}
-    return {task: _judged(task, read[task], spans[task], found) for task in waiting}
+    return {task: _evaluated(task, read[task], spans[task], found) for task in waiting}
 
 
 def _read(task: WaitingTask) -> DependentParams | Refused:
@@ -95,7 +95,7 @@ def _code(task: WaitingTask, item: DependentItem, codes: Mapping[tuple[str, str]
     return code
 
 
-def _judged(
+def _evaluated(
     task: WaitingTask,
     params: DependentParams | Refused,
     spans: Spans | Refused | Unavailable,

@@ -22,7 +22,7 @@ from dao.runs import dependencies
 from dao.runs.dependencies import BEGINNING, DependentEnd, WaitingTask, read_told
 from master.claim.quarantine import Quarantine
 from master.drive.awaited import Awaited
-from master.drive.dependent_verdicts import judge_all
+from master.drive.dependent_verdicts import evaluate_all
 from model.errors import Fenced, ShoalError
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.logic.dependent import Outcome, Verdict
@@ -41,7 +41,7 @@ WALK_BATCH = 200
 """How many of all waiting tasks, in the whole cluster, are evaluated again at each poll."""
 PAUSE_S = 0.05
 """Minimum time between two evaluations: many ends at once are handled together."""
-SETTLES_S = 5.0
+RECHECK_S = 5.0
 """Time after its beginning at which a task is evaluated once more: until then a master may not have known that any task
 waits, and so have announced no end. More than twice a master's polling interval."""
 
@@ -64,14 +64,16 @@ class Dependents:
         self._place = BEGINNING
         self._walks = True
         self._walks_on = False
-        self._aside: Quarantine[TaskInstanceId] = Quarantine(self._wake, self._judge_alone, self._refuse, _say_it_waits)
+        self._quarantine: Quarantine[TaskInstanceId] = Quarantine(
+            self._wake, self._evaluate_alone, self._refuse, _log_quarantined
+        )
 
     def began(self, runs: Iterable[WorkflowInstanceId]) -> None:
         """DEPENDENT tasks of these runs, which this master owns, may have begun to wait."""
         self._began.update(runs)
         self._wake.set()
 
-    def told(self, payload: str) -> None:
+    def notified(self, payload: str) -> None:
         """A notification came: evaluate the tasks that await what ended, or all of them."""
         told = read_told(payload)
         if told is None:
@@ -81,7 +83,7 @@ class Dependents:
             self._suspected |= awaiting
             self._wake.set()
 
-    def look_on(self) -> None:
+    def walk_on(self) -> None:
         """Evaluate the next stretch of all waiting tasks, whether or not a notification came."""
         self._walks = True
         self._wake.set()
@@ -95,27 +97,27 @@ class Dependents:
                 await self._wake.wait()
                 self._wake.clear()
             try:
-                await self._look()
+                await self._catch_up()
             except Fenced:
                 raise
             except ShoalError as error:
-                log.warning("dependents_not_judged", error=str(error))
+                log.warning("dependents_not_evaluated", error=str(error))
                 self._wake.set()
                 await asyncio.sleep(1.0)
             await asyncio.sleep(PAUSE_S)
 
-    async def _look(self) -> None:
+    async def _catch_up(self) -> None:
         self._suspect_due()
         while self._began:
-            await self._look_at_runs(_some(self._began))
+            await self._evaluate_runs(_some(self._began))
         while self._suspected:
-            await self._look_at(_some(self._suspected))
+            await self._evaluate_some(_some(self._suspected))
         while self._walks or self._walks_on:
             await self._walk()
-        if await self._aside.try_due():
+        if await self._quarantine.try_due():
             self._wake.set()
 
-    async def _look_at_runs(self, runs: set[WorkflowInstanceId]) -> None:
+    async def _evaluate_runs(self, runs: set[WorkflowInstanceId]) -> None:
         """Evaluate tasks of these runs. They are removed from the set first, so that a notification meanwhile adds them
         again."""
         self._began -= runs
@@ -123,18 +125,18 @@ class Dependents:
             async with self._life.database.reading() as connection:
                 waiting = await dependencies.waiting_of(connection, self._life.me.epoch, runs)
             for first in range(0, len(waiting), BATCH):
-                await self._judge(waiting[first : first + BATCH])
+                await self._evaluate(waiting[first : first + BATCH])
         except BaseException:
             self._began |= runs
             raise
 
-    async def _look_at(self, ids: set[TaskInstanceId]) -> None:
+    async def _evaluate_some(self, ids: set[TaskInstanceId]) -> None:
         self._suspected -= ids
         try:
             async with self._life.database.reading() as connection:
                 waiting = await dependencies.still_waiting(connection, self._life.me.epoch, ids)
-            self._forget(ids - {task.id for task in waiting})
-            await self._judge(waiting)
+            self._drop(ids - {task.id for task in waiting})
+            await self._evaluate(waiting)
         except BaseException:
             self._suspected |= ids
             raise
@@ -144,32 +146,32 @@ class Dependents:
         self._walks = False
         async with self._life.database.reading() as connection:
             stretch = await dependencies.walk(connection, self._life.me.epoch, self._place, WALK_BATCH)
-        await self._judge(stretch.tasks)
+        await self._evaluate(stretch.tasks)
         self._place = stretch.next or BEGINNING
         if stretch.next is None:
-            self._forget([id_ for id_, seen in self._seen.items() if seen < self._round])
+            self._drop([id_ for id_, seen in self._seen.items() if seen < self._round])
             self._round += 1
             self._walks_on = False
 
-    async def _judge(self, waiting: Sequence[WaitingTask]) -> None:
+    async def _evaluate(self, waiting: Sequence[WaitingTask]) -> None:
         """Evaluate these, except what is quarantined, and write the ends of those that need not wait any longer."""
-        judged = [task for task in waiting if task.id not in self._aside]
-        if not judged:
+        evaluated = [task for task in waiting if task.id not in self._quarantine]
+        if not evaluated:
             return
         async with self._life.database.reading() as connection:
-            verdicts = await judge_all(connection, judged)
+            verdicts = await evaluate_all(connection, evaluated)
         now_s = boottime_s()
         for task, (verdict, spans) in verdicts.items():
             if verdict.outcome is Outcome.WAIT:
                 self._awaited.put(task.id, spans)
-                self._look_again(task.id, verdict, now_s)
+                self._schedule(task.id, verdict, now_s)
                 self._seen[task.id] = self._round
         await self._end([_end(task, v) for task, (v, _) in verdicts.items() if v.outcome is not Outcome.WAIT])
 
-    def _look_again(self, id_: TaskInstanceId, verdict: Verdict, now_s: float) -> None:
+    def _schedule(self, id_: TaskInstanceId, verdict: Verdict, now_s: float) -> None:
         """Schedule the next evaluation if time alone may change the verdict; a new task gets one after a while in any
         case."""
-        due = [] if id_ in self._seen else [now_s + SETTLES_S]
+        due = [] if id_ in self._seen else [now_s + RECHECK_S]
         if verdict.again_in_minutes is not None:
             due.append(now_s + max(0.0, 60 * verdict.again_in_minutes))
         if due and (due_s := min(due)) < self._due_s.get(id_, due_s + 1):
@@ -184,7 +186,7 @@ class Dependents:
                 del self._due_s[id_]
                 self._suspected.add(id_)
 
-    def _forget(self, ids: Iterable[TaskInstanceId]) -> None:
+    def _drop(self, ids: Iterable[TaskInstanceId]) -> None:
         for id_ in ids:
             self._awaited.drop(id_)
             self._seen.pop(id_, None)
@@ -198,13 +200,13 @@ class Dependents:
             left = await self._write(ends)
         except (BadData, LockTaken) as error:
             if len(ends) == 1:
-                self._aside.add_failed([ends[0].id], error)
+                self._quarantine.add_failed([ends[0].id], error)
                 return
             for each in ends:
                 await self._end([each])
             return
         if left:
-            self._aside.add_failed(left, LockTaken("somebody else holds the rows of these tasks"))
+            self._quarantine.add_failed(left, LockTaken("somebody else holds the rows of these tasks"))
 
     async def _write(self, ends: Sequence[DependentEnd]) -> set[TaskInstanceId]:
         """Write these; return those whose rows others have locked."""
@@ -212,29 +214,29 @@ class Dependents:
             with blaming_what_is_held():
                 done = await dependencies.end(connection, ends, self._life.me.epoch)
         self._changed.set()
-        self._forget(done)
+        self._drop(done)
         missing = {each.id for each in ends} - done
         if not missing:
             return set()
         async with self._life.database.reading() as connection:
             held = {task.id for task in await dependencies.still_waiting(connection, self._life.me.epoch, missing)}
-        self._forget(missing - held)
+        self._drop(missing - held)
         return held
 
-    async def _judge_alone(self, id_: TaskInstanceId) -> bool:
+    async def _evaluate_alone(self, id_: TaskInstanceId) -> bool:
         async with self._life.database.reading() as connection:
             waiting = await dependencies.still_waiting(connection, self._life.me.epoch, [id_])
-            verdicts = await judge_all(connection, waiting)
+            verdicts = await evaluate_all(connection, waiting)
         for task, (verdict, spans) in verdicts.items():
             if verdict.outcome is Outcome.WAIT:
                 self._awaited.put(task.id, spans)
-                self._look_again(task.id, verdict, boottime_s())
+                self._schedule(task.id, verdict, boottime_s())
             elif await self._write([_end(task, verdict)]):
                 raise LockTaken("somebody else holds its row")
         return True
 
     async def _refuse(self, id_: TaskInstanceId, reason: str) -> None:
-        if await self._write([DependentEnd(id_, TaskState.FAILURE, f"it could not be judged: {reason}")]):
+        if await self._write([DependentEnd(id_, TaskState.FAILURE, f"it could not be evaluated: {reason}")]):
             raise LockTaken("somebody else holds its row")
 
 
@@ -247,11 +249,11 @@ def _end(task: WaitingTask, verdict: Verdict) -> DependentEnd:
     return DependentEnd(task.id, state, verdict.sentence)
 
 
-def _say_it_waits(id_: TaskInstanceId, error: str, pause_s: float) -> None:
+def _log_quarantined(id_: TaskInstanceId, error: str, pause_s: float) -> None:
     log.warning(
         "dependent_task_waits",
         task_instance=id_,
         error=error,
         tries_again_in_s=pause_s,
-        so="it is left as it is, and all others are judged",
+        so="it is left as it is, and all others are evaluated",
     )

@@ -76,15 +76,15 @@ class TookTooLong:
 Event = Started | Restored | TaskFinished | ChildFinished | HaltAsked | TookTooLong
 
 
-def event_of(told: TaskEnd | ChildEnd | HaltTold) -> Event:
+def event_of(row: TaskEnd | ChildEnd | HaltTold) -> Event:
     """The notification from the database as an event of its runnable."""
-    match told:
+    match row:
         case TaskEnd():
-            return TaskFinished(told.code, told.attempt, told.state, told.outputs)
+            return TaskFinished(row.code, row.attempt, row.state, row.outputs)
         case ChildEnd():
-            return ChildFinished(told.code, told.attempt, told.index, told.state, told.outputs)
+            return ChildFinished(row.code, row.attempt, row.index, row.state, row.outputs)
         case HaltTold():
-            return HaltAsked(told.state)
+            return HaltAsked(row.state)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,13 +41,13 @@ def _concerns(runnable: WorkflowRunnable, event: Event) -> int:
             return 0
 
 
-async def tell(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
+async def feed(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
     """Let a runnable handle an event. One that cannot ends as FAILURE: it must not hold up the others."""
     try:
         await handle(runnable, event, writes)
     except Refused as error:
-        writes.give_up(runnable.instance.id, str(error))
+        writes.fail(runnable.instance.id, str(error))
     except AssertionError as bug:
         log.exception("runnable_broken", workflow_instance=runnable.instance.id)
         reason = f"Shoal found itself in a state that must not be ({bug}); please report it"
-        writes.give_up(runnable.instance.id, reason)
+        writes.fail(runnable.instance.id, reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
 
 from master.drive.run_limit import Delay, Room
@@ -14,12 +14,17 @@ from registry.contact import boottime_s
 
 
 class HeldRuns:
-    """Each run by its id. `wake` is set when a timer of `lengths` has rung."""
+    """Each run by its id.
 
-    def __init__(self, wake: asyncio.Event, longest_run: timedelta | None) -> None:
+    Args:
+        wake: set when a timer of `lengths` has fired.
+        room: set when there is room for other runs again, for one that has called `want_room`.
+    """
+
+    def __init__(self, wake: asyncio.Event, room: asyncio.Event, longest_run: timedelta | None) -> None:
         self.lengths = Lengths(wake, longest_run)
-        self.room_made: Callable[[], None] = lambda: None
-        """Called when runs have ended, or wait, so that there is room for others."""
+        self._room_made = room
+        self._is_wanted = False
         self.failed_over: set[WorkflowInstanceId] = set()
         """Runs whose count of lost owners is not reset yet."""
         self._runnables: dict[WorkflowInstanceId, WorkflowRunnable] = {}
@@ -40,27 +45,36 @@ class HeldRuns:
         """All that is driven now, as it is at this moment."""
         return dict(self._runnables)
 
+    def want_room(self) -> None:
+        """Have the event set that tells of room, as soon as some run ends or only waits."""
+        self._is_wanted = True
+
+    def _make_room(self) -> None:
+        if self._is_wanted:
+            self._is_wanted = False
+            self._room_made.set()
+
     def hold(self, runnables: Iterable[WorkflowRunnable]) -> None:
         """Drive these from now on. Called before the transaction that makes them commits, so that no event of theirs
-        can come earlier; `forget` them if it does not."""
+        can come earlier; `drop` them if it does not."""
         for runnable in runnables:
             id_ = runnable.instance.id
             self._runnables[id_] = runnable
-            self._room.look(runnable)
+            self._room.check(runnable)
             self.lengths.watch(runnable)
 
-    def forget(self, ids: Iterable[WorkflowInstanceId]) -> None:
+    def drop(self, ids: Iterable[WorkflowInstanceId]) -> None:
         """Drop from memory: what has ended, or what may no longer be as the rows say."""
         before = len(self._runnables)
         for id_ in ids:
             self._runnables.pop(id_, None)
-            self._room.forget(id_)
-            self.lengths.forget(id_)
+            self._room.drop(id_)
+            self.lengths.drop(id_)
         if len(self._runnables) < before:
-            self.room_made()
+            self._make_room()
 
-    def mind_takeovers(self, ids: Iterable[WorkflowInstanceId]) -> None:
-        """These were failed over; what is held against them is forgotten when they get on."""
+    def note_failovers(self, ids: Iterable[WorkflowInstanceId]) -> None:
+        """These were failed over; their count of lost owners is reset when they progress."""
         self.failed_over.update(ids)
 
     def get(self, id_: WorkflowInstanceId) -> WorkflowRunnable | None:
@@ -73,7 +87,7 @@ class HeldRuns:
 
     def wrote(self, touched: Iterable[WorkflowInstanceId], delays: Iterable[Delay]) -> None:
         """See which of these take up room after what was written, and note attempts that wait for a time."""
-        self._room.mind(delays, boottime_s())
+        self._room.note(delays, boottime_s())
         known = [self._runnables[id_] for id_ in touched if id_ in self._runnables]
-        if [runnable for runnable in known if self._room.look(runnable)]:
-            self.room_made()
+        if [runnable for runnable in known if self._room.check(runnable)]:
+            self._make_room()

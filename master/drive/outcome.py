@@ -50,11 +50,13 @@ class Ends:
         return {code: end for code, end in self.failed.items() if not self._is_taken_up(code, halted)}
 
     def _is_taken_up(self, code: TaskCode, halted: bool) -> bool:
-        judges = self._plan.judges.get(code, ())
-        in_scope = [judge for judge in judges if self._progress.is_in_scope(judge)]
-        if not self._progress.is_in_scope(code) and not self.kept.isdisjoint(judges):
+        evaluators = self._plan.evaluators.get(code, ())
+        in_scope = [evaluator for evaluator in evaluators if self._progress.is_in_scope(evaluator)]
+        if not self._progress.is_in_scope(code) and not self.kept.isdisjoint(evaluators):
             return True
-        return any(judge in self._progress.done or (halted and judge not in self.failed) for judge in in_scope)
+        return any(
+            evaluator in self._progress.done or (halted and evaluator not in self.failed) for evaluator in in_scope
+        )
 
     def _why_failed(self, counting: dict[TaskCode, TaskState]) -> str:
         """Which task failed first, how many others failed, and how."""

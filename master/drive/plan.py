@@ -62,7 +62,7 @@ class PlannedTask:
 class Plan:
     """One version of a workflow; it never changes, so all its instances share it and it is cached.
 
-    `judges` maps each task to the CONDITIONS that ask for its end. `codes` are the tasks by name. `secrets` are the
+    `evaluators` maps each task to the CONDITIONS that ask for its end. `codes` are the tasks by name. `secrets` are the
     names of the SECRET parameters.
     """
 
@@ -73,7 +73,7 @@ class Plan:
     tasks: Mapping[TaskCode, PlannedTask]
     codes: Mapping[str, TaskCode]
     predecessor_count: Mapping[TaskCode, int]
-    judges: Mapping[TaskCode, tuple[TaskCode, ...]]
+    evaluators: Mapping[TaskCode, tuple[TaskCode, ...]]
     has_children: bool
     name: str = ""
     project: str = "default"
@@ -118,16 +118,16 @@ class Plan:
         codes = {task.name: TaskCode(task.code or 0) for task in coded.tasks}
         tasks = {codes[task.name]: _planned(task, coded, codes) for task in coded.tasks}
         graph = coded.graph()
-        judges: dict[TaskCode, tuple[TaskCode, ...]] = {}
+        evaluators: dict[TaskCode, tuple[TaskCode, ...]] = {}
         for task in tasks.values():
             if isinstance(task.logic, ConditionsParams) and not task.is_forbidden:
                 for asked in task.logic.named():
                     if asked in codes and codes[asked] in graph.predecessors[task.code]:
-                        judges[codes[asked]] = (*judges.get(codes[asked], ()), task.code)
+                        evaluators[codes[asked]] = (*evaluators.get(codes[asked], ()), task.code)
         counts = {task: len(befores) for task, befores in graph.predecessors.items()}
         has_children = any(isinstance(task.logic, SubProcessParams | DynamicParams) for task in tasks.values())
         return cls(
-            *(code, version, coded, graph, tasks, codes, counts, judges, has_children),
+            *(code, version, coded, graph, tasks, codes, counts, evaluators, has_children),
             *(name, project, project_code, spec.secret_names()),
         )
 

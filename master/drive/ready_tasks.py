@@ -58,7 +58,7 @@ class Progress:
 
     def failed(self, code: TaskCode) -> list[TaskCode]:
         """A task finally failed; returns the CONDITIONS that may begin now."""
-        return self._beginning(self._settle_edges(code, self._plan.judges.get(code, ()), live=True))
+        return self._beginning(self._settle_edges(code, self._plan.evaluators.get(code, ()), live=True))
 
     def _settle_edges(self, code: TaskCode, after: Iterable[TaskCode], *, live: bool) -> list[TaskCode]:
         if self._scope is not None and code in self._scope:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from dao.cluster.nodes import Me
-from dao.postgres.database import FencedTransaction
 from dao.runs import children, workflow_instances
 from dao.tasks import task_instances
 from master.drive.events import Child, HaltAsked, Restored
-from master.drive.handling import tell
+from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
 from master.drive.plan import Plan
 from master.drive.plans import Plans, plan_key
 from master.drive.run_limit import Delay
 from master.drive.runnable import WorkflowRunnable
-from master.drive.writes import Writes
+from master.drive.work import Work
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import WorkflowInstance
@@ -32,17 +31,17 @@ class Restorer:
 
     async def restore(
         self,
-        connection: FencedTransaction,
+        work: Work,
         instances: Sequence[WorkflowInstance],
-        writes: Writes,
         resumes: Mapping[WorkflowInstanceId, frozenset[TaskCode]] | None = None,
-    ) -> list[WorkflowRunnable]:
+    ) -> None:
         """Make runnables of own instances from their rows, and hold them. One that cannot run ends as FAILURE.
 
         `resumes` are the tasks whose children go on instead of beginning again.
         """
         if not instances:
-            return []
+            return
+        connection, writes = work.connection, work.writes
         plans = self._plans.at_hand({plan_key(each) for each in instances}, writes.plans)
         attempts = await task_instances.latest_attempts(connection, [instance.id for instance in instances])
         with_children = [
@@ -53,7 +52,7 @@ class Restorer:
         for instance in instances:
             plan = plans[plan_key(instance)]
             if isinstance(plan, Refused):
-                writes.give_up(instance.id, str(plan))
+                writes.fail(instance.id, str(plan))
                 continue
             runnable = WorkflowRunnable(instance, plan)
             rows = tuple(
@@ -61,28 +60,26 @@ class Restorer:
                 for row in below.get(instance.id, ())
             )
             again = (resumes or {}).get(instance.id, frozenset())
-            await tell(runnable, Restored(tuple(attempts[instance.id]), rows, again), writes)
+            await feed(runnable, Restored(tuple(attempts[instance.id]), rows, again), writes)
             if plan.has_dependents:
                 writes.dependents.add(instance.id)
             if instance.requested_state is not None:
-                await tell(runnable, HaltAsked(instance.requested_state), writes)
+                await feed(runnable, HaltAsked(instance.requested_state), writes)
             restored.append(runnable)
             writes.delays += [
                 Delay(instance.id, each.code, each.attempt, each.due_in_minutes)
                 for each in attempts[instance.id]
                 if each.due_in_minutes
             ]
+        work.touch(runnable.instance.id for runnable in restored)
         self._runs.hold(restored)
-        return restored
 
-    async def restore_owned(
-        self, connection: FencedTransaction, ids: Collection[WorkflowInstanceId], writes: Writes
-    ) -> None:
-        """Restore those of these runs that are our own by their rows; a failover that was not finished is taken
-        back."""
-        if ids:
-            owned = await workflow_instances.read_owned(connection, list(ids), self._me.epoch)
-            if failed_over := [each.id for each in owned if each.state is WorkflowState.FAILOVER]:
-                await workflow_instances.take_back(connection, failed_over, self._me.epoch)
-                owned = await workflow_instances.read_owned(connection, list(ids), self._me.epoch)
-            await self.restore(connection, owned, writes)
+    async def restore_owned(self, work: Work, ids: Collection[WorkflowInstanceId]) -> None:
+        """Restore those of these runs that are our own by their rows; a failover that was not finished is reverted."""
+        if not ids:
+            return
+        owned = await workflow_instances.read_owned(work.connection, list(ids), self._me.epoch)
+        if failed_over := [each.id for each in owned if each.state is WorkflowState.FAILOVER]:
+            await workflow_instances.take_back(work.connection, failed_over, self._me.epoch)
+            owned = await workflow_instances.read_owned(work.connection, list(ids), self._me.epoch)
+        await self.restore(work, owned)

@@ -34,7 +34,7 @@ class Room:
         self.waiting: set[WorkflowInstanceId] = set()
         self._due: list[tuple[float, WorkflowInstanceId, TaskCode, int]] = []
 
-    def look(self, runnable: WorkflowRunnable) -> bool:
+    def check(self, runnable: WorkflowRunnable) -> bool:
         """Check whether this run counts now; return whether it has just stopped counting."""
         id_ = runnable.instance.id
         if not runnable.only_waits:
@@ -44,11 +44,11 @@ class Room:
         self.waiting.add(id_)
         return is_news
 
-    def forget(self, id_: WorkflowInstanceId) -> None:
+    def drop(self, id_: WorkflowInstanceId) -> None:
         """The run is not driven any more."""
         self.waiting.discard(id_)
 
-    def mind(self, delays: Iterable[Delay], now_s: float) -> None:
+    def note(self, delays: Iterable[Delay], now_s: float) -> None:
         """Register delayed attempts; `now_s` is of any monotonic clock."""
         for each in delays:
             heapq.heappush(self._due, (now_s + 60 * each.minutes, each.instance, each.code, each.attempt))
@@ -59,4 +59,4 @@ class Room:
             _, id_, code, attempt = heapq.heappop(self._due)
             if (runnable := driven.get(id_)) is not None:
                 runnable.came_due(code, attempt)
-                self.look(runnable)
+                self.check(runnable)

@@ -68,12 +68,12 @@ class Lengths:
 
     def ring_at(self, id_: WorkflowInstanceId, length_s: float | None, ran_s: float) -> None:
         """Fire when a run that has run for `ran_s` has run for `length_s`; None = never."""
-        self.forget(id_)
+        self.drop(id_)
         if length_s is not None:
             delay_s = max(0.0, length_s - ran_s) + MARGIN_S
             self._timers[id_] = asyncio.get_running_loop().call_later(delay_s, self._ring, id_)
 
-    def forget(self, id_: WorkflowInstanceId) -> None:
+    def drop(self, id_: WorkflowInstanceId) -> None:
         """Cancel the timer. A timer of a day must not retain a run that took a second."""
         self._rung.discard(id_)
         if timer := self._timers.pop(id_, None):

@@ -115,7 +115,7 @@ class WorkflowRunnable:
                 if code not in self._children or attempt != self._attempts[code]:
                     return []
                 self._children[code].finished(index, state, outputs)
-                effects = self._look_at_children(code)
+                effects = self._check_children(code)
             case HaltAsked(state):
                 if state not in WORKFLOW_TRANSITIONS[self.state]:
                     return []
@@ -125,7 +125,7 @@ class WorkflowRunnable:
                 if self._overtime is not None or self.state is W.READY_STOP:
                     return []
                 self._ending, self._overtime = True, reason
-                effects = [KillTasks(reason), *self._look_at_all_children()]
+                effects = [KillTasks(reason), *self._check_all_children()]
             case _:
                 assert_never(event)
         return [*effects, *self._begin_ready(resumed), *self._finish_if_over()]
@@ -155,7 +155,7 @@ class WorkflowRunnable:
         # A later pause does not spare what a failure is to kill.
         holds = self.state is W.READY_PAUSE and not self._ending
         halt = HoldTasks() if holds else KillTasks("its workflow was stopped")
-        return [halt, *self._look_at_all_children()]
+        return [halt, *self._check_all_children()]
 
     def _restore(self, attempts: Iterable[TaskAttempt], children: Iterable[Child]) -> list[Effect]:
         """Restore from rows. What is queued or runs on a living worker continues; only what is missing is queued."""
@@ -183,7 +183,7 @@ class WorkflowRunnable:
                 self._ends.failed[attempt.code] = attempt.state
         if self.state is not W.RUNNING_EXECUTION:
             return [*effects, *self._halt()]
-        return [*effects, *self._look_at_all_children()]
+        return [*effects, *self._check_all_children()]
 
     def _still_counts(self, attempt: TaskAttempt) -> bool:
         """Whether this attempt still counts. One that was held back begins again as soon as its workflow runs."""
@@ -256,20 +256,20 @@ class WorkflowRunnable:
     def _fail(self, code: TaskCode, state: TaskState) -> list[Effect]:
         self._ends.failed[code] = state
         self._ready += self._progress.failed(code)
-        is_asked_for = any(self._progress.is_in_scope(judge) for judge in self.plan.judges.get(code, ()))
+        is_asked_for = any(self._progress.is_in_scope(evaluator) for evaluator in self.plan.evaluators.get(code, ()))
         if is_asked_for or self._is_halted or self.instance.failure_strategy is FailureStrategy.CONTINUE:
             return []
         self._ending = True
-        return [KillTasks(), *self._look_at_all_children()]
+        return [KillTasks(), *self._check_all_children()]
 
-    def _look_at_all_children(self) -> list[Effect]:
+    def _check_all_children(self) -> list[Effect]:
         effects: list[Effect] = []
         for code in list(self._children):
             if code in self._children:  # the end of one child may have ended others
-                effects += self._look_at_children(code)
+                effects += self._check_children(code)
         return effects
 
-    def _look_at_children(self, code: TaskCode) -> list[Effect]:
+    def _check_children(self, code: TaskCode) -> list[Effect]:
         """The task that runs other workflows ends when they have ended, or when they are paused and it is halted."""
         children = self._children[code]
         if children.is_over:
@@ -313,7 +313,7 @@ class WorkflowRunnable:
                     text = json.dumps(values, ensure_ascii=False)
                     begun = RecordTask(code, self._next_attempt(code, rests=True), T.RUNNING_EXECUTION, values=text)
                     first = children.resume(resumed) if resumed else children.start_more()
-                    over = self._look_at_children(code) if children.is_over else []
+                    over = self._check_children(code) if children.is_over else []
                     return [begun, *first, *over]
                 case _:
                     branch = chosen_branch(self.plan, code, lambda: self._parameters.values(code), self._has_succeeded)

@@ -49,7 +49,7 @@ ROW_SIZE = 500
 
 
 class Writes:
-    """What one transaction has to write. Collect with `add`, then `flush` once, last in the transaction."""
+    """What one transaction has to write: collected with `add`, written by `flush` and `finish`."""
 
     def __init__(self, plans: Fetched | None = None) -> None:
         self.plans: Fetched = plans or {}
@@ -63,6 +63,8 @@ class Writes:
         """Runs of which DEPENDENT tasks may begin to wait."""
         self.succeeded: list[tuple[WorkflowInstance, str]] = []
         """The tasks that succeeded, by their names."""
+        self.progressed: set[WorkflowInstanceId] = set()
+        """Failed-over runs whose count of lost owners is reset."""
         self.known = 0
         """How many tasks were over at once, so that there are events of them. Known after `flush`."""
         self._tasks: list[NewTask] = []
@@ -72,6 +74,8 @@ class Writes:
         self._entered: dict[WorkflowInstanceId, WorkflowState] = {}
         self._halts: dict[WorkflowInstanceId, tuple[TaskState, str]] = {}
         self._halting: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
+        self._groups: set[str] = set()
+        self._kills = False
         self._size = 0
 
     def add(self, runnable: WorkflowRunnable, effects: Iterable[Effect]) -> None:
@@ -123,7 +127,7 @@ class Writes:
         if self._size > SIZE_MAX and len(self.touched) > 1:
             raise BadData(f"{len(self.touched)} runs at once would have more to write than {SIZE_MAX} characters")
 
-    def give_up(self, id_: WorkflowInstanceId, reason: str) -> None:
+    def fail(self, id_: WorkflowInstanceId, reason: str) -> None:
         """End an instance that cannot be driven as FAILURE, and with it whatever of it is queued or runs."""
         self._halts[id_] = (TaskState.KILL, "its workflow cannot be driven")
         self._halting[id_] = None
@@ -134,51 +138,54 @@ class Writes:
         self._links = [link for link in self._links if link[0].instance != id_]
         self.ends = [*(end for end in self.ends if end.id != id_), InstanceEnd(id_, WorkflowState.FAILURE, reason)]
 
-    async def flush(self, connection: FencedTransaction, master: Epoch) -> None:
-        """Write all of it and wake whom it concerns. Raises `OwnershipLost`."""
-        groups: set[str] = set()
-        kills = False
-        while self._entered or self._tasks or self._task_ends or self._halts:
-            if self._entered:
-                entered, self._entered = self._entered, {}
-                await workflow_instances.enter(connection, entered, master)
-            if self._tasks:
-                tasks, self._tasks = self._tasks, []
-                for part in range(0, len(tasks), ROWS_AT_ONCE):
-                    self.known += await task_instances.queue(connection, tasks[part : part + ROWS_AT_ONCE], master)
-                groups |= {task.worker_group for task in tasks if task.state is TaskState.QUEUED}
-            if self._task_ends:
-                task_ends, self._task_ends = self._task_ends, []
-                await task_instances.end_in_master(connection, task_ends, master)
-            if self._halts:
-                halts, self._halts = self._halts, {}
-                kills |= await self._halt(connection, halts, master)
+    async def flush(self, connection: FencedTransaction, master: Epoch) -> list[tuple[WorkflowRunnable, TaskFinished]]:
+        """Write the tasks. Returns the attempts that this has ended: feed these to their runnables, and flush again,
+        until there are none. Raises `OwnershipLost`."""
+        if self._entered:
+            entered, self._entered = self._entered, {}
+            await workflow_instances.enter(connection, entered, master)
+        if self._tasks:
+            tasks, self._tasks = self._tasks, []
+            for part in range(0, len(tasks), ROWS_AT_ONCE):
+                self.known += await task_instances.queue(connection, tasks[part : part + ROWS_AT_ONCE], master)
+            self._groups |= {task.worker_group for task in tasks if task.state is TaskState.QUEUED}
+        if self._task_ends:
+            task_ends, self._task_ends = self._task_ends, []
+            await task_instances.end_in_master(connection, task_ends, master)
+        if not self._halts:
+            return []
+        halts, self._halts = self._halts, {}
+        return await self._halt(connection, halts, master)
+
+    async def finish(self, connection: FencedTransaction, master: Epoch) -> None:
+        """Write the rest, and wake whom it concerns; once, last in the transaction. Raises `OwnershipLost`."""
         if self._links:
             await children.resume(connection, self._links)
         if self._children:
             await children.start(connection, self._children)
         if self.ends:
             await completion.tell(connection, await workflow_instances.finish(connection, self.ends, master))
-        if kills:
+        if self._kills:
             await notify(connection, KILL)
-        if groups:
-            await notify(connection, TASK, groups)
+        if self._groups:
+            await notify(connection, TASK, self._groups)
 
     async def _halt(
         self, connection: FencedTransaction, halts: dict[WorkflowInstanceId, tuple[TaskState, str]], master: Epoch
-    ) -> bool:
-        """End what waits, ask for the end of what runs; the runnables hear at once what is over. Whether workers
-        are asked."""
-        given_up = {id_ for id_ in halts if self._halting[id_] is None}
-        for end in await task_instances.halt(connection, halts, given_up, master):
-            runnable = self._halting[end.workflow_instance_id]
-            if runnable is not None:
-                self.add(runnable, runnable.handle(TaskFinished(end.code, end.attempt, end.state)))
+    ) -> list[tuple[WorkflowRunnable, TaskFinished]]:
+        """End what waits, and ask workers to end what runs. Returns what has ended of those runs that can be driven."""
+        undriven = {id_ for id_ in halts if self._halting[id_] is None}
+        ended = [
+            (runnable, TaskFinished(end.code, end.attempt, end.state))
+            for end in await task_instances.halt(connection, halts, undriven, master)
+            if (runnable := self._halting[end.workflow_instance_id]) is not None
+        ]
         await children.halt(connection, {id_: state for id_, (state, _) in halts.items()})
         killed = [id_ for id_, (state, _) in halts.items() if state is TaskState.KILL]
         if killed:
             await task_instances.ask_kill(connection, killed, master)
-        return bool(killed)
+            self._kills = True
+        return ended
 
 
 def _new_task(runnable: WorkflowRunnable, effect: QueueTask | RecordTask) -> NewTask:

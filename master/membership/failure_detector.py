@@ -51,7 +51,7 @@ class _Seen:
     gone_since_s: float = 0.0
 
 
-class Judge:
+class FailureDetector:
     """What one master has observed of the others' beats. Pass it every read, in order."""
 
     def __init__(self, me: Epoch, timing: Timing) -> None:
@@ -94,7 +94,7 @@ class Judge:
 
     def _why(self, suspect: Sight, present: Collection[Epoch] | None, now_s: float) -> str | None:
         still_s = self._still_s(suspect, now_s)
-        if suspect.is_gone and not self._may_be_told_for(suspect, still_s) and not self._may_run_on(suspect, now_s):
+        if suspect.is_gone and not self._may_be_reported_for(suspect, still_s) and not self._may_run_on(suspect, now_s):
             return "its process is gone"
         absent = present is not None and suspect.epoch not in present
         if suspect.kind is NodeKind.MASTER:
@@ -107,7 +107,7 @@ class Judge:
             limit_s = self._silence(suspect).cut_s + WORKER_CUT_MARGIN_S
         return f"its beat stood still for {still_s:.0f} s" if still_s >= limit_s else None
 
-    def _may_be_told_for(self, suspect: Sight, still_s: float) -> bool:
+    def _may_be_reported_for(self, suspect: Sight, still_s: float) -> bool:
         """Whether another process may still report for it. A worker that died while nobody could observe it, since the
         database was away, may have left results on its disk: its successor gets as long to report them as the registry
         would take to expire it."""

@@ -17,7 +17,7 @@ from dao.cluster.nodes import NodeRow
 from dao.postgres.errors import BadData, LockTaken
 from dao.runs import serial_line
 from master.membership.failover import Leftovers
-from master.membership.failure_detector import Judge, Sight
+from master.membership.failure_detector import FailureDetector, Sight
 from master.membership.slots import SlotView, slot_view
 from master.settings import MasterSettings
 from model.errors import ShoalError, Unavailable, Unknown
@@ -74,7 +74,7 @@ class Membership:
         self._settings = settings
         self._active = active
         self._look = look
-        self._judge = Judge(life.me.epoch, life.timing)
+        self._detector = FailureDetector(life.me.epoch, life.timing)
         self._leftovers = Leftovers(life)
         self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
         self._statuses: dict[Epoch, NodeStatus] = {}
@@ -125,13 +125,13 @@ class Membership:
     async def join(self) -> None:
         """Register, and take the first slot."""
         await self._overload.measure()
-        self._judge_load()
+        self._evaluate_load()
         heartbeat = self.heartbeat()
         await self._life.beat(heartbeat)
         self._doubtful = {
             node.epoch: node.beat_no
             for node in self._life.living
-            if node.kind is NodeKind.MASTER and (self._looks_dead(node) or is_gone(node.process))
+            if node.kind is NodeKind.MASTER and (self._seems_gone(node) or is_gone(node.process))
         }
         self._settle()
         await self._registry.register(heartbeat)
@@ -143,13 +143,13 @@ class Membership:
         while True:
             now_s = boottime_s()
             try:
-                is_news = self._judge_load()
+                is_news = self._evaluate_load()
                 heartbeat = self.heartbeat()
                 await self._life.beat(heartbeat)
                 await self._announce(heartbeat, now_s)
                 if is_news or self._others_changed():
                     self._registry.changed.set()
-                await self._judge_others(boottime_s())
+                await self._detect_failures(boottime_s())
                 self._settle()
             except (Unavailable, Unknown, BadData) as error:
                 log.warning("beat_failed", error=str(error))
@@ -184,7 +184,7 @@ class Membership:
                 continue
             await set_within(self.left, self._settings.sweep_every.total_seconds())
 
-    def _looks_dead(self, node: NodeRow) -> bool:
+    def _seems_gone(self, node: NodeRow) -> bool:
         silence = node.silence or node.kind.silence(self._timing)
         return node.beat_age_s > DOUBTFUL_BEATS * silence.beat_s
 
@@ -196,7 +196,7 @@ class Membership:
             if not self._doubtful:
                 self.certain.set()
 
-    def _judge_load(self) -> bool:
+    def _evaluate_load(self) -> bool:
         """Update the load; return whether it changed between BUSY and NORMAL."""
         runs = self._active() / self._settings.max_running_workflows
         return self._overload.judge(boottime_s(), {Measure.RUNS: runs})
@@ -223,17 +223,17 @@ class Membership:
             await self._registry.update(heartbeat)
             self._announced, self._announced_s = heartbeat, now_s
 
-    async def _judge_others(self, now_s: float) -> None:
+    async def _detect_failures(self, now_s: float) -> None:
         # A copy: `living` is read again by others during this await.
         judged = {node.epoch: node for node in self._life.living}
         sights = [
             Sight(node.epoch, node.kind, node.beat_no, is_provably_over(node), node.silence) for node in judged.values()
         ]
-        suspects = self._judge.look(sights, now_s)
+        suspects = self._detector.look(sights, now_s)
         if not suspects:
             return
         present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
-        for verdict in self._judge.verdicts(suspects, present, now_s):
+        for verdict in self._detector.verdicts(suspects, present, now_s):
             try:
                 await end_its_tasks(judged[verdict.epoch])
                 await self._fence(judged[verdict.epoch], verdict.why)

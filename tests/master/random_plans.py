@@ -1,4 +1,4 @@
-"""Random plans for the laws of progress and contexts: any shape, with tasks that choose, judge, or are forbidden."""
+"""Random plans for the laws of progress and contexts: any shape, with tasks that choose, evaluate, or are off."""
 
 from __future__ import annotations
 

@@ -87,17 +87,17 @@ class Reference:
             return S.SKIPPED
         return S.PASSED if self.plan.tasks[code].is_forbidden else S.BEGINS
 
-    def asks(self, judge: TaskCode, code: TaskCode) -> bool:
-        """Whether `judge` is a task in scope that asks how `code` ended."""
-        task = self.plan.tasks[judge]
+    def asks(self, evaluator: TaskCode, code: TaskCode) -> bool:
+        """Whether `evaluator` is a task in scope that asks how `code` ended."""
+        task = self.plan.tasks[evaluator]
         return (
             isinstance(task.logic, ConditionsParams)
             and not task.is_forbidden
             and self.plan.tasks[code].name in task.logic.named()
         )
 
-    def judges(self, code: TaskCode) -> list[TaskCode]:
-        return [judge for judge in self.plan.graph.successors[code] if self.asks(judge, code)]
+    def evaluators(self, code: TaskCode) -> list[TaskCode]:
+        return [evaluator for evaluator in self.plan.graph.successors[code] if self.asks(evaluator, code)]
 
     def _of(self, code: TaskCode) -> Standing:
         row = self.latest(code)
@@ -166,11 +166,15 @@ class Reference:
         return W.PAUSE if state is W.READY_PAUSE else W.STOP
 
     def _is_taken_up(self, code: TaskCode, state: W) -> bool:
-        for judge in self.judges(code):
-            row = self.latest(judge)
-            if row is not None and row.state is T.SUCCESS and (self.standing[judge] is not S.OUT or self._is_out(code)):
+        for evaluator in self.evaluators(code):
+            row = self.latest(evaluator)
+            if (
+                row is not None
+                and row.state is T.SUCCESS
+                and (self.standing[evaluator] is not S.OUT or self._is_out(code))
+            ):
                 return True
-            is_open = self.standing[judge] not in (S.OUT, S.FAILED)
+            is_open = self.standing[evaluator] not in (S.OUT, S.FAILED)
             if is_open and state is not W.RUNNING_EXECUTION:
                 return True
         return False
@@ -181,7 +185,7 @@ class Reference:
     def must_end(self) -> bool:
         """Whether END ends it: something in scope failed for good, and nobody in scope asks for that."""
         return any(
-            standing is S.FAILED and not any(self.is_in_scope(judge) for judge in self.judges(code))
+            standing is S.FAILED and not any(self.is_in_scope(evaluator) for evaluator in self.evaluators(code))
             for code, standing in self.standing.items()
         )
 

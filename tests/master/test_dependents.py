@@ -46,36 +46,36 @@ async def life(database_url: str) -> AsyncIterator[Life]:
     await began.close()
 
 
-class Judged:
-    """Whom a master judges, by `judge_all` as it is."""
+class Evaluated:
+    """Whom a master evaluates, by `evaluate_all` as it is."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ids: list[TaskInstanceId] = []
-        self._judge_all = dependents.judge_all
-        monkeypatch.setattr(dependents, "judge_all", self)
+        self._evaluate_all = dependents.evaluate_all
+        monkeypatch.setattr(dependents, "evaluate_all", self)
 
     async def __call__(self, connection: Any, waiting: Collection[WaitingTask]) -> Any:
         self.ids += [task.id for task in waiting]
-        return await self._judge_all(connection, waiting)
+        return await self._evaluate_all(connection, waiting)
 
 
 class Place:
     """What waits for one master."""
 
-    def __init__(self, life: Life, loop: Dependents, judged: Judged) -> None:
-        self.loop, self.judged = loop, judged
+    def __init__(self, life: Life, loop: Dependents, evaluated: Evaluated) -> None:
+        self.loop, self.evaluated = loop, evaluated
         self.scene = Scene(life.database)
         self._life = life
 
     async def wait_for(self, code: int, count: int = 1, **item: str) -> list[TaskInstanceId]:
-        """So many runs whose one task waits; returns when each was judged."""
+        """So many runs whose one task waits; returns when each was evaluated."""
         params = json.dumps({"groups": [{"items": [{"workflow": code, "cycle": "today", **item}]}]})
         values = {"master": self._life.me.epoch, "count": count, "params": params, "at": NOON}
         ids = await self.scene.sql(BEGIN, **values)
         runs = await self.scene.sql("SELECT workflow_instance_id FROM task_instance WHERE id = ANY(:ids)", ids=ids)
         self.loop.began(map(WorkflowInstanceId, runs))
-        await eventually(lambda: set(ids) <= set(self.judged.ids))
-        self.judged.ids.clear()
+        await eventually(lambda: set(ids) <= set(self.evaluated.ids))
+        self.evaluated.ids.clear()
         return ids
 
     async def ends(self, code: int, state: str = "SUCCESS") -> None:
@@ -93,7 +93,7 @@ class Place:
     def tell(self, code: int, task: str | None = None) -> None:
         """What other masters say then."""
         for payload in payloads([Happened(WorkflowCode(code), NOON, task)]):
-            self.loop.told(payload)
+            self.loop.notified(payload)
 
     async def states(self, ids: Collection[int]) -> set[str]:
         return set(await self.scene.sql("SELECT state FROM task_instance WHERE id = ANY(:ids)", ids=list(ids)))
@@ -101,10 +101,10 @@ class Place:
 
 @pytest_asyncio.fixture
 async def place(life: Life, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
-    monkeypatch.setattr(dependents, "SETTLES_S", 1000.0)  # so that only what is told has anybody judged
-    judged = Judged(monkeypatch)
+    monkeypatch.setattr(dependents, "RECHECK_S", 1000.0)  # so that only what is told has anybody evaluated
+    evaluated = Evaluated(monkeypatch)
     async with running(life) as loop:
-        yield Place(life, loop, judged)
+        yield Place(life, loop, evaluated)
 
 
 @asynccontextmanager
@@ -128,7 +128,7 @@ async def test_an_end_costs_only_those_that_await_it(place: Place) -> None:
     await place.ends(AWAITED)
     place.tell(AWAITED)
     await eventually(lambda: place.states(few), until={"SUCCESS"})
-    assert set(place.judged.ids) == set(few)
+    assert set(place.evaluated.ids) == set(few)
     assert await place.states(many) == {"RUNNING_EXECUTION"}
 
 
@@ -136,7 +136,7 @@ async def test_the_success_of_a_task_costs_only_those_that_await_that_task(place
     whole = await place.wait_for(AWAITED, 50)
     of_a, of_b = await place.wait_for(AWAITED, task="a"), await place.wait_for(AWAITED, task="b")
     place.tell(AWAITED, "a")
-    await eventually(lambda: place.judged.ids == of_a)
+    await eventually(lambda: place.evaluated.ids == of_a)
     assert await place.states([*whole, *of_a, *of_b]) == {"RUNNING_EXECUTION"}
 
 
@@ -144,12 +144,12 @@ async def test_an_end_that_nobody_heard_of_costs_time_and_no_answer(place: Place
     many = await place.wait_for(OTHER, 450)
     few = await place.wait_for(AWAITED, 2)
     await place.ends(AWAITED)
-    assert not place.judged.ids
+    assert not place.evaluated.ids
     for _ in range(3):  # of the poller's looks
-        place.judged.ids.clear()
-        place.loop.look_on()
-        await eventually(lambda: place.judged.ids)
-        assert len(place.judged.ids) <= dependents.WALK_BATCH
+        place.evaluated.ids.clear()
+        place.loop.walk_on()
+        await eventually(lambda: place.evaluated.ids)
+        assert len(place.evaluated.ids) <= dependents.WALK_BATCH
     await eventually(lambda: place.states(few), until={"SUCCESS"})
     assert await place.states(many) == {"RUNNING_EXECUTION"}
 
@@ -157,7 +157,7 @@ async def test_an_end_that_nobody_heard_of_costs_time_and_no_answer(place: Place
 async def test_after_a_gap_in_what_it_heard_a_master_judges_all_that_wait(place: Place) -> None:
     few = [*await place.wait_for(AWAITED, 250), *await place.wait_for(AWAITED, task="a")]
     await place.ends(AWAITED, "FAILURE")
-    place.loop.told("")
+    place.loop.notified("")
     await eventually(lambda: place.states(few), until={"FAILURE"})
 
 
@@ -171,7 +171,7 @@ async def test_what_somebody_else_ended_or_took_is_forgotten(place: Place) -> No
            WHERE id = (SELECT workflow_instance_id FROM task_instance WHERE id = :id)""",
         id=taken,
     )
-    place.loop.told("")
+    place.loop.notified("")
     await eventually(lambda: set(place.loop._seen) == {stays})
     assert len(place.loop._awaited) == 1
 
@@ -213,7 +213,7 @@ async def test_an_odd_row_does_not_hold_up_the_others(place: Place, table: str, 
     place.tell(AWAITED)
     others = [id_ for id_ in few if id_ != few[2]]
     await eventually(lambda: place.states(others), until={"SUCCESS"})
-    place.loop.told("")
+    place.loop.notified("")
     if reason:
         await eventually(lambda: place.states(few), until={"SUCCESS", "FAILURE"})
         (said,) = await place.scene.sql("SELECT reason FROM task_instance WHERE id = :id", id=few[2])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from master.membership.failure_detector import Judge, Sight, Verdict
+from master.membership.failure_detector import FailureDetector, Sight, Verdict
 from model.ids import Epoch
 from model.nodes import NodeKind
 from model.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Silence, Timing
@@ -28,12 +28,12 @@ class Watch:
     """One master that watches one other node."""
 
     def __init__(self, kind: NodeKind, epoch: Epoch = OTHER) -> None:
-        self.judge = Judge(ME, TIMING)
+        self.detector = FailureDetector(ME, TIMING)
         self.kind, self.epoch = kind, epoch
 
     def look(self, now_s: float, beat_no: int, registry: Registry, *, is_gone: bool = False) -> list[Verdict]:
-        suspects = self.judge.look([Sight(self.epoch, self.kind, beat_no, is_gone)], now_s)
-        return self.judge.verdicts(suspects, registry, now_s)
+        suspects = self.detector.look([Sight(self.epoch, self.kind, beat_no, is_gone)], now_s)
+        return self.detector.verdicts(suspects, registry, now_s)
 
     def standstill(self, registry: Registry, until_s: float, every_s: float = BEAT_S) -> float | None:
         """When a node is judged whose beat never moves, in seconds from the first look."""
@@ -135,7 +135,7 @@ def test_a_beat_number_that_went_back_is_a_beat_that_moved() -> None:
 def test_a_node_that_was_not_in_one_read_is_watched_again() -> None:
     watch = Watch(MASTER)
     watch.standstill(ABSENT, 4)
-    assert watch.judge.look([], 5) == []
+    assert watch.detector.look([], 5) == []
     assert watch.look(6, 7, ABSENT) == []
 
 
@@ -197,15 +197,16 @@ def test_nobody_judges_itself(kind: NodeKind, is_gone: bool, registry: Registry)
 
 
 def test_one_dead_node_among_many_is_the_only_one_judged() -> None:
-    judge = Judge(ME, TIMING)
+    detector = FailureDetector(ME, TIMING)
     for look in range(6):
         sights = [Sight(Epoch(epoch), MASTER, 0 if epoch == 5 else look, False) for epoch in range(1, 9)]
-        suspects = judge.look(sights, BEAT_S * look)
-    assert [verdict.epoch for verdict in judge.verdicts(suspects, None, 10)] == [5]
+        suspects = detector.look(sights, BEAT_S * look)
+    assert [verdict.epoch for verdict in detector.verdicts(suspects, None, 10)] == [5]
 
 
 def test_a_node_is_judged_by_the_silence_that_it_states_itself() -> None:
-    """Whatever the judge was started with: shorter times of its own do not make it hasty, longer ones not patient."""
+    """Whatever the detector was started with: shorter times of its own do not make it hasty, longer ones not
+    patient."""
     said = Silence(beat_s=1, session_s=4, fence_s=60, cut_s=100)
     for kind, registry, limit_s in (
         (WORKER, ABSENT, 60),
@@ -213,7 +214,7 @@ def test_a_node_is_judged_by_the_silence_that_it_states_itself() -> None:
         (MASTER, PRESENT, 60),
         (MASTER, ABSENT, 3),
     ):
-        judge = Judge(ME, TIMING)
+        detector = FailureDetector(ME, TIMING)
         for now_s in range(0, int(limit_s) + 1):
-            suspects = judge.look([Sight(OTHER, kind, 7, is_gone=False, silence=said)], now_s)
-            assert bool(judge.verdicts(suspects, registry, now_s)) == (now_s >= limit_s), (kind, now_s)
+            suspects = detector.look([Sight(OTHER, kind, 7, is_gone=False, silence=said)], now_s)
+            assert bool(detector.verdicts(suspects, registry, now_s)) == (now_s >= limit_s), (kind, now_s)

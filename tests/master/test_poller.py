@@ -13,13 +13,13 @@ import pytest_asyncio
 from sqlalchemy import text
 
 from dao.tasks import task_instances
-from master.drive.driver import Driver
 from master.poller import Poller
 from master.settings import MasterSettings
 from model.states import WaitReason
 from node.life import Life
 from tests.dao.scene import Scene
 from tests.eventually import eventually
+from tests.master.idle_driver import idle_driver
 from tests.master.lives import begin_life
 
 SECOND = 1 / 60
@@ -53,9 +53,9 @@ def looking(life: Life) -> Iterator[None]:
     """The poller of a master that has nothing else to do."""
     look = asyncio.Event()
     nobody: Any = SimpleNamespace(
-        wake=asyncio.Event(), aged=False, suspect=False, slot=None, any_online=True, look_on=lambda: None
+        wake=asyncio.Event(), notice=lambda **_: None, slot=None, any_online=True, walk_on=lambda: None
     )
-    poller = Poller(life, nobody, Driver(life, 100, look), nobody, nobody, nobody, MasterSettings(), look)
+    poller = Poller(life, nobody, idle_driver(life, look), nobody, nobody, nobody, MasterSettings(), look)
     task = asyncio.create_task(poller.run())
     try:
         yield

@@ -94,16 +94,16 @@ def test_a_forbidden_task_on_a_skipped_branch_is_skipped() -> None:
 
 
 def test_a_failure_begins_the_conditions_that_ask_for_it_and_nothing_else() -> None:
-    judge = {"name": "j", "type": "CONDITIONS", "after": ["a"], "params": {"when": {"a": "SUCCESS"}}}
-    plan = plan_of({"name": "a"}, judge, {"name": "c", "after": ["a"]})
+    evaluator = {"name": "j", "type": "CONDITIONS", "after": ["a"], "params": {"when": {"a": "SUCCESS"}}}
+    plan = plan_of({"name": "a"}, evaluator, {"name": "c", "after": ["a"]})
     progress = Progress(plan, None)
     progress.begin()
     assert progress.failed(A) == [TaskCode(2)]
 
 
 def test_conditions_that_are_forbidden_judge_nobody() -> None:
-    judge = {"name": "j", "type": "CONDITIONS", "after": ["a"], "params": {"when": {"a": "SUCCESS"}}, "flag": "NO"}
-    progress = Progress(plan_of({"name": "a"}, judge, {"name": "c", "after": ["j"]}), None)
+    evaluator = {"name": "j", "type": "CONDITIONS", "after": ["a"], "params": {"when": {"a": "SUCCESS"}}, "flag": "NO"}
+    progress = Progress(plan_of({"name": "a"}, evaluator, {"name": "c", "after": ["j"]}), None)
     progress.begin()
     assert progress.failed(A) == []
 
@@ -144,7 +144,7 @@ class Reference:
             chosen = self.succeeded[before]
             return chosen is None or after in chosen or after not in self.plan.tasks[before].branches
         if before in self.failed:
-            return True if after in self.plan.judges.get(before, ()) else None
+            return True if after in self.plan.evaluators.get(before, ()) else None
         return {"skipped": False, "passed over": True}.get(self.standing(before))
 
     def standing(self, code: TaskCode) -> str:

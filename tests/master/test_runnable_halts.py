@@ -119,10 +119,10 @@ def test_with_end_a_pause_after_the_failure_spares_nothing() -> None:
 
 
 TAKEN_UP = a_plan(
-    {"a": [], "b": ["a"], "judge": ["a"], "c": ["judge"]},
-    fields={"judge": {"type": "CONDITIONS", "params": {"when": {"a": "SUCCESS"}, "on_failure": ["c"]}}},
+    {"a": [], "b": ["a"], "evaluator": ["a"], "c": ["evaluator"]},
+    fields={"evaluator": {"type": "CONDITIONS", "params": {"when": {"a": "SUCCESS"}, "on_failure": ["c"]}}},
 )
-"""b hangs on a, whose failure the judge takes up."""
+"""b hangs on a, whose failure the evaluator takes up."""
 
 
 @pytest.mark.parametrize("state", [W.READY_PAUSE, W.READY_STOP])

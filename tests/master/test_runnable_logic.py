@@ -20,7 +20,7 @@ from tests.master.plans import Task, a_plan, a_runnable, an_instance
 A, B, C, D, E = (TaskCode(number) for number in range(1, 6))
 DONE = Finish(W.SUCCESS, "")
 JUDGE: Task = {"type": "CONDITIONS", "params": {"when": {"a": "SUCCESS"}, "on_success": ["yes"], "on_failure": ["no"]}}
-JUDGED = a_plan({"a": [], "judge": ["a"], "yes": ["judge"], "no": ["judge"]}, fields={"judge": JUDGE})
+JUDGED = a_plan({"a": [], "evaluator": ["a"], "yes": ["evaluator"], "no": ["evaluator"]}, fields={"evaluator": JUDGE})
 
 
 def a_switch(when: str) -> Plan:
@@ -77,8 +77,8 @@ def test_a_failure_that_conditions_ask_for_is_taken_up(strategy: FailureStrategy
 
 def test_conditions_wait_until_no_retry_is_left() -> None:
     plan = a_plan(
-        {"a": [], "judge": ["a"], "yes": ["judge"], "no": ["judge"]},
-        fields={"judge": JUDGE, "a": {"retry_times": 1}},
+        {"a": [], "evaluator": ["a"], "yes": ["evaluator"], "no": ["evaluator"]},
+        fields={"evaluator": JUDGE, "a": {"retry_times": 1}},
     )
     runnable = a_runnable(plan)
     runnable.handle(Started())

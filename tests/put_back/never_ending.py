@@ -16,7 +16,7 @@ NEVER_ENDING = (
         "everything read again",
         Patch(
             "master/drive/driver.py",
-            "        if isinstance(error, OwnershipLost):\n            failing = error.ids\n",
+            "        if isinstance(error, OwnershipLost):\n            suspects = error.ids\n",
             "        if isinstance(error, OwnershipLost):\n            from model.errors import Unknown\n\n"
             "            raise Unknown(str(error)) from error\n",
             "a missed row taken for an unknown commit",
@@ -63,8 +63,8 @@ NEVER_ENDING = (
         "commands marked as suspect after a crash waited for the end of a stream of ordinary ones",
         Patch(
             "master/claim/command_loop.py",
-            "goes_on |= await self._try_suspect()",
-            "goes_on = goes_on or await self._try_suspect()",
+            "goes_on |= await self._try_suspects()",
+            "goes_on = goes_on or await self._try_suspects()",
             "a loop that empties the ordinary queue first",
         ),
         "tests/cluster/test_suspect_commands.py::test_what_is_suspect_is_tried_in_turn_with_a_stream_that_does_not_end",
@@ -74,14 +74,9 @@ NEVER_ENDING = (
         "a full master kept commands that an idle neighbour could have taken",
         Patch(
             "master/claim/command_loop.py",
-            "            await self._give_back()\n            return False\n        if not self._trying:\n"
-            "            async with self._life.writing() as connection:\n"
-            "                group = await suspect_commands.try_next("
-            "connection, self._life.me.epoch, room, self._aside.ids)",
-            "            return False\n        if not self._trying:\n"
-            "            async with self._life.writing() as connection:\n"
-            "                group = await suspect_commands.try_next("
-            "connection, self._life.me.epoch, 100, self._aside.ids)",
+            "            await self._suspects.give_back()\n            return False\n"
+            "        culprit = await self._suspects.next_group(room)\n",
+            "            return False\n        culprit = await self._suspects.next_group(100)\n",
             "a group without regard to room, kept by a full master",
         ),
         "tests/cluster/test_suspect_commands.py::test_a_full_master_leaves_what_is_suspect_to_a_neighbour_with_room",
@@ -306,8 +301,8 @@ NEVER_ENDING = (
         '"please report it" of runs whose transaction hung in a dead connection: memory was compared with rows that it '
         "was ahead of",
         Patch(
-            "master/drive/settled.py",
-            "        return self._found_out == self.unknown and all(number > begun for number in self._under_way)\n",
+            "master/drive/open_transactions.py",
+            "        return self._resolved == self.unknown and all(number > begun for number in self._open)\n",
             "        return begun >= 0\n",
             "a comparison at any moment",
         ),

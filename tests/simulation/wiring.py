@@ -39,7 +39,7 @@ from dao.postgres.listen import Listener
 from dao.postgres.notify import NODE
 from master.claim.serial import Lines
 from master.drive.held_runs import HeldRuns
-from master.membership.failure_detector import Judge
+from master.membership.failure_detector import FailureDetector
 from master.membership.membership import Membership
 from model.nodes import NodeKind, ProcessIdentity
 from model.timing import Timing
@@ -259,14 +259,14 @@ def _remembered_plan(*of: Any) -> Any:
 _PLAN = vars(master.drive.plans)["_plan"]
 
 
-async def _judge_by_timestamps(membership: Any, now_s: float) -> None:
+async def _detect_by_timestamps(membership: Any, now_s: float) -> None:
     """By how long ago the database's clock says that each has beaten."""
     ages_s = {node.epoch: node.beat_age_s for node in membership._life.living}
-    membership._judge._still_s = lambda sight, _: ages_s[sight.epoch]
-    await _JUDGE_OTHERS(membership, now_s)
+    membership._detector._still_s = lambda sight, _: ages_s[sight.epoch]
+    await _DETECT_FAILURES(membership, now_s)
 
 
-_JUDGE_OTHERS = Membership._judge_others
+_DETECT_FAILURES = Membership._detect_failures
 
 
 def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
@@ -275,9 +275,9 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
     if not protections.horizon:
         made.append((Beats, "guard", _idle))
     if not protections.observed:
-        made.append((Membership, "_judge_others", _judge_by_timestamps))
+        made.append((Membership, "_detect_failures", _detect_by_timestamps))
     if not protections.stated:
-        made.append((Judge, "_silence", lambda judge, sight: sight.kind.silence(judge._timing)))
+        made.append((FailureDetector, "_silence", lambda judge, sight: sight.kind.silence(judge._timing)))
     if not protections.unbroken:
         made.append((SimulatedRegistry, "unbroken_since", 0.0))
     if not protections.room:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from model.errors import Unknown
 
 
-class Settled:
+class OpenTransactions:
     """Counts the transactions that change runs, and those whose outcome is still unknown."""
 
     def __init__(self) -> None:
@@ -21,27 +21,27 @@ class Settled:
         """How many transactions have begun."""
         self.unknown = 0
         """How many of them had an unknown outcome."""
-        self._found_out = 0
-        self._under_way: set[int] = set()
+        self._resolved = 0
+        self._open: set[int] = set()
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
+    def counted(self) -> Iterator[None]:
         """Wraps a transaction that changes runs, until memory matches the rows that it left."""
         self.begun += 1
         number = self.begun
-        self._under_way.add(number)
+        self._open.add(number)
         try:
             yield
         except Unknown:
             self.unknown += 1
             raise
         finally:
-            self._under_way.discard(number)
+            self._open.discard(number)
 
-    def found_out(self, unknown: int) -> None:
+    def resolve(self, unknown: int) -> None:
         """The rows were read again after the first `unknown` transactions of unknown outcome had ended."""
-        self._found_out = max(self._found_out, unknown)
+        self._resolved = max(self._resolved, unknown)
 
-    def is_so(self, begun: int) -> bool:
-        """Whether none of the first `begun` transactions still runs, and no outcome is unknown."""
-        return self._found_out == self.unknown and all(number > begun for number in self._under_way)
+    def none_of(self, begun: int) -> bool:
+        """Whether none of the first `begun` transactions is open, and no outcome is unknown."""
+        return self._resolved == self.unknown and all(number > begun for number in self._open)

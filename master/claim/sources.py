@@ -1,0 +1,163 @@
+"""Where a batch of commands comes from: a slot, urgent commands, suspect commands, or one quarantined command.
+
+A source takes rows out of the table in the transaction that handles them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import structlog
+
+from dao.commands import commands, suspect_commands
+from dao.commands.suspect_commands import Suspect
+from dao.postgres.database import FencedTransaction
+from master.settings import MasterSettings
+from model.commands import CommandRow
+from model.ids import CommandId, Epoch
+from model.nodes import Slot
+from node.life import Life
+
+log = structlog.get_logger()
+
+BY_AGE_EVERY = 4
+"""Every fourth batch begins with commands that have waited too long, in any slot: a slot's own stream may never end."""
+
+Quarantined = Callable[[], Sequence[CommandId]]
+
+
+class Source(Protocol):
+    """Takes commands."""
+
+    needs_room: bool
+    """Whether its commands may begin runs."""
+
+    async def take(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
+        """Take at most `limit` commands, for a master with that slot."""
+        ...
+
+
+class SlotSource:
+    """The commands of the slot, and those of any slot that have waited too long."""
+
+    needs_room = True
+
+    def __init__(self, settings: MasterSettings, quarantined: Quarantined) -> None:
+        self.any_aged = False
+        """Whether some commands may have waited too long, in any slot."""
+        self._settings = settings
+        self._quarantined = quarantined
+        self._turn = 0
+
+    async def take(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
+        """See `Source`."""
+        rows: list[CommandRow] = []
+        self._turn += 1
+        by_age_first = self._turn % BY_AGE_EVERY == 0
+        if by_age_first:
+            rows = await self._steal(connection, limit)
+        if slot and len(rows) < limit:
+            step, room = self._settings.id_step, limit - len(rows)
+            rows += await commands.claim(connection, slot, room, step, self._quarantined())
+        if not by_age_first:
+            rows += await self._steal(connection, limit - len(rows))
+        return rows
+
+    async def _steal(self, connection: FencedTransaction, limit: int) -> list[CommandRow]:
+        if not self.any_aged or limit <= 0:
+            return []
+        stolen = await commands.steal(connection, self._settings.steal_after, limit, self._quarantined())
+        self.any_aged = bool(stolen)
+        return stolen
+
+
+class UrgentSource:
+    """Commands that need no room: those that halt a run may free some, and failed-over runs had room before."""
+
+    needs_room = False
+
+    def __init__(self, settings: MasterSettings, quarantined: Quarantined) -> None:
+        self._settings = settings
+        self._quarantined = quarantined
+
+    async def take(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
+        """See `Source`."""
+        settings = self._settings
+        return await commands.claim_urgent(
+            connection, slot, settings.steal_after, limit, settings.id_step, self._quarantined()
+        )
+
+
+class SuspectSource:
+    """A group of suspect commands, assigned to this master until it has handled them or gives them back.
+
+    A group is retried until it is done, however often the database is unavailable: this master is alive. But commands
+    for which there is no room are given back, since another master may have room.
+    """
+
+    needs_room = True
+
+    def __init__(self, life: Life, quarantined: Quarantined) -> None:
+        self.any_waits = False
+        """Whether there may be suspect commands, in any slot."""
+        self._life = life
+        self._epoch: Epoch = life.me.epoch
+        self._quarantined = quarantined
+        self._group: list[CommandId] = []
+        self._taken = 0
+
+    def has_any(self) -> bool:
+        """Whether there may be something to try."""
+        return bool(self._group or self.any_waits)
+
+    async def next_group(self, room: int) -> Suspect | None:
+        """Get a group of at most `room` commands, unless there is one still. Returns a culprit, which is not tried."""
+        self._taken = 0
+        if self._group:
+            return None
+        async with self._life.writing() as connection:
+            group = await suspect_commands.try_next(connection, self._epoch, room, self._quarantined())
+        self.any_waits = bool(group)
+        if not group:
+            return None
+        worst = group[0]
+        log.warning("suspect_commands", count=len(group), deaths=worst.deaths, so=worst.consequence)
+        if worst.is_the_culprit:
+            return worst
+        self._group = [each.id for each in group]
+        return None
+
+    async def take(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
+        """See `Source`."""
+        self._taken = min(limit, len(self._group))
+        return await commands.take(connection, self._group[: self._taken])
+
+    def handled(self) -> bool:
+        """What was taken is handled, or quarantined. Returns whether that was anything."""
+        taken, self._taken = self._taken, 0
+        self._group = self._group[taken:]
+        return taken > 0
+
+    async def give_back(self) -> None:
+        """Let other masters try the rest of the group."""
+        if self._group:
+            async with self._life.writing() as connection:
+                await suspect_commands.give_back(connection, self._group, self._epoch)
+            self._group = []
+
+
+class OneCommand:
+    """One command that was quarantined."""
+
+    needs_room = False
+
+    def __init__(self, id_: CommandId) -> None:
+        self.was_taken = False
+        """Whether it was looked for in the table."""
+        self._id = id_
+
+    async def take(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
+        """See `Source`."""
+        self.was_taken = True
+        return await commands.take(connection, [self._id])
