@@ -40,7 +40,7 @@ examples: setup-dev ## Every workflow of examples/, on a database of its own; AR
 	@$(BIN)/python examples/run.py $(ARGS)
 
 # Four at once, however few the processors: much of a test is waiting. Chaos comes last, since it wants the machine alone.
-test: setup-dev servers ## Every test, against real servers of its own, and two minutes of chaos; ARGS= for some of them.
+test: setup-dev servers ## Every test, against real servers of its own, and a minute of chaos; ARGS= for some of them.
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not chaos and not soak" $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m pytest -m chaos tests/chaos/test_chaos.py)
 

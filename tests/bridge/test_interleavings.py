@@ -44,7 +44,7 @@ from tests.bridge.test_same_program import begin
 from tests.bridge.two_stores import TwoStores
 
 T, W = TaskState, WorkflowState
-ORDERS_MAX = None if os.environ.get("SHOAL_BRIDGE_ORDERS") == "all" else 50
+ORDERS_MAX = None if os.environ.get("SHOAL_BRIDGE_ORDERS") == "all" else 25
 """Of each pair; what happens twice in the same way is played once."""
 
 
