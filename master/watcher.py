@@ -89,7 +89,7 @@ class Watcher:
                 await asyncio.sleep(STRETCH_PAUSE_S)
         self._tries = {id_: tries for id_, tries in self._tries.items() if id_ in found}
         self._suspects = suspects
-        self._begun = self._driver.open_transactions.begun
+        self._begun = self._driver.transactions.open.begun
 
     async def _stretch(
         self, after: WorkflowInstanceId
@@ -97,7 +97,7 @@ class Watcher:
         """The faults of the runs that follow `after`, and the last of these runs, None if there are no more."""
         # Read memory before the rows: then the rows contain the transactions of every run in `held`.
         held = {id_: runnable for id_, runnable in self._driver.runs.held().items() if id_ > after}
-        may_compare = self._driver.open_transactions.none_of(self._begun)
+        may_compare = self._driver.transactions.open.none_of(self._begun)
         size, began_s, stuck_after = self._stretches.size, boottime_s(), self._settings.stuck_after
         try:
             async with self._life.database.reading() as connection:

@@ -34,6 +34,7 @@ PURE = (
     "model/logic/*.py",
     "master/membership/slots.py",
     "master/membership/failure_detector.py",
+    "master/drive/attempts.py",
     "master/drive/plan.py",
     "master/drive/ready_tasks.py",
     "master/drive/output_scope.py",

@@ -166,7 +166,7 @@ class CommandLoop:
     async def _handle_batch(self, source: Source) -> bool:
         """Handle a batch in one transaction. Returns whether to take more at once."""
         began_s = boottime_s()
-        outcomes, slot, is_full = await self._driver.transact(BatchWork, partial(self._take, source))
+        outcomes, slot, is_full = await self._driver.transactions.run(BatchWork, partial(self._take, source))
         if outcomes:
             self._log(outcomes, slot, boottime_s() - began_s)
             self._batch.took(len(outcomes), boottime_s() - began_s)

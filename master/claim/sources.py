@@ -33,7 +33,7 @@ class Source(Protocol):
     needs_room: bool
     """Whether its commands may begin runs."""
 
-    async def take(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
+    async def take(self, connection: FencedTransaction, slot: Slot | None, limit: int, /) -> list[CommandRow]:
         """Take at most `limit` commands, for a master with that slot."""
         ...
 
@@ -128,7 +128,7 @@ class SuspectSource:
         self._group = [each.id for each in group]
         return None
 
-    async def take(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
+    async def take(self, connection: FencedTransaction, _slot: Slot | None, limit: int) -> list[CommandRow]:
         """See `Source`."""
         self._taken = min(limit, len(self._group))
         return await commands.take(connection, self._group[: self._taken])
@@ -157,7 +157,7 @@ class OneCommand:
         """Whether it was looked for in the table."""
         self._id = id_
 
-    async def take(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
+    async def take(self, connection: FencedTransaction, _slot: Slot | None, _limit: int) -> list[CommandRow]:
         """See `Source`."""
         self.was_taken = True
         return await commands.take(connection, [self._id])

@@ -9,10 +9,9 @@ driven ends as FAILURE, and one that cannot even be ended stays in quarantine wi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TypeVar
 
 import structlog
 
@@ -29,26 +28,22 @@ from master.drive.dependents import Dependents
 from master.drive.events import TookTooLong, event_of
 from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
-from master.drive.open_transactions import OpenTransactions
-from master.drive.plans import Fetched, Plans
+from master.drive.plans import Plans
 from master.drive.restorer import Restorer
 from master.drive.runnable import WorkflowRunnable
-from master.drive.work import Work
+from master.drive.work import Transactions, Work
 from master.drive.writes import Writes
 from model.ids import WorkflowInstanceId
 from model.instances import ChildEnd, HaltAsked, TaskEnd
 from model.states import TaskState
 from node.life import Life
-from node.write_loop import blaming_what_is_held, run_rounds
+from node.write_loop import run_rounds
 from registry.contact import boottime_s
 
 log = structlog.get_logger()
 
 TIMEOUT_RETRY_S = 10.0
 """Until a run that took too long and could not be ended is tried again."""
-
-W = TypeVar("W", bound=Work)
-R = TypeVar("R")
 
 
 class Driver:
@@ -74,13 +69,9 @@ class Driver:
     ) -> None:
         self.wake = wake
         self.plans = Plans()
-        self.open_transactions = OpenTransactions()
         self.runs = HeldRuns(self.wake, room, longest_run)
+        self.transactions = Transactions(life, self.plans, self.runs, dependents, events=wake, look=look)
         self.restorer = Restorer(life.me, self.plans, self.runs)
-        self.announces_ends = False
-        """Whether ends are announced, since DEPENDENT tasks wait for some."""
-        self._look = look
-        self._dependents = dependents
         self._life = life
         self._database: Database = life.database
         self._me: Me = life.me
@@ -92,50 +83,9 @@ class Driver:
             self.wake, self._drive_alone, self._fail, _log_quarantined
         )
 
-    async def transact(self, of: type[W], body: Callable[[W], Awaitable[R]]) -> R:
-        """Run `body` in one fenced transaction, and write what it has collected in its work, of type `of`.
-
-        If a plan is missing, the transaction is rolled back, and begins again when the plan has been read. If it fails,
-        the runs that it touched are dropped from memory.
-
-        Raises what `Life.writing` raises, and `BadData` for an unexpected error too. `BadData` and `LockTaken` have the
-        `suspects` of the work.
-        """
-        with self.open_transactions.counted():
-            return await self.plans.with_plans(self._database, lambda plans: self._try(of, body, plans))
-
-    async def _try(self, of: type[W], body: Callable[[W], Awaitable[R]], plans: Fetched) -> R:
-        work: W | None = None
-        try:
-            async with self._life.writing() as connection:
-                work = of(connection, plans)
-                with blaming_what_is_held():
-                    result = await body(work)
-                    await work.flush(self._me, self.runs, announces=self.announces_ends)
-        except BaseException as error:
-            if work is not None:
-                self.runs.drop(work.touched)
-                if isinstance(error, BadData | LockTaken):
-                    error.suspects = work.suspects
-            raise
-        self._committed(work.writes)
-        return result
-
-    def _committed(self, writes: Writes) -> None:
-        self.runs.drop(end.id for end in writes.ends)
-        self.runs.wrote(writes.touched, writes.delays)
-        self.runs.failed_over.difference_update((end.id for end in writes.ends), writes.progressed)
-        if writes.delays:
-            self._look.set()
-        if writes.known:
-            self.wake.set()
-        if writes.dependents:
-            self.announces_ends = True
-            self._dependents.began(writes.dependents)
-
     def reload(self) -> None:
         """Read again, soon, whatever is ours by the rows and not in memory."""
-        self._reload = self.open_transactions.unknown
+        self._reload = self.transactions.open.unknown
         self.wake.set()
 
     def drive_again(self, ids: Iterable[WorkflowInstanceId]) -> None:
@@ -176,7 +126,7 @@ class Driver:
             except BaseException:
                 self._reload = max(unknown, self._reload or 0)
                 raise
-            self.open_transactions.resolve(unknown)
+            self.transactions.open.resolve(unknown)
         if fired := self.runs.lengths.take():
             await self._check_timeouts(fired)
         goes_on = True
@@ -212,7 +162,7 @@ class Driver:
             await feed(runnable, TookTooLong(limits.why), work.writes)
 
         try:
-            await self.transact(Work, end)
+            await self.transactions.run(Work, end)
         except (BadData, LockTaken) as error:  # of this run alone
             log.warning("workflow_not_ended_yet", workflow_instance=id_, error=str(error), so="it is tried again")
             asyncio.get_running_loop().call_later(TIMEOUT_RETRY_S, self.drive_again, [id_])
@@ -251,7 +201,7 @@ class Driver:
 
         With `only`, those of that instance, which is restored first; else of all that are not in quarantine.
         """
-        count, unreadable = await self.transact(Work, partial(self._handle_events, size, only))
+        count, unreadable = await self.transactions.run(Work, partial(self._handle_events, size, only))
         for id_, what in unreadable.items():
             log.warning("event_unreadable", workflow_instance=id_, error=what, so="the run is restored from its rows")
         if unreadable:
@@ -302,7 +252,7 @@ class Driver:
             size, began_s = self._batch.size, boottime_s()
             ids, missing = missing[:size], missing[size:]
             try:
-                await self.transact(Work, partial(self._restore, ids))
+                await self.transactions.run(Work, partial(self._restore, ids))
             except (BadData, LockTaken) as error:
                 self._quarantine_suspects(error)
                 missing = sorted({*missing, *ids} - set(self._quarantine.ids))
@@ -316,7 +266,7 @@ class Driver:
 
     async def _fail(self, id_: WorkflowInstanceId, error: str) -> None:
         """End an instance that cannot be driven as FAILURE: it must not block the others."""
-        await self.transact(Work, partial(self._write_failure, id_, error))
+        await self.transactions.run(Work, partial(self._write_failure, id_, error))
         self.runs.drop([id_])
         log.error("workflow_given_up", workflow_instance=id_, error=error)
 

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
+from master.drive.attempts import Attempts
 from master.drive.children import Children
 from master.drive.events import (
     Child,
@@ -62,13 +63,10 @@ class WorkflowRunnable:
         "_children",
         "_ending",
         "_ends",
-        "_in_flight",
         "_overtime",
         "_parameters",
         "_progress",
         "_ready",
-        "_rests",
-        "_retries",
         "instance",
         "plan",
         "state",
@@ -83,10 +81,7 @@ class WorkflowRunnable:
         self._ends = Ends(plan, self._progress)
         self._ready: list[TaskCode] = []
         self._begun: set[TaskCode] = set()
-        self._attempts: dict[TaskCode, int] = {}
-        self._retries: dict[TaskCode, int] = {}
-        self._in_flight: set[TaskCode] = set()
-        self._rests: set[TaskCode] = set()
+        self._attempts = Attempts()
         self._children: dict[TaskCode, Children] = {}
         self._ending = False
         self._overtime: str | None = None
@@ -104,15 +99,19 @@ class WorkflowRunnable:
             case Restored(attempts, children, resumes):
                 effects = self._restore(attempts, children)
                 resumed = {
-                    code: [child for child in children if (child.code, child.attempt) == (code, self._attempts[code])]
-                    for code in resumes & self._attempts.keys()
+                    code: [
+                        child
+                        for child in children
+                        if child.code == code and self._attempts.is_last(code, child.attempt)
+                    ]
+                    for code in resumes
                 }
             case TaskFinished(code, attempt, state, outputs):
-                if code not in self._in_flight or attempt != self._attempts[code]:
+                if not self._attempts.is_under_way(code, attempt):
                     return []
                 effects = self._record(code, state, outputs)
             case ChildFinished(code, attempt, index, state, outputs):
-                if code not in self._children or attempt != self._attempts[code]:
+                if code not in self._children or not self._attempts.is_last(code, attempt):
                     return []
                 self._children[code].finished(index, state, outputs)
                 effects = self._check_children(code)
@@ -132,18 +131,18 @@ class WorkflowRunnable:
 
     def under_way(self) -> list[tuple[TaskCode, int]]:
         """The attempts whose ends have not been reported."""
-        return [(code, self._attempts[code]) for code in list(self._in_flight)]  # a thread may be changing it
+        return self._attempts.under_way()
 
     @property
     def only_waits(self) -> bool:
         """Whether nothing of it is queued or runs on a worker: all that is in flight are children, DEPENDENT tasks, and
         delayed attempts."""
-        return bool(self._in_flight) and len(self._rests) == len(self._in_flight)
+        return self._attempts.all_rest
 
     def came_due(self, code: TaskCode, attempt: int) -> None:
         """The delay of an attempt has passed: from now on a worker may run it."""
-        if self._attempts.get(code) == attempt and self.plan.tasks[code].logic is None:
-            self._rests.discard(code)
+        if self._attempts.is_last(code, attempt) and self.plan.tasks[code].logic is None:
+            self._attempts.wake(code)
 
     @property
     def _is_halted(self) -> bool:
@@ -162,17 +161,15 @@ class WorkflowRunnable:
         effects: list[Effect] = []
         known = [attempt for attempt in attempts if attempt.code in self.plan.tasks]
         for attempt in known:
-            self._attempts[attempt.code] = attempt.attempt
             goes_on = attempt.valid or attempt.state in (T.PAUSE, T.KILL)
-            self._retries[attempt.code] = attempt.retries if goes_on else 0
+            self._attempts.restore(attempt.code, attempt.attempt, attempt.retries if goes_on else 0)
         valid = [attempt for attempt in known if self._still_counts(attempt)]
         self._begun |= {attempt.code for attempt in valid}
         self._ready += self._progress.begin()
         for attempt in sorted(valid, key=self._order):
             if not attempt.state.is_final:
-                self._in_flight.add(attempt.code)
-                if attempt.due_in_minutes or self.plan.tasks[attempt.code].logic is not None:
-                    self._rests.add(attempt.code)
+                is_logic = self.plan.tasks[attempt.code].logic is not None
+                self._attempts.put_in_flight(attempt.code, rests=bool(attempt.due_in_minutes) or is_logic)
                 self._restore_children(attempt, children)
             elif self._progress.is_in_scope(attempt.code):
                 effects += self._record(attempt.code, attempt.state, attempt.outputs, attempt.branch)
@@ -212,7 +209,7 @@ class WorkflowRunnable:
         self, code: TaskCode, state: TaskState, outputs: str | None = None, branch: frozenset[TaskCode] | None = None
     ) -> list[Effect]:
         """Record that an attempt has ended."""
-        self._land(code)
+        self._attempts.end(code)
         self._children.pop(code, None)
         match state:
             case T.SUCCESS | T.FORCED_SUCCESS:
@@ -239,17 +236,16 @@ class WorkflowRunnable:
             case T.NEED_FAULT_TOLERANCE:
                 may = task.on_worker_loss is OnWorkerLoss.RETRY
             case T.FAILURE:
-                may = self._retries[code] < task.retry_times
+                may = self._attempts.retries[code] < task.retry_times
             case _:
                 may = False
         return may and not self._ending and self.state is not W.READY_STOP
 
     def _again(self, code: TaskCode, state: TaskState) -> list[Effect]:
-        self._retries[code] += state is T.FAILURE
+        retries = self._attempts.retries[code] = self._attempts.retries[code] + (state is T.FAILURE)
         if self.state is W.READY_PAUSE:
-            self._attempts[code] += 1
             self._ends.paused.add(code)
-            return [RecordTask(code, self._attempts[code], T.PAUSE, self._retries[code])]
+            return [RecordTask(code, self._attempts.skip(code), T.PAUSE, retries)]
         interval = self.plan.tasks[code].retry_interval if state is T.FAILURE else 0
         return self._queue(code, Wait(WaitReason.RETRY, interval) if interval else None)
 
@@ -297,31 +293,31 @@ class WorkflowRunnable:
 
     def _begin(self, code: TaskCode, resumed: Sequence[Child]) -> list[Effect]:
         task = self.plan.tasks[code]
-        self._retries.setdefault(code, 0)
+        self._attempts.retries.setdefault(code, 0)
         try:
             match task.logic:
                 case None:
                     return self._queue(code, Wait(WaitReason.DELAY, task.delay_time) if task.delay_time else None)
                 case DependentParams() if not self.instance.dry_run:
-                    attempt = self._next_attempt(code, rests=True)
+                    attempt = self._attempts.begin(code, rests=True)
                     return [RecordTask(code, attempt, T.RUNNING_EXECUTION, values=self._parameters.as_text(code))]
                 case SubProcessParams() | DynamicParams():
                     # Stored in the row: a later owner, who received other ends in between, must see the same.
                     values = self._parameters.values(code)
-                    children = Children.of(self.plan, code, self._attempts.get(code, 0) + 1, values)
+                    children = Children.of(self.plan, code, self._attempts.next(code), values)
                     self._children[code] = children
                     text = json.dumps(values, ensure_ascii=False)
-                    begun = RecordTask(code, self._next_attempt(code, rests=True), T.RUNNING_EXECUTION, values=text)
+                    begun = RecordTask(code, self._attempts.begin(code, rests=True), T.RUNNING_EXECUTION, values=text)
                     first = children.resume(resumed) if resumed else children.start_more()
                     over = self._check_children(code) if children.is_over else []
                     return [begun, *first, *over]
                 case _:
                     branch = chosen_branch(self.plan, code, lambda: self._parameters.values(code), self._has_succeeded)
         except Refused as error:
-            failed = RecordTask(code, self._next_attempt(code), T.FAILURE, self._retries[code], str(error))
-            self._land(code)
+            failed = RecordTask(code, self._attempts.begin(code), T.FAILURE, self._attempts.retries[code], str(error))
+            self._attempts.end(code)
             return [failed, *self._fail(code, T.FAILURE)]
-        attempt = self._next_attempt(code)
+        attempt = self._attempts.begin(code)
         return [RecordTask(code, attempt, T.SUCCESS, branch=branch), *self._record(code, T.SUCCESS, branch=branch)]
 
     def _has_succeeded(self, code: TaskCode) -> bool:
@@ -330,22 +326,11 @@ class WorkflowRunnable:
 
     def _queue(self, code: TaskCode, wait: Wait | None) -> list[Effect]:
         values = self._parameters.as_text(code)
-        return [QueueTask(code, self._next_attempt(code, rests=wait is not None), self._retries[code], wait, values)]
-
-    def _next_attempt(self, code: TaskCode, *, rests: bool = False) -> int:
-        """Begin an attempt. It `rests` if no worker runs it, or not yet."""
-        self._attempts[code] = self._attempts.get(code, 0) + 1
-        self._in_flight.add(code)
-        if rests:
-            self._rests.add(code)
-        return self._attempts[code]
-
-    def _land(self, code: TaskCode) -> None:
-        self._in_flight.discard(code)
-        self._rests.discard(code)
+        attempt = self._attempts.begin(code, rests=wait is not None)
+        return [QueueTask(code, attempt, self._attempts.retries[code], wait, values)]
 
     def _finish_if_over(self) -> list[Effect]:
-        if self._in_flight:
+        if self._attempts.any_under_way:
             return []
         is_complete = not self._ends.paused and self._begun.issuperset(self._ready)
         if self._overtime is not None and self.state is not W.READY_STOP:

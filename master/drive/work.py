@@ -1,23 +1,32 @@
-"""The unit of work of a master: the runs that one transaction touches, and all that it writes for them."""
+"""The unit of work of a master: the runs that one transaction touches, and all that it writes for them.
+
+Every transaction in which a master changes runs goes through `Transactions.run`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
+from dao.postgres.errors import BadData, LockTaken
 from dao.runs import dependencies
 from dao.runs.dependencies import Happened
+from master.drive.dependents import Dependents
 from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
-from master.drive.plans import Fetched
+from master.drive.open_transactions import OpenTransactions
+from master.drive.plans import Fetched, Plans
 from master.drive.writes import Writes
 from model.ids import WorkflowInstanceId
+from node.life import Life
+from node.write_loop import blaming_what_is_held
 
 
 class Work:
-    """What happens in one transaction (`master.drive.driver.Driver.transact`)."""
+    """What happens in one transaction."""
 
     def __init__(self, connection: FencedTransaction, plans: Fetched) -> None:
         self.connection = connection
@@ -48,3 +57,79 @@ class Work:
                     if instance.schedule_time is not None and not instance.dry_run
                 ],
             )
+
+
+W = TypeVar("W", bound=Work)
+R = TypeVar("R")
+
+
+class Transactions:
+    """The transactions of one master.
+
+    Args:
+        runs: the runs in its memory; those that a failed transaction has touched are dropped.
+        dependents: learns of own runs whose DEPENDENT tasks may have begun to wait.
+        events: set when there are events of tasks that were over at once.
+        look: set when attempts were written that wait for a time.
+    """
+
+    def __init__(
+        self,
+        life: Life,
+        plans: Plans,
+        runs: HeldRuns,
+        dependents: Dependents,
+        *,
+        events: asyncio.Event,
+        look: asyncio.Event,
+    ) -> None:
+        self.open = OpenTransactions()
+        self.announces_ends = False
+        """Whether ends are announced, since DEPENDENT tasks wait for some."""
+        self._life = life
+        self._plans = plans
+        self._runs = runs
+        self._dependents = dependents
+        self._events = events
+        self._look = look
+
+    async def run(self, of: type[W], body: Callable[[W], Awaitable[R]]) -> R:
+        """Run `body` in one fenced transaction, and write what it has collected in its work, of type `of`.
+
+        If a plan is missing, the transaction is rolled back, and begins again when the plan has been read. If it fails,
+        the runs that it touched are dropped from memory.
+
+        Raises what `Life.writing` raises, and `BadData` for an unexpected error too. `BadData` and `LockTaken` have the
+        `suspects` of the work.
+        """
+        with self.open.counted():
+            return await self._plans.with_plans(self._life.database, lambda plans: self._try(of, body, plans))
+
+    async def _try(self, of: type[W], body: Callable[[W], Awaitable[R]], plans: Fetched) -> R:
+        work: W | None = None
+        try:
+            async with self._life.writing() as connection:
+                work = of(connection, plans)
+                with blaming_what_is_held():
+                    result = await body(work)
+                    await work.flush(self._life.me, self._runs, announces=self.announces_ends)
+        except BaseException as error:
+            if work is not None:
+                self._runs.drop(work.touched)
+                if isinstance(error, BadData | LockTaken):
+                    error.suspects = work.suspects
+            raise
+        self._committed(work.writes)
+        return result
+
+    def _committed(self, writes: Writes) -> None:
+        self._runs.drop(end.id for end in writes.ends)
+        self._runs.wrote(writes.touched, writes.delays)
+        self._runs.failed_over.difference_update((end.id for end in writes.ends), writes.progressed)
+        if writes.delays:
+            self._look.set()
+        if writes.known:
+            self._events.set()
+        if writes.dependents:
+            self.announces_ends = True
+            self._dependents.began(writes.dependents)
