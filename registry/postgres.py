@@ -23,7 +23,8 @@ from dao.postgres.query_line import QueryLine
 from model.backoff import Backoff
 from model.errors import Refused, ShoalError, Unavailable
 from model.nodes import Heartbeat, NodeKind
-from registry.contact import Contact, boottime_s
+from registry.clock import boottime_s
+from registry.contact import Contact
 from registry.entry import EntryReader, write_entry
 from registry.protocol import ConnectionState
 

@@ -233,3 +233,9 @@ def test_statements_stand_in_dao_and_nowhere_else() -> None:
 def test_a_statement_is_recognized() -> None:
     dao = [path for path in modules if path.relative_to(ROOT).parts[0] == "dao"]
     assert sum(1 for path in dao for _ in statements_of(path)) >= 100
+
+
+def test_fenced_transactions_are_made_in_one_place() -> None:
+    """Made by hand, one could be without the lock on the node's row: a fenced node would write."""
+    made = {name_of(path) for path in modules for _, name in calls_of(path) if name == "FencedTransaction"}
+    assert made == {"dao/cluster/nodes.py"}
