@@ -29,9 +29,10 @@ from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.timing import Timing
 from model.zones import load_zones
-from node.life import Life, boottime_s
+from node.life import Life
 from node.lives import end_all, ending_well, live_again_and_again, new_life
 from node.threads import in_thread
+from registry.clock import boottime_s
 from registry.protocol import Registry
 
 log = structlog.get_logger()

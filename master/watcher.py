@@ -25,7 +25,7 @@ from model.errors import Fenced, ShoalError
 from model.ids import WorkflowInstanceId
 from node.life import Life
 from node.write_loop import blaming_what_is_held
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 
 log = structlog.get_logger()
 

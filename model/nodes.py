@@ -59,9 +59,14 @@ class Slot:
     current: int
     total: int
 
+    @classmethod
+    def of(cls, command_id: int, step: int, total: int) -> Slot:
+        """The slot that a command with this id (> 0) belongs to; `step` is the increment of the ids."""
+        return cls(command_id // step % total, total)
+
     def owns(self, command_id: int, step: int = 1) -> bool:
-        """Whether a command with this id (> 0) belongs to this slot; `step` is the increment of the ids."""
-        return (command_id // step) % self.total == self.current
+        """Whether a command with this id belongs to this slot."""
+        return Slot.of(command_id, step, self.total) == self
 
     def __str__(self) -> str:
         return f"{self.current}/{self.total}"

@@ -7,8 +7,8 @@ that does the node's work, not by a separate thread: a node with a hung loop mus
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from uuid import UUID
 
 import structlog
@@ -23,7 +23,7 @@ from model.nodes import Heartbeat, NodeKind
 from model.timing import Timing
 from node.namesakes import Namesakes
 from node.process import this_process
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 from registry.protocol import Registry
 
 log = structlog.get_logger()
@@ -88,17 +88,9 @@ class Life:
             await starting.close()
         return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me, timing)
 
-    @asynccontextmanager
-    async def writing(self) -> AsyncIterator[FencedTransaction]:
-        """A fenced transaction: it holds this life's row until it ends, so that nobody can fence the node meanwhile.
-
-        Raises:
-            Fenced: the node has been fenced; nothing was written.
-            Unavailable, BadData, Unknown: as `Database.writing`.
-        """
-        async with self.database.writing() as connection:
-            await nodes.hold_alive(connection, self.me)
-            yield FencedTransaction(connection)
+    def writing(self) -> AbstractAsyncContextManager[FencedTransaction]:
+        """See `nodes.fenced_transaction`."""
+        return nodes.fenced_transaction(self.database, self.me)
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         """Beat, and refresh `living`. Raises `Fenced`, or `Unavailable` when the database did not answer."""
@@ -166,6 +158,3 @@ class Life:
         """Close the connections."""
         await self._beats.close()
         await self.database.close()
-
-
-__all__ = ["Fenced", "Life", "boottime_s"]

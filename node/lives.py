@@ -22,8 +22,8 @@ from model.timing import Timing
 from node.life import Life
 from node.watchdog import watched
 from registry import belonging
+from registry.clock import boottime_s
 from registry.connect import make_registry
-from registry.contact import boottime_s
 from registry.protocol import Registry
 
 log = structlog.get_logger()

@@ -15,7 +15,7 @@ import psutil
 from model.load import Measure
 from model.means import is_passing
 from node.cgroup import Cgroups
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 
 
 class Meter:

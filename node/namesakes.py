@@ -16,7 +16,7 @@ from model.errors import Refused
 from model.nodes import NodeKind
 from model.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Timing
 from node.left_tasks import end_its_tasks, is_provably_over
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 from registry.presence import present
 from registry.protocol import Registry
 

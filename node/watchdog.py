@@ -23,7 +23,7 @@ from datetime import timedelta
 
 import structlog
 
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 
 log = structlog.get_logger()
 

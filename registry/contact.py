@@ -6,15 +6,10 @@ the old state would be trusted for a moment longer. A clock that counts during s
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 
+from registry.clock import boottime_s
 from registry.protocol import ConnectionState
-
-
-def boottime_s() -> float:
-    """Seconds of a clock that cannot be set and that counts while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Contact:

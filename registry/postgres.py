@@ -11,57 +11,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any, LiteralString
 
 import structlog
 
+from dao.cluster.registry_rows import CHANNEL, RegistryRows
 from dao.postgres.database import shown
 from dao.postgres.listen import Listener
+from dao.postgres.query_line import QueryLine
 from model.backoff import Backoff
 from model.errors import Refused, ShoalError, Unavailable
 from model.nodes import Heartbeat, NodeKind
-from registry.contact import Contact, boottime_s
+from registry.clock import boottime_s
+from registry.contact import Contact
 from registry.entry import EntryReader, write_entry
 from registry.protocol import ConnectionState
-from registry.query_line import QueryLine
 
 log = structlog.get_logger()
 
-CHANNEL = "shoal_registry"
 _CLOSE_S = 2.0
 _ALARM_MARGIN_S = 0.05
-
-# One statement for a first lease, a renewal, and a lease that was deleted. Notifies when other nodes could not see us
-# before, or when requested.
-_HOLD = """
-    WITH seen AS (
-        SELECT FROM registry_lease
-        WHERE kind = %(kind)s AND epoch = %(epoch)s AND expires_at > clock_timestamp()
-    ), held AS (
-        INSERT INTO registry_lease AS lease (kind, epoch, heartbeat, expires_at)
-        VALUES (%(kind)s, %(epoch)s, %(heartbeat)s, clock_timestamp() + %(lasts)s)
-        ON CONFLICT (kind, epoch) DO UPDATE SET heartbeat = excluded.heartbeat, expires_at = excluded.expires_at
-    )
-    SELECT pg_notify(%(channel)s, %(kind)s) WHERE %(announce)s OR NOT EXISTS (SELECT FROM seen)
-"""
-_RELEASE = """
-    WITH released AS (DELETE FROM registry_lease WHERE kind = %(kind)s AND epoch = %(epoch)s RETURNING kind)
-    SELECT pg_notify(%(channel)s, kind) FROM released
-"""
-_SWEEP = "DELETE FROM registry_lease WHERE expires_at < clock_timestamp() - interval '1 minute'"
-_READ_MARK = "SELECT mark FROM cluster"
-_HOLD_MARK = """
-    INSERT INTO cluster AS c (mark) VALUES (%(mark)s)
-    ON CONFLICT (only_one) DO UPDATE SET mark = coalesce(c.mark, excluded.mark) RETURNING mark
-"""
-_HAS_TABLE = "SELECT to_regclass('registry_lease')::text"
-_PROBE = "SELECT FROM registry_lease LIMIT 1"
-_MEMBERS = """
-    SELECT epoch::text, heartbeat, extract(epoch FROM expires_at - clock_timestamp())::float8 AS lasts_s
-    FROM registry_lease
-    WHERE kind = %(kind)s AND expires_at > clock_timestamp()
-"""
 
 
 class PostgresRegistry:
@@ -81,12 +51,13 @@ class PostgresRegistry:
         self._contact = Contact(session_timeout)
         self._entries = EntryReader(self.url)
         self._line = QueryLine(url, application_name, answer_within_s=max(2.0, self._renew_every_s))
+        self._rows = RegistryRows(self._line)
         self._listener = Listener(url, f"{application_name}-listen", {CHANNEL: self._notified})
         self._tasks: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
         self._entry_lock = asyncio.Lock()
         self._wanted: Heartbeat | None = None
-        self._held: Heartbeat | None = None
+        self._written: Heartbeat | None = None
         """A lease that may exist, wanted or not."""
         self._announced: Heartbeat | None = None
         self._alarms: dict[NodeKind, asyncio.TimerHandle] = {}
@@ -117,7 +88,9 @@ class PostgresRegistry:
         backoff = Backoff()
         while True:
             try:
-                if (await self._ask(_HAS_TABLE))[0][0] is None:
+                with self._reached():
+                    exist = await self._rows.exist()
+                if not exist:
                     raise Refused(f"the registry {self.url} has no table registry_lease; run `shoal db init` on it")
                 await self._prove()
                 break
@@ -150,7 +123,8 @@ class PostgresRegistry:
         """Create our entry. If this raises `Unavailable`, the entry still appears as soon as the database answers."""
         self._wanted = heartbeat
         await self._prove()
-        await self._ask(_SWEEP)
+        with self._reached():
+            await self._rows.delete_expired()
 
     async def update(self, heartbeat: Heartbeat) -> None:
         """Write the latest heartbeat, now or when the database answers again. Does nothing before `register`."""
@@ -168,7 +142,8 @@ class PostgresRegistry:
 
     async def members(self, kind: NodeKind) -> list[Heartbeat]:
         """A fresh read, which also sets the alarm for the first lease that may lapse."""
-        rows = await self._ask(_MEMBERS, kind=kind.value)
+        with self._reached():
+            rows = await self._rows.leases(kind)
         if not self._contact.up:
             self._wake.set()  # the database is back: the keeper need not wait any longer
         if kind in self._alarms:
@@ -180,12 +155,13 @@ class PostgresRegistry:
 
     async def read_mark(self) -> str | None:
         """See the protocol."""
-        rows = await self._ask(_READ_MARK)
-        return rows[0][0] if rows else None
+        with self._reached():
+            return await self._rows.mark()
 
     async def hold_mark(self, mark: str) -> str:
         """See the protocol."""
-        return str((await self._ask(_HOLD_MARK, mark=mark))[0][0])
+        with self._reached():
+            return await self._rows.set_mark(mark)
 
     async def _keep(self) -> None:
         """Renew the lease, and retry while the database is unavailable, until cancelled."""
@@ -214,32 +190,33 @@ class PostgresRegistry:
         """Bring our lease to its wanted state, by a round trip that proves that the database knows us."""
         async with self._entry_lock:
             sent_s = boottime_s()
-            if self._wanted is not None:
-                await self._hold(self._wanted)
-            elif self._held is not None:
-                await self._ask(_RELEASE, kind=self._held.kind.value, epoch=self._held.epoch, channel=CHANNEL)
-                self._held = self._announced = None
-            else:
-                await self._ask(_PROBE)
+            with self._reached():
+                if self._wanted is not None:
+                    await self._write(self._wanted)
+                elif self._written is not None:
+                    await self._rows.delete_lease(self._written.kind, self._written.epoch)
+                    self._written = self._announced = None
+                else:
+                    await self._rows.probe()
             self._contact.proved(sent_s)
 
-    async def _hold(self, heartbeat: Heartbeat) -> None:
-        self._held = heartbeat
-        said = self._announced
-        await self._ask(
-            _HOLD,
-            kind=heartbeat.kind.value,
-            epoch=heartbeat.epoch,
-            heartbeat=write_entry(heartbeat),
-            lasts=self._session_timeout,
-            announce=said is None or (said.status, said.groups) != (heartbeat.status, heartbeat.groups),
-            channel=CHANNEL,
+    async def _write(self, heartbeat: Heartbeat) -> None:
+        self._written = heartbeat
+        seen = self._announced
+        await self._rows.write_lease(
+            heartbeat.kind,
+            heartbeat.epoch,
+            write_entry(heartbeat),
+            self._session_timeout,
+            announce=seen is None or (seen.status, seen.groups) != (heartbeat.status, heartbeat.groups),
         )
         self._announced = heartbeat
 
-    async def _ask(self, statement: LiteralString, **parameters: object) -> list[tuple[Any, ...]]:
+    @contextlib.contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Around a statement: records that the database did not answer, and says so of the registry."""
         try:
-            return await self._line.ask(statement, parameters)
+            yield
         except Unavailable as error:
             self._disconnected(error)
             raise Unavailable(f"the registry {self.url} is away: {error}") from error

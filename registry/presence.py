@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.errors import Unavailable
 from model.ids import Epoch
 from model.nodes import NodeKind
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 from registry.protocol import ConnectionState, Registry
 
 

@@ -19,7 +19,8 @@ import structlog
 
 from model.errors import Refused, Unavailable
 from model.nodes import Heartbeat, NodeKind
-from registry.contact import Contact, boottime_s
+from registry.clock import boottime_s
+from registry.contact import Contact
 from registry.ensemble import Ensemble
 from registry.entry import EntryReader, write_entry
 from registry.kazoo_bridge import Denied, KazooBridge, Owner

@@ -9,9 +9,10 @@ import structlog
 from model.errors import Fenced, ShoalError
 from model.nodes import Heartbeat, NodeKind
 from model.states import TaskState
-from node.life import Life, boottime_s
+from node.life import Life
 from node.meter import load_a_core
 from node.overload import Overload
+from registry.clock import boottime_s
 from registry.protocol import Registry
 from worker.launcher.client import Launcher
 from worker.settings import WorkerSettings

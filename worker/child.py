@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from model.errors import Fenced, Refused, ShoalError
+from model.errors import Refused, ShoalError
 from model.means import is_passing
 from model.states import TaskState
+from worker.failed_attempt import result_of
 from worker.launcher.deadline import Deadline
 from worker.launcher.errors import DeadlinePassed
 from worker.launcher.wire import put_answer
@@ -61,16 +62,13 @@ async def _attempt(order: Order, deadline: Deadline) -> TaskResult:
     licence = _Licence(deadline)
     try:
         result = await order.task.run(_context(order, log, licence))
-    except Fenced as error:
-        result = TaskResult(TaskState.NEED_FAULT_TOLERANCE, str(error))
     except Exception as error:  # noqa: BLE001 - a task type may raise anything
         if is_passing(error) and not licence.was_asked_for:
             result = _not_begun(error)
-        elif isinstance(error, ShoalError):
-            log.write(f"{error}\n")
-            result = TaskResult.failure(str(error))
         else:
-            result = TaskResult.failure(f"{type(error).__name__}: {error}")
+            if isinstance(error, ShoalError):
+                log.write(f"{error}\n")
+            result = result_of(error)
     outputs = {_masked(name, order): _masked(value, order) for name, value in result.outputs.items()}
     return TaskResult(result.state, _masked(result.reason, order), result.exit_code, outputs)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import structlog
 
 from dao.cluster import nodes
-from dao.postgres.database import Database, FencedTransaction
+from dao.postgres.database import Database
 from dao.postgres.errors import BadData
 from dao.postgres.notify import EVENT, notify
 from dao.tasks import task_claims
@@ -29,7 +29,7 @@ from dao.tasks.task_claims import Report
 from model.backoff import Backoff
 from model.errors import Fenced, Unavailable, Unknown
 from node.threads import in_thread
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 from worker.last_words import LeftWords, left_words
 from worker.spool import Left, left_by_former_lives
 
@@ -99,9 +99,8 @@ async def _tell(left: Left | LeftWords, database_url: str, timeout_s: float) -> 
 
 async def _write(database: Database, left: Left | LeftWords, reports: list[Report]) -> int:
     """Write the reports; return how many the database did not have yet."""
-    async with database.writing() as connection:
-        await nodes.hold_alive(connection, left.me)
-        told = await task_claims.report(FencedTransaction(connection), reports, left.me.epoch)
+    async with nodes.fenced_transaction(database, left.me) as connection:
+        told = await task_claims.report(connection, reports, left.me.epoch)
         if told:
             await notify(connection, EVENT)  # to all masters: the owners may have changed since
     return len(told)

@@ -25,7 +25,8 @@ from starlette.routing import Route
 from dao.tasks import log_keys
 from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from node.life import Life, boottime_s
+from node.life import Life
+from registry.clock import boottime_s
 from worker.impatience import CONNECTIONS_MAX, Impatient
 from worker.log_signature import TIME_HEADER, check
 from worker.task_log import LogName, read_log

@@ -22,10 +22,11 @@ from model.timing import Timing
 from model.zones import load_zones
 from node.address import advertised, joined
 from node.left_tasks import mark_of
-from node.life import Life, boottime_s
+from node.life import Life
 from node.lives import end_all, ending_well, live_again_and_again, new_life
 from node.process import this_process
 from node.threads import in_thread
+from registry.clock import boottime_s
 from registry.protocol import Registry
 from worker.beats import Beats
 from worker.executor import Executor

@@ -7,6 +7,8 @@ are in a separate table, because a beat must not wait for a slow write of the sa
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -250,6 +252,19 @@ async def hold_alive(connection: AsyncConnection, me: Me) -> None:
     row = await connection.execute(_HOLD_ALIVE, _of(me))
     if row.first() is None:
         raise Fenced(f"{me} was fenced: others took it for dead")
+
+
+@asynccontextmanager
+async def fenced_transaction(database: Database, me: Me) -> AsyncIterator[FencedTransaction]:
+    """A transaction that holds our row until it ends, so that nobody can fence us meanwhile.
+
+    Raises:
+        Fenced: we have been fenced; nothing was written.
+        Unavailable, BadData, Unknown: as `Database.writing`.
+    """
+    async with database.writing() as connection:
+        await hold_alive(connection, me)
+        yield FencedTransaction(connection)
 
 
 async def anything_left(connection: AsyncConnection) -> bool:

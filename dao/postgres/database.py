@@ -22,7 +22,7 @@ from sqlalchemy.util.concurrency import greenlet_spawn
 
 from dao.postgres.connection import CONNECT_S_MAX, Connection
 from dao.postgres.errors import translated, translating
-from model.errors import Refused, ShoalError, Unavailable, Unknown
+from model.errors import Refused, Unavailable, Unknown
 
 # A connection that is dead when it is returned to the pool is replaced. Its user has had the error already, so the
 # pool's additional traceback is useless.
@@ -266,14 +266,6 @@ def _first_line(error: BaseException) -> str:
 
 
 async def database_time(connection: AsyncConnection) -> datetime:
-    """The database's clock, aware UTC."""
+    """The database's time, aware UTC; decisions use only this clock."""
     moment: datetime = (await connection.execute(text("SELECT clock_timestamp()"))).scalar_one()
     return moment
-
-
-async def database_now(connection: AsyncConnection) -> str:
-    """The database's time in ISO form; only this clock counts."""
-    return str((await connection.execute(text("SELECT clock_timestamp()::text"))).scalar_one())
-
-
-__all__ = ["SESSION_SETTINGS", "Database", "ShoalError", "connect", "database_now", "parse_url", "shown"]

@@ -39,7 +39,7 @@ from model.ids import CommandId
 from model.nodes import Slot
 from node.life import Life
 from node.write_loop import blaming_what_is_held, run_rounds
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 
 log = structlog.get_logger()
 

@@ -30,7 +30,7 @@ from model.states import TaskState
 from node.life import Life
 from node.waiting import set_within
 from node.write_loop import blaming_what_is_held
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 
 log = structlog.get_logger()
 

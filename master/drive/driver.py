@@ -38,7 +38,7 @@ from model.instances import ChildEnd, HaltAsked, TaskEnd
 from model.states import TaskState
 from node.life import Life
 from node.write_loop import run_rounds
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 
 log = structlog.get_logger()
 

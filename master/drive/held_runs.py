@@ -10,7 +10,7 @@ from master.drive.run_limit import Delay, Room
 from master.drive.run_timeouts import Lengths
 from master.drive.runnable import WorkflowRunnable
 from model.ids import WorkflowInstanceId
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 
 
 class HeldRuns:

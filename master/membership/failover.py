@@ -21,7 +21,7 @@ from dao.tasks import task_events, task_instances
 from master.claim.quarantine import PAUSE_FIRST_S, PAUSE_MAX_S
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from node.life import Life
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 
 log = structlog.get_logger()
 

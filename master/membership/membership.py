@@ -25,11 +25,12 @@ from model.ids import Epoch
 from model.load import RUNS_LIMIT, Measure
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from node.left_tasks import end_its_tasks, is_provably_over
-from node.life import Life, boottime_s
+from node.life import Life
 from node.meter import load_a_core
 from node.overload import Overload
 from node.process import is_gone
 from node.waiting import set_within
+from registry.clock import boottime_s
 from registry.presence import present
 from registry.protocol import Registry
 

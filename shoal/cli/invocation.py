@@ -95,10 +95,10 @@ class Invocation:
     async def reading(self) -> AsyncIterator[Reading]:
         """Open the database, check its schema, and give a connection. Raises as `database`, and for the schema."""
         from dao.postgres import schema
-        from dao.postgres.database import database_now
+        from dao.postgres.database import database_time
 
         async with self.database() as database:
             await schema.check(database)
             async with database.reading() as connection:
-                now = datetime.fromisoformat(await database_now(connection))
+                now = await database_time(connection)
                 yield Reading(database, connection, now)

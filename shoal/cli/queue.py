@@ -37,7 +37,9 @@ class Waiting:
 
     def slot_of(self, command: WaitingCommand) -> int | None:
         """The slot that a command belongs to; None when there is no master."""
-        return (command.id // self.id_step) % self.slots.total if self.slots.total else None
+        from model.nodes import Slot
+
+        return Slot.of(command.id, self.id_step, self.slots.total).current if self.slots.total else None
 
     def master_of(self, slot: int) -> str:
         """The address of the master with a slot."""

@@ -28,7 +28,7 @@ from model.errors import Refused, ShoalError, Unavailable
 from model.nodes import NodeKind, NodeState
 from model.timing import Timing
 from registry.belonging import AnotherRegistry
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 from shoal.cluster.slot_report import SlotReport, read_slots
 from shoal.config.settings import Settings
 from shoal.explain.explanation import full_masters

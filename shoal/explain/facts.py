@@ -69,7 +69,7 @@ async def _command(connection: AsyncConnection, around: Surroundings, id_: Comma
     if fate.handled_at is not None:
         return CommandFacts(fate.id, waits=False, age_s=fate.age_s, run=fate.run, refused=fate.reason)
     total = around.slots.total
-    slot = Slot(fate.id // around.id_step % total, total) if total else None
+    slot = Slot.of(fate.id, around.id_step, total) if total else None
     owner = next((master.row for master in around.slots.masters if slot and master.slot == slot), None)
     needs_room = fate.type not in URGENT
     return CommandFacts(

@@ -16,7 +16,7 @@ from dao.views import listings, lookups
 from dao.views.listings import Run, TaskRun
 from model.errors import NotFound, Refused, Unavailable
 from model.nodes import NodeState
-from node.life import boottime_s
+from registry.clock import boottime_s
 from worker.log_signature import TIME_HEADER, signed
 
 LOOK_EVERY_S = 0.5

@@ -29,9 +29,9 @@ from model.choices import (
 from model.errors import Refused, Unavailable
 from model.nodes import NodeKind, NodeState
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
-from model.transition_sql import transition_trigger
 from tests.dao.catalog import catalog
 from tests.dao.scene import Scene
+from tests.dao.transition_sql import transition_trigger
 
 OLDEST = Path(__file__).parent / "schema_1.sql"
 SQL = Path(schema.__file__).parents[2] / "sql"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
-from model.transition_sql import transition_trigger
+from tests.dao.transition_sql import transition_trigger
 
 W = WorkflowState
 Transitions = Mapping[Any, frozenset[Any]]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from model.command_drawing import command_drawing
 from model.command_moves import STARTING, CommandType
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
-from model.transition_drawing import transition_drawing
+from tests.model.command_drawing import command_drawing
+from tests.model.transition_drawing import transition_drawing
 
 PAGE = Path(__file__).parents[2] / "docs" / "states.md"
 

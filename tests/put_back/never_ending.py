@@ -254,9 +254,9 @@ NEVER_ENDING = (
         "15",
         "tasks that had not begun for want of descriptors failed",
         Patch(
-            "worker/executor.py",
-            "lacks = is_passing(error) or isinstance(error, NoMeans)",
-            'lacks = is_passing(error) and task.type == ""',
+            "worker/failed_attempt.py",
+            "return is_passing(error) or isinstance(error, NoMeans)",
+            'return is_passing(error) and str(error) == ""',
             "want of means taken for a failure",
         ),
         "tests/worker/test_want_of_means.py::test_a_task_that_finds_no_descriptor_is_given_back_and_the_next_one_runs",

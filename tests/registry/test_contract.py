@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from model.errors import Refused, Unavailable
 from model.nodes import NodeKind, NodeStatus
+from registry.clock import boottime_s
 from registry.connect import make_registry
-from registry.contact import boottime_s
 from registry.protocol import ConnectionState, Registry
 from tests.eventually import eventually
 from tests.registry.scenes import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from model.nodes import Heartbeat, NodeKind
-from registry.contact import boottime_s
+from registry.clock import boottime_s
 from registry.presence import present
 from registry.protocol import ConnectionState
 

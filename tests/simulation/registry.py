@@ -12,7 +12,8 @@ from random import Random
 from model.errors import Unavailable
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind
-from registry.contact import Contact, boottime_s
+from registry.clock import boottime_s
+from registry.contact import Contact
 from registry.protocol import ConnectionState
 from tests.simulation.loop import PROCESS, Process, VirtualLoop
 from tests.simulation.trace import Trace

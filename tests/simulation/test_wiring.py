@@ -25,7 +25,6 @@ NOT_SIMULATED = {
     "dao.checks.stuck_runs.end_timeless_waits": "rows changed by hand",
     "dao.secrets.data_sources.url_of": "what a task needs while it runs",
     "dao.secrets.environments.script_of": "what a task needs while it runs",
-    "dao.postgres.database.connect": "the registry in PostgreSQL",
     "dao.tasks.log_keys.publish": "what readers of logs need",
 }
 """What masters and workers call of `dao/` and nothing in a simulation asks for, each with the reason. Should anything

@@ -29,7 +29,7 @@ import node.left_tasks
 import node.lives
 import node.process
 import node.watchdog
-import registry.contact
+import registry.clock
 import worker.server  # noqa: F401 - so that its modules are loaded
 from dao.cluster import nodes as dao_nodes
 from dao.cluster.nodes import Me, NodeRow
@@ -365,7 +365,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         return SimulatedExecutor(world, processes, world.timing.kill_grace.total_seconds())
 
     replaced: list[tuple[object, Any]] = [
-        (registry.contact.boottime_s, clock_s),
+        (registry.clock.boottime_s, clock_s),
         (Database, database),
         (node.process.this_process, this_process),
         (node.process.is_gone, is_gone),

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from model.errors import Refused, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from node.life import boottime_s
+from registry.clock import boottime_s
 from worker.folder import WorkerFolder
 from worker.impatience import CONNECTIONS_MAX
 from worker.log_service import SLICE_BYTES_MAX, LogService

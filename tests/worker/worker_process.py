@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from model.errors import ShoalError
+from registry.clock import boottime_s
 from tests.worker.scene import MemoryLog, Scene
 from worker.launcher.client import Launcher
-from worker.launcher.deadline import boottime_s
 
 
 async def main(mark: str, script: str, deadline_s: float) -> None:

@@ -11,5 +11,5 @@ shared memory passes (the worker is stopped or cut off), and what is left of it 
 `PR_SET_PDEATHSIG` alone would miss grandchildren and be cleared by a change of uid.
 
 `client` is the worker's side. Zygote and keeper (`zygote`, `keeper`, `tree`, `wire`, `deadline`, `prctl`) run without
-site-packages, so they import only the standard library.
+site-packages, so they import only the standard library and `registry.clock`.
 """

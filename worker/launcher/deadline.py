@@ -1,26 +1,21 @@
 """The moment until which a worker's tasks may run, in memory shared with every keeper.
 
 The worker moves it forward as long as it knows that nobody has given its tasks to others. A worker that is stopped or
-cut off cannot move it, so its keepers end its tasks before others start them again. The clock is CLOCK_BOOTTIME: unlike
-CLOCK_MONOTONIC it counts a suspended machine's sleep.
+cut off cannot move it, so its keepers end its tasks before others start them again.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
-import time
+
+from registry.clock import boottime_s
 
 _SIZE = 8  # one C double, aligned: read and written by one instruction, so never half-written
 
 
-def boottime_s() -> float:
-    """Seconds since the machine's start, including sleep."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
 class Deadline:
-    """One number of CLOCK_BOOTTIME seconds, 0 for none; only the process that made it can change it."""
+    """One number, seconds by `boottime_s`, 0 for none; only the process that made it can change it."""
 
     def __init__(self) -> None:
         self.fd = os.memfd_create("shoal-deadline")

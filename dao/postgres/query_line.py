@@ -32,12 +32,12 @@ class QueryLine:
         self._connection: Connection | None = None
         self._lock = asyncio.Lock()
 
-    async def ask(self, statement: LiteralString, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
+    async def ask(self, statement: LiteralString, parameters: Mapping[str, object] = {}) -> list[tuple[Any, ...]]:
         """Run an *idempotent* statement: if an older connection turns out to be dead, it is sent again on a new one.
 
         Raises:
-            Unavailable: no answer in time; the statement may have run nevertheless. dao.postgres.errors.BadData: the
-                database refused the data.
+            Unavailable: no answer in time; the statement may have run nevertheless.
+            BadData: the database refused the data.
         """
         async with self._lock:
             was_open = self._connection is not None
