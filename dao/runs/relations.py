@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from model.commands import read_parent
 from model.errors import Refused
-from model.ids import CommandId, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
 from model.states import WorkflowState
 
@@ -27,11 +27,38 @@ class ChildRun:
     index: int
 
 
+@dataclass(frozen=True, slots=True)
+class FailedBelow:
+    """The task (its name, and the `id` of its attempt) of a `run` below, for which an attempt of a task (`code`) of the
+    run above failed."""
+
+    code: TaskCode
+    attempt: int
+    run: WorkflowInstanceId
+    id: TaskInstanceId
+    task: str
+    reason: str | None
+
+
 _CHILDREN = text("""
     SELECT c.id, d.name, c.state, c.parent_task_code, c.parent_attempt, c.child_index
     FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
     WHERE c.parent_instance_id = :run                                              -- index: workflow_instance_child
     ORDER BY c.parent_task_code, c.parent_attempt, c.child_index
+""")
+# UNION, not UNION ALL: rows written by hand may stand under each other.
+_FAILURES = text("""
+    WITH RECURSIVE failed AS (
+        SELECT c.parent_task_code AS code, c.parent_attempt AS attempt, c.id FROM workflow_instance c
+        WHERE c.parent_instance_id = :run AND c.state = 'FAILURE'                  -- index: workflow_instance_child
+        UNION
+        SELECT f.code, f.attempt, c.id FROM failed f
+        JOIN workflow_instance c ON c.parent_instance_id = f.id AND c.state = 'FAILURE'
+    )
+    SELECT DISTINCT ON (f.code, f.attempt) f.code, f.attempt, f.id AS run, t.id, t.task_name, t.reason
+    FROM failed f JOIN task_instance t ON t.workflow_instance_id = f.id            -- index: task_instance_attempt
+    WHERE t.state = 'FAILURE' AND t.flag = 'YES' AND f.code IS NOT NULL AND f.attempt IS NOT NULL
+    ORDER BY f.code, f.attempt, t.task_type IN ('SUB_PROCESS', 'DYNAMIC'), f.id, t.id
 """)
 _ASKED = text("""
     SELECT id, parent FROM command
@@ -53,6 +80,11 @@ async def children(connection: AsyncConnection, run: WorkflowInstanceId) -> list
     """The children of a run, by task, attempt and index."""
     rows = (await connection.execute(_CHILDREN, {"run": run})).all()
     return [ChildRun(row[0], row[1], WorkflowState(row[2]), *row[3:]) for row in rows]
+
+
+async def failures_below(connection: AsyncConnection, run: WorkflowInstanceId) -> list[FailedBelow]:
+    """For each attempt of a run whose child run failed, the first task that failed at the bottom of it."""
+    return [FailedBelow(*row) for row in (await connection.execute(_FAILURES, {"run": run})).all()]
 
 
 async def asked(connection: AsyncConnection, run: WorkflowInstanceId) -> list[tuple[CommandId, Parent]]:

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Double, Select, cast, extract, func, select, text
+from sqlalchemy import Double, Select, and_, cast, extract, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import nodes
 from dao.cluster.nodes import NodeRow
 from dao.postgres.errors import BadData
+from dao.runs.backfills import dates_left
 from dao.runs.code_lists import read_codes
+from dao.views.run_times import elapsed_s, worked_s
 from dao.views.tables import node, task_instance, workflow_definition, workflow_instance
 from model.choices import ExecutionType, Flag, Priority
 from model.errors import NotFound
@@ -61,11 +63,13 @@ class Residue:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run in a list. `took_s` still grows while it runs; `owner` is the address of its master.
+    """A run in a list. `owner` is the address of its master.
 
-    `schedule_time` is the time that the run is for, to be shown in `time_zone`. `requested_state` is a pause or stop
-    that its owner has not handled yet. `scope` limits it to some tasks, None does not. `parent` is the run of whose
-    task (`parent_code`) it is a child.
+    `took_s` is the time in which its tasks, or those of its child runs, ran on workers; `elapsed_s` the time from its
+    start to its end. Both still grow while it runs. `schedule_time` is the time that the run is for, to be shown in
+    `time_zone`. `requested_state` is a pause or stop that its owner has not handled yet. `scope` limits it to some
+    tasks, None does not. `parent` is the run of whose task (`parent_code`, named `parent_task`) it is a child.
+    `dates_left` are the dates of its backfill that begin when it has succeeded.
     """
 
     id: WorkflowInstanceId
@@ -76,6 +80,7 @@ class Run:
     priority: Priority
     started_at: datetime
     took_s: float
+    elapsed_s: float
     reason: str | None
     master: Epoch
     owner: str | None
@@ -90,6 +95,8 @@ class Run:
     scope: frozenset[TaskCode] | None
     parent: WorkflowInstanceId | None
     parent_code: TaskCode | None
+    parent_task: str | None = None
+    dates_left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,23 +219,43 @@ async def runs(
     *,
     states: Sequence[WorkflowState] = (),
     workflow: str | None = None,
+    since: datetime | None = None,
     before: WorkflowInstanceId | None = None,
+    children: bool = True,
 ) -> list[Run]:
     """Up to `limit` runs, newest first.
 
     Args:
         states: only these; none = all.
         workflow: only those of the workflow with this name, in any project.
+        since: only those that started then or later; aware.
         before: the last id of the previous page.
+        children: also the child runs of others.
     """
-    query = _runs().order_by(workflow_instance.c.id.desc()).limit(limit)
-    if states:
-        query = query.where(workflow_instance.c.state.in_(states))
-    if workflow is not None:
-        query = query.where(workflow_definition.c.name == workflow)
+    query = _that_match(_runs(), states, workflow, since).order_by(workflow_instance.c.id.desc()).limit(limit)
     if before is not None:
         query = query.where(workflow_instance.c.id < before)
+    if not children:
+        query = query.where(workflow_instance.c.parent_instance_id.is_(None))
     return [_run(row) for row in (await connection.execute(query)).all()]
+
+
+async def child_count(
+    connection: AsyncConnection,
+    *,
+    states: Sequence[WorkflowState] = (),
+    workflow: str | None = None,
+    since: datetime | None = None,
+    after: WorkflowInstanceId | None = None,
+) -> int:
+    """The number of child runs that `runs` leaves out without `children`; only those with an id above `after`."""
+    i = workflow_instance.c
+    query = select(func.count()).select_from(workflow_instance).where(i.parent_instance_id.is_not(None))
+    if workflow is not None:
+        query = query.join(workflow_definition, workflow_definition.c.code == i.workflow_code)
+    if after is not None:
+        query = query.where(i.id > after)
+    return int((await connection.execute(_that_match(query, states, workflow, since))).scalar_one())
 
 
 async def run(connection: AsyncConnection, id_: WorkflowInstanceId) -> tuple[Run, list[TaskRun]]:
@@ -267,18 +294,40 @@ async def last_fenced(connection: AsyncConnection, limit: int) -> list[FencedNod
     return [FencedNode(Epoch(row[0]), NodeKind(row[1]), *row[2:]) for row in rows]
 
 
+def _that_match(
+    query: Select[Any], states: Sequence[WorkflowState], workflow: str | None, since: datetime | None
+) -> Select[Any]:
+    if states:
+        query = query.where(workflow_instance.c.state.in_(states))
+    if workflow is not None:
+        query = query.where(workflow_definition.c.name == workflow)
+    if since is not None:
+        query = query.where(workflow_instance.c.started_at >= since)
+    return query
+
+
 def _runs() -> Select[Any]:
     i, d = workflow_instance.c, workflow_definition.c
+    above = task_instance.alias("above")
     return (
         select(
             *(i.id, i.workflow_code, d.name, i.workflow_version, i.state, i.priority, i.started_at),
-            *(_took_s(i.started_at, i.ended_at), i.reason, i.master_id, node.c.address, i.takeovers, i.params),
-            *(i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times, i.requested_state),
-            *(func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
+            *(worked_s(), elapsed_s(i.started_at, i.ended_at), i.reason, i.master_id, node.c.address, i.takeovers),
+            *(i.params, i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times),
+            *(i.requested_state, func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
+            *(above.c.task_name, i.backfill),
         )
         .select_from(workflow_instance)
         .outerjoin(workflow_definition, d.code == i.workflow_code)
         .outerjoin(node, node.c.id == i.master_id)
+        .outerjoin(
+            above,
+            and_(
+                above.c.workflow_instance_id == i.parent_instance_id,
+                above.c.task_code == i.parent_task_code,
+                above.c.attempt == i.parent_attempt,
+            ),
+        )
     )
 
 
@@ -288,7 +337,7 @@ def _tasks_of(id_: WorkflowInstanceId) -> Select[Any]:
         select(
             *(t.id, t.task_code, t.attempt, t.task_name, t.task_type, t.state, t.kill_requested, t.worker_group),
             *(t.task_priority, t.worker_id, node.c.address, node.c.log_url, func.to_char(t.queued_at, "YYYYMMDD")),
-            *(t.queued_at, t.started_at, t.ended_at, _took_s(t.started_at, t.ended_at)),
+            *(t.queued_at, t.started_at, t.ended_at, elapsed_s(t.started_at, t.ended_at)),
             *(t.exit_code, t.reason, t.outputs, t.wait_reason),
             cast(extract("epoch", t.due_at - func.clock_timestamp()), Double),
             *(t.flag == Flag.YES, t.branch, t.retries),
@@ -300,15 +349,12 @@ def _tasks_of(id_: WorkflowInstanceId) -> Select[Any]:
     )
 
 
-def _took_s(started: ColumnElement[Any], ended: ColumnElement[Any]) -> ColumnElement[float]:
-    return cast(extract("epoch", func.coalesce(ended, func.clock_timestamp()) - started), Double)
-
-
 def _run(row: Sequence[Any]) -> Run:
-    id_, code, workflow, version, state, priority, *others, asked, scope, parent, parent_code = row
+    id_, code, workflow, version, state, priority, *others, asked, scope, parent, parent_code, above, left = row
     *others, execution_type, run_times = others
     requested = WorkflowState(asked) if asked else None
     others += [ExecutionType(execution_type), run_times, requested, _codes(scope), parent, parent_code]
+    others += [above, len(dates_left(left))]
     return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
 
 

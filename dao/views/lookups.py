@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -59,6 +60,22 @@ _STARTED_BY = text("SELECT command_id FROM workflow_instance WHERE id = :id")
 _RECOVER = text("""
     SELECT id FROM command WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND workflow_instance_id = :run
 """)
+_RESUME = text("""
+    SELECT id FROM command WHERE workflow_instance_id = :run                       -- index: command_resume
+      AND type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS')
+    ORDER BY id LIMIT 1
+""")
+# Within some years, since an infinite time has no distance.
+_IDLE = text("""
+    SELECT extract(epoch FROM clock_timestamp() - least(now(), greatest(
+               i.started_at, i.running_since, i.owned_since, now() - interval '9 y',
+               (SELECT max(greatest(t.queued_at, t.started_at, t.ended_at)) FROM task_instance t
+                WHERE t.workflow_instance_id = i.id),                              -- index: task_instance_attempt
+               (SELECT max(c.ended_at) FROM workflow_instance c
+                WHERE c.parent_instance_id = i.id))))::float8                      -- index: workflow_instance_child
+    FROM workflow_instance i WHERE i.id = :run
+""")
+_VALUES = text("SELECT id, parameter_values FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
 _NODE = text("SELECT id, address, state, ended_at, ended_why FROM node WHERE id = :epoch")
 # The order is that of the workers' claim; the index of the queue supports it.
 _PLACE = text("""
@@ -102,6 +119,23 @@ async def failing_over(connection: AsyncConnection, run: WorkflowInstanceId) -> 
     """The open command for the failover of a run."""
     found = (await connection.execute(_RECOVER, {"run": run})).scalar()
     return None if found is None else CommandId(found)
+
+
+async def resuming(connection: AsyncConnection, run: WorkflowInstanceId) -> CommandId | None:
+    """The first open command by which a run at rest is to go on."""
+    found = (await connection.execute(_RESUME, {"run": run})).scalar()
+    return None if found is None else CommandId(found)
+
+
+async def idle_s(connection: AsyncConnection, run: WorkflowInstanceId) -> float:
+    """Seconds since anything of a run changed: its owner, an attempt, or the end of a child."""
+    return max((await connection.execute(_IDLE, {"run": run})).scalar() or 0.0, 0.0)
+
+
+async def parameter_values(connection: AsyncConnection, ids: Collection[TaskInstanceId]) -> dict[TaskInstanceId, str]:
+    """The values that these attempts saw, each as a JSON object."""
+    rows = (await connection.execute(_VALUES, {"ids": list(ids)})).all()
+    return {TaskInstanceId(id_): values for id_, values in rows}
 
 
 async def node_life(connection: AsyncConnection, epoch: Epoch) -> NodeLife | None:

@@ -46,6 +46,7 @@ from model.instances import TaskAttempt, WorkflowInstance
 from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
+from model.logic.switch import SwitchParams
 from model.parameters import parse_parameters
 from model.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 
@@ -313,12 +314,15 @@ class WorkflowRunnable:
                     return [begun, *first, *over]
                 case _:
                     branch = chosen_branch(self.plan, code, lambda: self._parameters.values(code), self._has_succeeded)
+                    # For people who ask why it chose this branch.
+                    seen = self._parameters.as_text(code) if isinstance(task.logic, SwitchParams) else "{}"
         except Refused as error:
             failed = RecordTask(code, self._attempts.begin(code), T.FAILURE, self._attempts.retries[code], str(error))
             self._attempts.end(code)
             return [failed, *self._fail(code, T.FAILURE)]
         attempt = self._attempts.begin(code)
-        return [RecordTask(code, attempt, T.SUCCESS, branch=branch), *self._record(code, T.SUCCESS, branch=branch)]
+        decided = RecordTask(code, attempt, T.SUCCESS, branch=branch, values=seen)
+        return [decided, *self._record(code, T.SUCCESS, branch=branch)]
 
     def _has_succeeded(self, code: TaskCode) -> bool:
         """Whether CONDITIONS count the task as succeeded. So does one that is out of scope and did not fail."""

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from dao.runs.relations import ChildRun
+from dao.runs.relations import FailedBelow
 from dao.views.listings import Run, TaskRun
 from dao.views.lookups import CommandFate
-from master.drive.plan import Plan
 from model.states import TaskState, WorkflowState
 from model.workflow import TaskSpec
 from shoal.cli.output import Column, hint, say, state, table
-from shoal.explain.tasks_without_attempts import NotBegun, TaskWithoutAttempt, of_this_round, without_attempts
+from shoal.explain.answer import dates_waiting, going_on, task_named
+from shoal.explain.tasks_without_attempts import NotBegun, TaskWithoutAttempt, of_this_round
+from shoal.runs.run_page import RunPage
 from shoal.words import MEANINGS, counted, duration, exact, plain, when
 
 TREE_TASKS_MAX = 200
-CHILDREN_NAMED_MAX = 3
+REST_SHOWN_S = 1.0
+"""A run whose tasks worked for less than its whole time by more than this shows both."""
 SAME_TIME_S = 5.0
 """The schedule time of a manual start is its start time, which two statements read a moment apart."""
 
@@ -28,33 +28,6 @@ _SAID = {
     NotBegun.FORBIDDEN: "its flag is NO: passed over",
     NotBegun.LEFT_OUT: "the run is limited to other tasks",
 }
-
-
-@dataclass(frozen=True)
-class RunPage:
-    """The data of the page. `plan` is None when its definition cannot be read, `command` when its history is gone."""
-
-    run: Run
-    tasks: Sequence[TaskRun]
-    children: Sequence[ChildRun]
-    plan: Plan | None
-    command: CommandFate | None
-
-    @property
-    def not_begun(self) -> dict[str, TaskWithoutAttempt]:
-        """The tasks without an attempt."""
-        if self.plan is None:
-            return {}
-        return without_attempts(self.plan, self.run.scope, self.tasks, ended=self.run.state.is_final)
-
-    def said_children(self, task: TaskRun) -> str:
-        """The runs that an attempt represents, in words; empty without any."""
-        own = [child for child in self.children if (child.code, child.attempt) == (task.code, task.attempt)]
-        if len(own) <= CHILDREN_NAMED_MAX:
-            return ", ".join(f"run {child.id} ({child.state})" for child in own)
-        states = Counter(child.state for child in own)
-        counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-        return f"{len(own)} runs from {own[0].id} to {own[-1].id}: {counts}"
 
 
 def print_run(page: RunPage, now: datetime, *, utc: bool, everything: bool) -> None:
@@ -68,7 +41,7 @@ def print_run(page: RunPage, now: datetime, *, utc: bool, everything: bool) -> N
     if hidden:
         say(f"{counted(hidden, 'attempt')} of before not shown, since they count no more: shoal show {run.id} --all")
     say()
-    hint(_next(run, [task for task in page.tasks if task.valid]))
+    hint(_next(page, [task for task in page.tasks if task.valid]))
 
 
 def run_time(run: Run, *, utc: bool) -> str | None:
@@ -78,6 +51,24 @@ def run_time(run: Run, *, utc: bool) -> str | None:
     return exact(run.schedule_time) if utc else f"{run.schedule_time.astimezone(ZoneInfo(run.time_zone)):%F %T %Z}"
 
 
+def said_failure(failed: FailedBelow) -> str:
+    """The task of a child run that failed, and why."""
+    because = f": {failed.reason}" if failed.reason else ""
+    return f'task "{failed.task}" ({failed.id}) of run {failed.run} failed{because}'
+
+
+def said_why(run: Run) -> str:
+    """Why a run is as it is, and how many dates of its backfill wait for one at rest."""
+    return "; ".join(filter(None, [run.reason, said_dates_left(run) if run.dates_left and run.state.is_final else ""]))
+
+
+def said_dates_left(run: Run) -> str:
+    """What becomes of the dates of a backfill that come after a run, and how they go on."""
+    if not run.state.is_final:
+        return f"{counted(run.dates_left, 'date')} after it"
+    return f"{dates_waiting(run.dates_left)}; go on: {going_on(run.id, run.state)}"
+
+
 def _print_head(run: Run, command: CommandFate | None, now: datetime, *, utc: bool) -> None:
     name = run.workflow or f"code {run.workflow_code}"
     slot = f"   slot {command.slot}" if command and command.slot else ""
@@ -85,6 +76,8 @@ def _print_head(run: Run, command: CommandFate | None, now: datetime, *, utc: bo
     say(f"{plain(name)}  v{run.version}  run {run.id}{slot}{owner}   started {when(run.started_at, now, utc=utc)}")
     line = state(run.state)
     line.append(f"   {duration(run.took_s)}", style="")
+    if run.elapsed_s - run.took_s > REST_SHOWN_S:
+        line.append(f" of {duration(run.elapsed_s)}", style="")
     if run.requested_state not in (None, run.state) and not run.state.is_final:
         line.append(f"   {run.requested_state} is asked for")
     if meaning := MEANINGS.get(run.state):
@@ -97,7 +90,9 @@ def _print_head(run: Run, command: CommandFate | None, now: datetime, *, utc: bo
     if time := run_time(run, utc=utc):
         say(f"For: {time}")
     if run.parent is not None:
-        say(f"Child of: run {run.parent}")
+        say(f"Child of: run {run.parent}{f', task {plain(run.parent_task)}' if run.parent_task else ''}")
+    if run.dates_left:
+        say(f"Backfill: {said_dates_left(run)}")
     if run.reason:
         say(f"Why: {plain(run.reason)}")
 
@@ -136,7 +131,9 @@ def _row_without_attempt(label: str, not_begun: TaskWithoutAttempt) -> tuple[obj
 
 
 def _attempt_row(page: RunPage, label: str, task: TaskRun, *, is_over: bool) -> tuple[object, ...]:
-    said = [page.said_children(task), task.reason or ""]
+    below = page.failure_below(task)
+    reason = said_failure(below) if below else task.reason or ""
+    said = [page.said_children(task), page.choices.get(task.name, "") if task.valid else "", reason]
     shown = state(task.state)
     if is_over:
         shown.stylize("dim")
@@ -161,18 +158,19 @@ def _tree(tasks: Sequence[TaskSpec]) -> list[tuple[int, str]]:
     return found
 
 
-def _next(run: Run, tasks: Sequence[TaskRun]) -> str:
+def _next(page: RunPage, tasks: Sequence[TaskRun]) -> str:
     """The most likely next command."""
+    run = page.run
     if run.state in (WorkflowState.PAUSE, WorkflowState.STOP):
         return f"Let it go on: shoal resume {run.id}   Begin again: shoal rerun {run.id}"
     failed = next((task for task in tasks if task.state is TaskState.FAILURE), None)
     if failed is not None:
-        ran = failed.worker is not None
-        first = (
-            f"Read the log of what failed: shoal log {failed.id}" if ran else f"Why: shoal why {run.id}/{failed.name}"
-        )
+        below = page.failure_below(failed)
+        logged = below.id if below else failed.id if failed.worker else None
+        why = f"Why: shoal why {task_named(run.id, failed.name)}"
+        first = f"Read the log of what failed: shoal log {logged}" if logged else why
         return f"{first}   Go on: shoal rerun {run.id} --failed" if run.state is WorkflowState.FAILURE else first
     if not run.state.is_final:
         return f"Why it does not move: shoal why {run.id}"
-    logged = [task for task in tasks if task.worker is not None]
-    return f"Read a log: shoal log {run.id}/{logged[-1].name}" if logged else "Other runs: shoal runs"
+    ran = [task for task in tasks if task.worker is not None]
+    return f"Read a log: shoal log {task_named(run.id, ran[-1].name)}" if ran else "Other runs: shoal runs"

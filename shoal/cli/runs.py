@@ -11,8 +11,11 @@ from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from dao.views.listings import Run, TaskRun
-    from shoal.cli.run_page import RunPage
+    from shoal.runs.run_page import RunPage
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its id, @last, @failed, or a workflow's name.")]
 
@@ -32,33 +35,50 @@ async def runs(
     workflow: Annotated[str | None, typer.Option(help="Only runs of this workflow.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many, newest first.")] = 20,
     since: Annotated[str | None, typer.Option(help="Only those started since then: 30s, 15m, 12h, 7d.")] = None,
+    children: Annotated[
+        bool, typer.Option("--children", help="Also the child runs of others, each with its parent.")
+    ] = False,
 ) -> None:
-    """List runs, newest first."""
-    from dao.views import listings
+    """List runs, newest first; child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children."""
     from model.errors import Refused
     from shoal.cli import output
-    from shoal.cli.output import Column
-    from shoal.cli.run_page import run_time
-    from shoal.words import duration, parse_duration, when
+    from shoal.runs.run_list import list_runs
+    from shoal.words import counted, parse_duration
 
     try:
         age = parse_duration(since) if since else None
     except ValueError as error:
         raise Refused(f"--since {error}") from None
     async with call.reading() as reading:
-        found = await listings.runs(reading.connection, limit, states=state or (), workflow=workflow)
-    if age is not None:
-        found = [run for run in found if run.started_at >= reading.now - age]
+        begin = reading.now - age if age is not None else None
+        found = await list_runs(
+            reading.connection, limit, states=state or (), workflow=workflow, since=begin, children=children
+        )
     if call.as_json:
-        output.print_json([_run_fields(run) for run in found])
+        output.print_json([_run_fields(run) for run in found.runs])
         return
-    if not found:
-        output.say("No run matches." if state or workflow or since else "There is no run yet.")
-        output.hint("Start one: shoal run NAME   What can be started: shoal workflow list")
+    hidden = f"{counted(found.hidden, 'child run')} not shown: the same with --children" if found.hidden else ""
+    if not found.runs:
+        output.say("No run matches." if state or workflow or since or hidden else "There is no run yet.")
+        output.hint(hidden or "Start one: shoal run NAME   What can be started: shoal workflow list")
         return
+    _print_runs(call, found.runs, reading.now, children=children)
+    if hidden:
+        output.say(hidden)
+    first = found.runs[0].id
+    output.hint(f"See one: shoal show {first}   Why it does not move: shoal why {first}")
+
+
+def _print_runs(call: Invocation, found: Sequence[Run], now: datetime, *, children: bool) -> None:
+    from shoal.cli import output
+    from shoal.cli.output import Column
+    from shoal.cli.run_page import run_time, said_why
+    from shoal.words import duration, when
+
     times = [run_time(run, utc=call.utc) for run in found]
     columns = [
         Column("RUN", right=True),
+        *([Column("PARENT")] if children else []),
         Column("WORKFLOW", keep=6),
         Column("VERSION", keep=1, right=True),
         Column("STATE"),
@@ -68,24 +88,22 @@ async def runs(
         Column("MASTER", keep=0),
         Column("WHY", keep=2, sentence=True),
     ]
-    output.table(
-        columns,
-        [
-            (
-                run.id,
-                run.workflow or f"code {run.workflow_code}",
-                run.version,
-                output.state(run.state),
-                *([time or "-"] if any(times) else []),
-                when(run.started_at, reading.now, utc=call.utc),
-                duration(run.took_s),
-                run.owner or "-",
-                run.reason or "",
-            )
-            for run, time in zip(found, times, strict=True)
-        ],
-    )
-    output.hint(f"See one: shoal show {found[0].id}   Why it does not move: shoal why {found[0].id}")
+    rows = [
+        (
+            run.id,
+            *(["/".join(str(part) for part in (run.parent, run.parent_task) if part) or "-"] if children else []),
+            run.workflow or f"code {run.workflow_code}",
+            run.version,
+            output.state(run.state),
+            *([time or "-"] if any(times) else []),
+            when(run.started_at, now, utc=call.utc),
+            duration(run.took_s),
+            run.owner or "-",
+            said_why(run),
+        )
+        for run, time in zip(found, times, strict=True)
+    ]
+    output.table(columns, rows)
 
 
 async def show(
@@ -94,21 +112,12 @@ async def show(
     everything: Annotated[bool, typer.Option("--all", help="Also attempts that count no more.")] = False,
 ) -> None:
     """Show one run: its tasks, every attempt, and the tree of who waits for whom."""
-    from dao.runs import relations
-    from dao.views import listings, lookups
     from shoal.cli import output, run_page
-    from shoal.runs.references import find_plan, find_run
+    from shoal.runs.references import find_run
+    from shoal.runs.run_page import read_page
 
     async with call.reading() as reading:
-        id_ = await find_run(reading.connection, run)
-        found, tasks = await listings.run(reading.connection, id_)
-        page = run_page.RunPage(
-            found,
-            tasks,
-            await relations.children(reading.connection, id_),
-            await find_plan(reading.connection, found),
-            await lookups.started_by(reading.connection, id_),
-        )
+        page = await read_page(reading.connection, await find_run(reading.connection, run))
     if call.as_json:
         output.print_json(_page_fields(page))
         return
@@ -120,26 +129,32 @@ async def log(
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task instance's id, or RUN/name.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
 ) -> None:
-    """Print the log of a task, from the worker that ran it."""
+    """Print the log of a task, from the worker that ran it.
+
+    Of a task that stands for other runs it is the log of the child's task that failed, or runs; of a SWITCH or
+    CONDITIONS, which no worker runs, what it decided and why.
+    """
     import sys
 
     from shoal.cli import output
-    from shoal.runs.references import find_task
-    from shoal.runs.task_output import read_output
+    from shoal.runs.log_source import find_log, read_log
     from shoal.terminal import harmless
+    from shoal.words import plain
 
     ca = call.settings.worker.log_ca
     async with call.reading() as reading:
-        run, found = await find_task(reading.connection, task)
+        found = await find_log(reading.connection, task)
+        for step in found.way:
+            sys.stderr.write(f"shoal: {plain(step)}\n")
         whole = bytearray()
-        async for part in read_output(reading.database, run, found, follow=follow, ca=ca):
+        async for part in read_log(reading.database, found, follow=follow, ca=ca):
             if call.as_json:
                 whole += part
             else:
                 sys.stdout.buffer.write(harmless(part) if sys.stdout.isatty() else part)
                 sys.stdout.buffer.flush()
     if call.as_json:
-        output.print_json({"task_instance_id": str(found.id), "log": whole.decode(errors="replace")})
+        output.print_json({"task_instance_id": str(found.task.id), "log": whole.decode(errors="replace")})
 
 
 def _run_fields(run: Run) -> dict[str, Any]:
@@ -155,6 +170,7 @@ def _run_fields(run: Run) -> dict[str, Any]:
             "priority": run.priority,
             "started_at": run.started_at,
             "took_s": run.took_s,
+            "elapsed_s": run.elapsed_s,
             "reason": run.reason,
             "master_id": run.master,
             "master": run.owner,
@@ -166,6 +182,8 @@ def _run_fields(run: Run) -> dict[str, Any]:
             "run_times": run.run_times,
             "requested_state": run.requested_state,
             "parent_id": run.parent,
+            "parent_task": run.parent_task,
+            "dates_left": run.dates_left or None,
         }
     )
 
@@ -178,7 +196,7 @@ def _page_fields(page: RunPage) -> dict[str, Any]:
     return {
         **_run_fields(page.run),
         **json_fields({"command_id": command.id if command else None, "slot_at_start": slot}),
-        "tasks": [_task_fields(task) for task in page.tasks],
+        "tasks": [_task_fields(page, task) for task in page.tasks],
         "not_begun": [{"name": name, "state": not_begun.state} for name, not_begun in page.not_begun.items()],
         "children": [
             json_fields({"id": child.id, "workflow": child.workflow, "state": child.state, "task_code": child.code})
@@ -187,7 +205,7 @@ def _page_fields(page: RunPage) -> dict[str, Any]:
     }
 
 
-def _task_fields(task: TaskRun) -> dict[str, Any]:
+def _task_fields(page: RunPage, task: TaskRun) -> dict[str, Any]:
     from dataclasses import asdict
 
     from shoal.cli.output import json_fields
@@ -196,4 +214,7 @@ def _task_fields(task: TaskRun) -> dict[str, Any]:
     fields["worker_id"] = fields.pop("worker")
     fields["worker"] = fields.pop("worker_address")
     fields["branch"] = None if task.branch is None else [str(code) for code in sorted(task.branch)]
+    fields["choice"] = page.choices.get(task.name) if task.valid else None
+    if failed := page.failure_below(task):
+        fields["failed_below"] = json_fields({"run_id": failed.run, "task_id": failed.id, "task": failed.task})
     return json_fields(fields)

@@ -38,6 +38,7 @@ async def why(
             await listings.workers(reading.connection),
             settings.master.id_step,
             settings.master.steal_after,
+            reading.now,
         )
         match what:
             case ["command", id_]:

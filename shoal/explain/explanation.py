@@ -1,126 +1,22 @@
 """Why something does not move: one plain sentence, and one line with the next step.
 
-Pure: facts go in, text comes out (`why_facts.py` collects the facts). Commands and tasks are explained here, runs in
-`why_run.py`.
+Pure: facts go in, text comes out (`facts.py` collects the facts). Commands and tasks are explained here, what runs or
+stands for other runs in `running_tasks.py`, runs in `run_explanation.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from shlex import quote
 
-from model.nodes import Slot
 from model.states import TaskState, WaitReason, WorkflowState
+from shoal.explain.answer import MOVES_WITHIN_S, NAMES_MAX, Why, going_on, names_of, next_step, task_named
+from shoal.explain.subjects import CommandFacts, MasterFacts, TaskFacts
 from shoal.explain.tasks_without_attempts import NotBegun
 from shoal.words import counted, duration
 
 SILENT_AFTER_S = 6.0
 """A master whose last beat is older is considered suspect: three beats by default."""
-
-NAMES_MAX = 5
-
-
-@dataclass(frozen=True)
-class Why:
-    """The answer: the cause, and what to do."""
-
-    sentence: str
-    do: str
-
-
-@dataclass(frozen=True)
-class MasterFacts:
-    """The master that something depends on; `running` of `capacity` workflow instances. `because` is why it is BUSY."""
-
-    address: str
-    is_busy: bool
-    running: int
-    capacity: int
-    beat_age_s: float
-    because: str = ""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it has no room for another run."""
-        return 0 < self.capacity <= self.running
-
-
-@dataclass(frozen=True)
-class CommandFacts:
-    """A command. `slot` and `owner` are its present ones, None without a living master; `run` is the one it started.
-
-    `masters` are all living ones, if it needs room on one of them.
-    """
-
-    id: int
-    waits: bool
-    age_s: float | None
-    slot: Slot | None = None
-    owner: MasterFacts | None = None
-    run: int | None = None
-    refused: str | None = None
-    steal_after_s: float = 5.0
-    masters: Sequence[MasterFacts] = ()
-
-
-@dataclass(frozen=True)
-class GroupFacts:
-    """A worker group: its living workers, their running tasks and capacity, and how many tasks wait.
-
-    `busy` of the workers take nothing new, for the reasons in `because`; `running` and `places` are the others'.
-    """
-
-    name: str
-    workers: int
-    running: int
-    places: int
-    waiting: int
-    busy: int = 0
-    because: Sequence[str] = ()
-
-    @property
-    def takes_nothing(self) -> bool:
-        """Whether no worker takes a task, now or when a running one has ended."""
-        return self.busy >= self.workers
-
-    @property
-    def reasons(self) -> str:
-        """Why the busy workers are busy."""
-        return names_of(sorted(set(self.because)), "; ")
-
-
-@dataclass(frozen=True)
-class TaskFacts:
-    """The last attempt of a task, or a task that has not begun (`id` and `state` are None).
-
-    `waits_for` are the predecessors that have not succeeded, each with its state, None = not begun. `place` is the
-    position in the queue of its group, 1 = next. `worker_gone`: the worker left or was fenced. `since_s` is how long it
-    has been running, or ran. `due_in_s` is the rest of a wait for `wait_reason`. `not_begun` is why it has no attempt.
-    `children` are the runs that it represents, `asked` the commands of those that no master has begun, and `child` the
-    answer for the most important one. `depends_on` is what a DEPENDENT task waits for, in words. `given_back` is why
-    a worker did not begin the previous attempt.
-    """
-
-    run: int
-    name: str
-    id: int | None = None
-    state: TaskState | None = None
-    waits_for: Sequence[tuple[str, TaskState | None]] = ()
-    group: GroupFacts | None = None
-    place: int | None = None
-    worker: str | None = None
-    worker_gone: bool = False
-    since_s: float | None = None
-    kill_requested: bool = False
-    reason: str | None = None
-    wait_reason: WaitReason | None = None
-    due_in_s: float | None = None
-    not_begun: NotBegun | None = None
-    children: Sequence[tuple[int, WorkflowState]] = ()
-    asked: Sequence[int] = ()
-    child: Why | None = None
-    depends_on: Sequence[str] = ()
-    given_back: str | None = None
 
 
 def why_command(command: CommandFacts) -> Why:
@@ -179,23 +75,43 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
         case TaskState.QUEUED:
             return why_queued(task)
         case TaskState.DISPATCH | TaskState.RUNNING_EXECUTION:
-            return why_running(task)
+            return why_running(task, halting=run_state in (WorkflowState.READY_PAUSE, WorkflowState.READY_STOP))
         case TaskState.NEED_FAULT_TOLERANCE:
             lost = f"{task.name} lost its worker {task.worker or ''}".rstrip()
             if run_state.is_final:
                 return Why(f"{lost}, and its run has ended as {run_state}.", f"See the run: shoal show {task.run}")
-            return Why(f"{lost}; its master is about to decide on a new attempt.", f"Then: shoal show {task.run}")
+            return next_step(lost, "decide on a new attempt", task.idle_s, f"Then: shoal show {task.run}")
         case TaskState.PAUSE:
             return Why(f"{task.name} was held back by a pause.", f"Go on: shoal resume {task.run}")
         case TaskState.FORCED_SUCCESS:
             return Why(
                 f"{task.name} failed and was declared a success.", f"Go on from it: shoal rerun {task.run} --failed"
             )
-        case TaskState.SUCCESS:
-            return Why(f"{task.name} has ended: SUCCESS in {duration(task.since_s)}.", f"Its log: shoal log {task.id}")
-        case TaskState.FAILURE | TaskState.KILL:
-            reason = f": {task.reason}" if task.reason else ""
-            return Why(f"{task.name} has ended as {task.state}{reason}", f"Its log: shoal log {task.id}")
+        case TaskState.SUCCESS | TaskState.FAILURE | TaskState.KILL:
+            return _ended(task)
+
+
+def _ended(task: TaskFacts) -> Why:
+    """For a task that has ended: what it did, and where its log is, if it has one."""
+    do = f"Its log: shoal log {task.id}" if task.worker else f"See the run: shoal show {task.run}"
+    if task.state is TaskState.SUCCESS:
+        ended = f"{task.name} has ended: SUCCESS in {duration(task.since_s)}."
+        if task.choice:
+            return Why(f"{ended} {task.choice}.", do)
+        if task.children:
+            first = task.children[0][0]
+            more = f" and {len(task.children) - 1} more" if len(task.children) > 1 else ""
+            return Why(f"{ended} It stood for run {first}{more}.", f"See what it did: shoal show {first}")
+        return Why(ended, do)
+    ended = f"{task.name} has ended as {task.state}"
+    failed = [id_ for id_, state in task.children if state is WorkflowState.FAILURE]
+    if task.state is TaskState.FAILURE and failed:
+        which = f"{len(failed)} of the {len(task.children)} runs" if len(task.children) > 1 else "the run"
+        because = f"{ended}, since {which} that it stands for failed"
+        if task.child is None:
+            return Why(f"{because}: run {failed[0]}.", f"Ask about it: shoal why {failed[0]}")
+        return Why(f"{because}. {task.child.sentence}", task.child.do)
+    return Why(f"{ended}: {task.reason}" if task.reason else ended, do)
 
 
 def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
@@ -207,16 +123,18 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
                 "To run it, take the flag away and apply the workflow again: shoal workflow apply FILE",
             )
         case NotBegun.SKIPPED:
-            return Why(f"{task.name} is skipped: it hangs only on branches that were not chosen.", show)
+            chosen = f" {task.choice}." if task.choice else ""
+            return Why(f"{task.name} is skipped: it hangs only on branches that were not chosen.{chosen}", show)
         case NotBegun.LEFT_OUT:
             return Why(
                 f"{task.name} does not run: the run was started, or run again, for other tasks only.",
-                f"When it has ended: shoal rerun {task.run} --task {task.name}",
+                f"When it has ended: shoal rerun {task.run} --task {quote(task.name)}",
             )
     if run_state.is_final:
         failed = [name for name, state in task.waits_for if state in (TaskState.FAILURE, TaskState.KILL)]
         because = f", because {names_of(failed)} did not succeed" if failed else ""
-        return Why(f"{task.name} never began: its run ended as {run_state} first{because}.", show)
+        do = show if run_state is WorkflowState.SUCCESS else f"{show}   Go on: {going_on(task.run, run_state)}"
+        return Why(f"{task.name} never began: its run ended as {run_state} first{because}.", do)
     failed = [name for name, state in task.waits_for if state is TaskState.FAILURE]
     if failed:
         return Why(f"{task.name} will not begin, because {names_of(failed)} failed; other branches go on.", show)
@@ -225,15 +143,23 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
         more = len(task.waits_for) - NAMES_MAX
         reasons += [f"{more} more have not ended"] if more > 0 else []
         first = task.waits_for[0][0]
-        return Why(f"{task.name} waits because {' and '.join(reasons)}.", f"Then ask: shoal why {task.run}/{first}")
-    return Why(f"{task.name} waits for nothing; its master is about to queue it.", show)
+        return Why(
+            f"{task.name} waits because {' and '.join(reasons)}.", f"Then ask: shoal why {task_named(task.run, first)}"
+        )
+    return next_step(f"{task.name} waits for nothing", "queue it", task.idle_s, show)
 
 
 def why_delayed(task: TaskFacts) -> Why:
     """For a task whose time has not come."""
     what = "its next attempt" if task.wait_reason is WaitReason.RETRY else "its delay to pass"
-    due = f"due in {duration(task.due_in_s)}" if (task.due_in_s or 0) > 0 else "due now"
-    return Why(f"{task.name} waits for {what}, {due}.", f"Look again then: shoal why {task.run}/{task.name}")
+    look = f"Look again then: shoal why {task_named(task.run, task.name)}"
+    if task.due_in_s is None:
+        return next_step(f"{task.name} waits for {what}, and has no time", "give it one", task.idle_s, look)
+    if task.due_in_s <= -MOVES_WITHIN_S:
+        was_due = f"{task.name} waits for {what}, which was due {duration(-task.due_in_s)} ago"
+        return next_step(was_due, "queue it", -task.due_in_s, look)
+    due = f"due in {duration(task.due_in_s)}" if task.due_in_s > 0 else "due now"
+    return Why(f"{task.name} waits for {what}, {due}.", look)
 
 
 def why_queued(task: TaskFacts) -> Why:
@@ -270,20 +196,26 @@ def _queued(task: TaskFacts) -> Why:
             f"It starts when enough tasks have ended; or start another: {start}",
         )
     free = group.places - group.running
+    if task.queued_s > MOVES_WITHIN_S:
+        return Why(
+            f"{task.name} has been queued for {duration(task.queued_s)}, though group {group.name} has {free} free "
+            f"places: no worker has taken it.",
+            f"See whether its workers are well: shoal workers   shoal doctor; or start another: {start}",
+        )
     return Why(
         f"{task.name} is queued, and group {group.name} has {free} free places: a worker takes it in a moment.",
-        f"Look again: shoal why {task.run}/{task.name}",
+        f"Look again: shoal why {task_named(task.run, task.name)}",
     )
 
 
-def why_running(task: TaskFacts) -> Why:
-    """For a task that runs, on a worker or in a master."""
+def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
+    """For a task that runs, on a worker or in a master; `halting`: its run is being paused or stopped."""
     if task.depends_on:
         waits = " and ".join(task.depends_on[:NAMES_MAX])
         more = f" and {len(task.depends_on) - NAMES_MAX} more" if len(task.depends_on) > NAMES_MAX else ""
         return Why(f"{task.name} depends on {waits}{more}, and waits for that.", "What has run: shoal runs")
     if task.children or task.asked:
-        return _stands_for(task)
+        return _stands_for(task, halting=halting)
     lives_in_master = task.state is TaskState.RUNNING_EXECUTION and not task.worker
     on = f"on {task.worker}" if task.worker else "in its master" if lives_in_master else "on a worker"
     if task.worker_gone:
@@ -298,22 +230,24 @@ def why_running(task: TaskFacts) -> Why:
     return Why(f"{task.name} runs {on}{since}.", follow)
 
 
-def _stands_for(task: TaskFacts) -> Why:
-    """For a task that represents child runs: its progress is theirs."""
-    unfinished = [id_ for id_, state in task.children if not state.is_final]
-    of = f"{task.name} stands for {counted(len(task.children) + len(task.asked), 'run')}"
-    if not unfinished and task.asked:
-        waits = f"{of}, and no master has begun {'it' if len(task.asked) == 1 else f'{len(task.asked)} of them'} yet"
-        if task.child is None:
-            return Why(f"{waits}.", f"Ask about it: shoal why command {task.asked[0]}")
-        return Why(f"{waits}. {task.child.sentence}", task.child.do)
-    if not unfinished:
-        return Why(f"{of}, which ended; its master is about to move it on.", f"See the run: shoal show {task.run}")
-    waits = f"{of} and waits for run {unfinished[0]}"
-    more = f" and {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
-    if task.child is None:
-        return Why(f"{waits}{more}.", f"Ask about it: shoal why {unfinished[0]}")
-    return Why(f"{waits}{more}. {task.child.sentence}", task.child.do)
+def _stands_for(task: TaskFacts, *, halting: bool) -> Why:
+    """For a task that represents child runs: its progress is theirs. A paused one comes first: somebody must act."""
+    stands = f"{task.name} stands for {counted(len(task.children) + len(task.asked), 'run')}"
+    paused = [id_ for id_, state in task.children if state is WorkflowState.PAUSE and not halting]
+    waits = paused + [id_ for id_, state in task.children if not state.is_final]
+    if waits:
+        more = f" and {len(waits) - 1} more" if len(waits) > 1 else ""
+        told = f"{stands} and waits for run {waits[0]}{more}"
+        ask = f"Ask about it: shoal why {waits[0]}"
+        if paused:
+            told += f"; run {paused[0]} is paused, and goes on when somebody resumes it"
+            ask = f"Let it go on: shoal resume {paused[0]}"
+    elif task.asked:
+        told = f"{stands}, and no master has begun {'it' if len(task.asked) == 1 else f'{len(task.asked)} of them'} yet"
+        ask = f"Ask about it: shoal why command {task.asked[0]}"
+    else:
+        return next_step(f"{stands}, which ended", "move it on", task.idle_s, f"See the run: shoal show {task.run}")
+    return Why(f"{told}. {task.child.sentence}", task.child.do) if task.child else Why(f"{told}.", ask)
 
 
 def _stands(state: TaskState | None) -> str:
@@ -328,9 +262,3 @@ def _stands(state: TaskState | None) -> str:
             return "is still running"
         case _:
             return f"has ended as {state}"
-
-
-def names_of(names: Sequence[str], between: str = ", ") -> str:
-    """The first names, and the number of the others."""
-    shown = between.join(names[:NAMES_MAX])
-    return shown if len(names) <= NAMES_MAX else f"{shown} and {len(names) - NAMES_MAX} more"

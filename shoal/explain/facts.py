@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster.nodes import NodeRow
 from dao.runs import relations
+from dao.runs.relations import ChildRun
 from dao.views import listings, lookups
 from dao.views.listings import Run, TaskRun
 from master.drive.plan import Plan
@@ -20,9 +21,12 @@ from model.logic.dependent import DependentParams
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from model.states import TaskState, WorkflowState
 from shoal.cluster.slot_report import SlotReport
-from shoal.explain.explanation import CommandFacts, GroupFacts, MasterFacts, TaskFacts, Why, why_command, why_task
+from shoal.explain.answer import Why
+from shoal.explain.choices import choice_behind, read_choices
+from shoal.explain.explanation import SILENT_AFTER_S, why_command, why_task
 from shoal.explain.run_explanation import RunFacts, why_run
-from shoal.explain.tasks_without_attempts import latest_by_name, without_attempts
+from shoal.explain.subjects import CommandFacts, GroupFacts, MasterFacts, TaskFacts
+from shoal.explain.tasks_without_attempts import NotBegun, latest_by_name, without_attempts
 from shoal.runs.references import as_id, find_plan, find_run
 
 PLACES_ASKED_MAX = 20
@@ -39,6 +43,7 @@ class Surroundings:
     workers: Sequence[NodeRow]
     id_step: int
     steal_after: timedelta
+    now: datetime
 
 
 async def answer_command(connection: AsyncConnection, around: Surroundings, named: str) -> Why:
@@ -59,8 +64,11 @@ async def answer_run_or_task(connection: AsyncConnection, around: Surroundings, 
     if task is None:
         known = ", ".join(task.name for task in facts.tasks[:20])
         raise NotFound(f'run {facts.id} has no task "{task_name}"; it has {known}')
-    if facts.failing_over is not None or facts.owner_gone:
+    if facts.is_left:
         return why_run(facts)  # without an owner nothing begins
+    if task.not_begun is NotBegun.WAITING and (facts.requested or facts.state) is not WorkflowState.RUNNING_EXECUTION:
+        run = why_run(facts)
+        return Why(f"{task.name} has not begun, since its run begins nothing now. {run.sentence}", run.do)
     return why_task(task, facts.state)
 
 
@@ -84,17 +92,24 @@ async def _command(connection: AsyncConnection, around: Surroundings, id_: Comma
 
 
 async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowInstanceId, nested: int = 0) -> RunFacts:
+    """A run. Those below it are read as far as they explain it; `nested` is the number of runs above it."""
     run, attempts = await listings.run(connection, id_)
     plan = await find_plan(connection, run)
     failing_over = None if run.state.is_final else await lookups.failing_over(connection, id_)
     owner = await lookups.node_life(connection, run.master)
     latest = latest_by_name(attempts)
-    facts = _without_attempt(run, plan, attempts, latest) if plan else []
+    choices = await read_choices(connection, plan, attempts)
+    facts = _without_attempt(run, plan, attempts, latest, choices) if plan else []
     facts += await _begun(connection, around, run, attempts, plan, nested)
+    idle_s = await lookups.idle_s(connection, id_)
+    facts = [replace(task, idle_s=idle_s, choice=choices.get(task.name, task.choice)) for task in facts]
     places = {name: place for place, name in enumerate(plan.codes)} if plan else {}
     facts.sort(key=lambda task: places.get(task.name, 0))
     is_driven = run.state.is_driven or run.state is WorkflowState.FAILOVER
     is_in_line = run.state is WorkflowState.SERIAL_WAIT
+    rows = [master.row for master in around.slots.masters]
+    silent_s = next((row.beat_age_s for row in rows if is_driven and row.epoch == run.master), 0.0)
+    resuming = await lookups.resuming(connection, id_) if run.state.is_final else None
     return RunFacts(
         run.id,
         run.workflow or f"code {run.workflow_code}",
@@ -104,15 +119,36 @@ async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowI
         run.reason,
         run.owner,
         owner_gone=is_driven and (owner is None or owner.state in (NodeState.LEFT, NodeState.FENCED)),
-        masters=len(around.slots.masters),
+        masters=sum(row.beat_age_s <= SILENT_AFTER_S for row in rows),
         failing_over=await _command(connection, around, failing_over) if failing_over is not None else None,
         before=await relations.before(connection, id_, run.workflow_code) if is_in_line else (),
         requested=None if run.state.is_final else run.requested_state,
+        idle_s=idle_s,
+        silent_s=silent_s,
+        dates_left=run.dates_left,
+        resuming=await _command(connection, around, resuming) if resuming is not None else None,
+        above=await _above(connection, run) if run.state.is_final else None,
     )
 
 
+async def _above(connection: AsyncConnection, run: Run) -> tuple[int, WorkflowState] | None:
+    """The topmost run above one at rest that is at rest too; else its parent; None if it is no child."""
+    found, above, seen = None, run, {run.id}
+    while above.parent is not None and above.parent not in seen:
+        seen.add(above.parent)
+        try:
+            above = await listings.run_head(connection, above.parent)
+        except NotFound:
+            break
+        if found is None or above.state.is_final:
+            found = (above.id, above.state)
+        if not above.state.is_final:
+            break
+    return found
+
+
 def _without_attempt(
-    run: Run, plan: Plan, attempts: Sequence[TaskRun], latest: Mapping[str, TaskRun]
+    run: Run, plan: Plan, attempts: Sequence[TaskRun], latest: Mapping[str, TaskRun], choices: Mapping[str, str]
 ) -> list[TaskFacts]:
     return [
         TaskFacts(
@@ -120,6 +156,7 @@ def _without_attempt(
             name,
             waits_for=[(before, latest[before].state if before in latest else None) for before in not_begun.missing],
             not_begun=not_begun.state,
+            choice=choice_behind(plan, plan.codes[name], choices) if not_begun.state is NotBegun.SKIPPED else None,
         )
         for name, not_begun in without_attempts(plan, run.scope, attempts, ended=run.state.is_final).items()
     ]
@@ -143,13 +180,12 @@ async def _begun(
         asks = attempt.state is TaskState.QUEUED and position < PLACES_ASKED_MAX
         place = await lookups.place_in_queue(connection, attempt.id) if asks else None
         own = [child for child in children if (child.code, child.attempt) == (attempt.code, attempt.attempt)]
-        rests = [child for child in own if not child.state.is_final]
         here = (attempt.code, attempt.attempt)
         asked = [id_ for id_, parent in on_their_way if (parent.code, parent.attempt) == here]
-        child = None
-        if not attempt.state.is_final and rests and nested < NESTED_MAX:
-            child = why_run(await _run(connection, around, rests[0].id, nested + 1))
-        elif not attempt.state.is_final and asked and not rests:
+        child, first = None, _telling(own, run, attempt)
+        if first is not None and nested < NESTED_MAX:
+            child = why_run(await _run(connection, around, first.id, nested + 1))
+        elif first is None and asked and not attempt.state.is_final:
             child = why_command(await _command(connection, around, asked[0]))
         facts.append(
             TaskFacts(
@@ -162,6 +198,7 @@ async def _begun(
                 worker=attempt.worker_address,
                 worker_gone=await _is_gone(connection, attempt),
                 since_s=attempt.took_s,
+                queued_s=(around.now - attempt.queued_at).total_seconds(),
                 kill_requested=attempt.kill_requested,
                 reason=attempt.reason,
                 wait_reason=attempt.wait_reason,
@@ -174,6 +211,18 @@ async def _begun(
             )
         )
     return facts
+
+
+def _telling(children: Sequence[ChildRun], run: Run, attempt: TaskRun) -> ChildRun | None:
+    """The child that explains a task: of one that failed a failed one; else a paused one, for which somebody must act,
+    before one that has not ended."""
+    if attempt.state.is_final:
+        states = [WorkflowState.FAILURE] if attempt.state is TaskState.FAILURE else []
+    else:
+        goes_on = run.state in (WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILOVER) and not run.requested_state
+        states = [WorkflowState.PAUSE] * goes_on + [state for state in WorkflowState if not state.is_final]
+    found = [child for child in children if child.state in states]
+    return min(found, key=lambda child: child.state is not WorkflowState.PAUSE, default=None)
 
 
 def _given_back(attempts: Sequence[TaskRun], attempt: TaskRun) -> str | None:

@@ -19,14 +19,17 @@ FAILED = "@failed"
 
 
 async def find_run(connection: AsyncConnection, named: str) -> WorkflowInstanceId:
-    """Find a run: an id, `@last`, `@failed`, or a workflow's name for its last run. Raises `NotFound`."""
+    """Find a run: an id, `@last`, `@failed` (both never a child run), or a workflow's name for its last run.
+
+    Raises `NotFound`.
+    """
     number = as_id(named)
     if number is not None:
         return WorkflowInstanceId(number)
     if named == LAST:
-        found = await listings.runs(connection, 1)
+        found = await listings.runs(connection, 1, children=False)
     elif named == FAILED:
-        found = await listings.runs(connection, 1, states=[WorkflowState.FAILURE])
+        found = await listings.runs(connection, 1, states=[WorkflowState.FAILURE], children=False)
     else:
         found = await listings.runs(connection, 1, workflow=named)
     if not found:

@@ -17,6 +17,7 @@ from dao.views.listings import Run, TaskRun
 from model.errors import NotFound, Refused, Unavailable
 from model.nodes import NodeState
 from registry.clock import boottime_s
+from shoal.explain.answer import task_named
 from worker.log_signature import TIME_HEADER, signed
 
 LOOK_EVERY_S = 0.5
@@ -46,7 +47,12 @@ async def read_output(
         await asyncio.sleep(LOOK_EVERY_S)
         task = await _again(database, run, task)
     if task.log_url is None:
-        raise Refused(f'task "{task.name}" has no log yet: it is {task.state}; `shoal why {run.id}/{task.name}`')
+        ask = f"`shoal why {task_named(run.id, task.name)}`"
+        if not task.state.is_final:
+            raise Refused(f'task "{task.name}" has no log yet: it is {task.state}; {ask}')
+        whose = "no worker ran it" if task.worker is None else "the worker that ran it is no longer known"
+        because = f" ({task.reason})" if task.reason else ""
+        raise Refused(f'task "{task.name}" has no log: {whose}; it is {task.state}{because}; {ask}')
     path = f"/log/{task.log_day}/{run.workflow_code}/{run.id}/{task.id}"
     offset = 0
     tls = _trusted(ca) if task.log_url.startswith("https:") else False

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from model.states import TaskState, WorkflowState
-from shoal.explain.explanation import TaskFacts, Why, why_task
+from shoal.explain.answer import Why
+from shoal.explain.explanation import why_task
 from shoal.explain.run_explanation import RunFacts, why_run
+from shoal.explain.subjects import TaskFacts
 from shoal.explain.tasks_without_attempts import NotBegun
 
 T, W = TaskState, WorkflowState

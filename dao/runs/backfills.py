@@ -1,0 +1,89 @@
+"""What is there of a backfill: the runs of its dates, the commands that were refused, and the dates that were done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.commands import BACKFILL
+from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.states import WorkflowState
+
+
+@dataclass(frozen=True, slots=True)
+class DateRun:
+    """A run of a date of a backfill; `date` is aware."""
+
+    workflow_code: WorkflowCode
+    date: datetime
+    id: WorkflowInstanceId
+    state: WorkflowState
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedDates:
+    """A command of a backfill that was refused, with the dates that it was for, as written."""
+
+    workflow_code: WorkflowCode
+    id: CommandId
+    dates: Sequence[str]
+    reason: str
+
+
+# The first run of each date: one that is run again stays the same run.
+_RUNS = text("""
+    SELECT DISTINCT ON (workflow_code, schedule_time) workflow_code, schedule_time, id, state, reason
+    FROM workflow_instance                                                       -- index: workflow_instance_time
+    WHERE workflow_code = ANY(CAST(:codes AS bigint[])) AND schedule_time = ANY(CAST(:dates AS timestamptz[]))
+      AND command_type = 'COMPLEMENT_DATA' AND command_id >= :command
+    ORDER BY workflow_code, schedule_time, id
+""")
+_REFUSED = text("""
+    SELECT workflow_code, command_id, params, reason FROM error_command
+    WHERE command_id >= :command AND type = 'COMPLEMENT_DATA' AND workflow_code = ANY(CAST(:codes AS bigint[]))
+    ORDER BY command_id
+""")
+# A run that was limited to some tasks at its start, or whose tasks did no work, has not done its date.
+_DONE = text("""
+    SELECT DISTINCT schedule_time FROM workflow_instance                         -- index: workflow_instance_time
+    WHERE workflow_code = :code AND schedule_time = ANY(CAST(:dates AS timestamptz[])) AND state = 'SUCCESS'
+      AND scope IS NULL AND NOT dry_run
+""")
+
+
+async def runs_of_dates(
+    connection: AsyncConnection, codes: Collection[WorkflowCode], dates: Collection[datetime], command: CommandId
+) -> list[DateRun]:
+    """The runs that the backfill of this command, or a later one, made for these dates of these workflows."""
+    values = {"codes": sorted(codes), "dates": sorted(dates), "command": command}
+    rows = (await connection.execute(_RUNS, values)).all()
+    return [DateRun(code, date, id_, WorkflowState(state), reason) for code, date, id_, state, reason in rows]
+
+
+async def refused_dates(
+    connection: AsyncConnection, codes: Collection[WorkflowCode], command: CommandId
+) -> list[RefusedDates]:
+    """The commands for dates of these workflows, from this one on, that are error commands."""
+    rows = (await connection.execute(_REFUSED, {"codes": sorted(codes), "command": command})).all()
+    return [RefusedDates(row[0], row[1], dates_left(row[2]), row[3]) for row in rows]
+
+
+async def done(connection: AsyncConnection, code: WorkflowCode, dates: Collection[datetime]) -> set[datetime]:
+    """Those of these dates for which a whole run of the workflow has succeeded, however it was started."""
+    values = {"code": code, "dates": sorted(dates)}
+    return {date for (date,) in (await connection.execute(_DONE, values)).all()}
+
+
+def dates_left(params: str | None) -> Sequence[str]:
+    """The dates in the parameters of a command of a chain; none where they cannot be read."""
+    try:
+        dates = json.loads(params or "{}")[BACKFILL]["dates"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ()
+    return dates if isinstance(dates, list) else ()

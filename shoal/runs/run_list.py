@@ -1,0 +1,39 @@
+"""The runs that a person asks for: whole runs, or with the child runs that tasks of others stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.views import listings
+from dao.views.listings import Run
+from model.states import WorkflowState
+
+
+@dataclass(frozen=True)
+class RunList:
+    """Runs, newest first, and the number of child runs among them that are hidden."""
+
+    runs: Sequence[Run]
+    hidden: int
+
+
+async def list_runs(
+    connection: AsyncConnection,
+    limit: int,
+    *,
+    states: Sequence[WorkflowState],
+    workflow: str | None,
+    since: datetime | None,
+    children: bool,
+) -> RunList:
+    """Up to `limit` runs; without `children` those only that are no child of another. `since` is aware."""
+    found = await listings.runs(connection, limit, states=states, workflow=workflow, since=since, children=children)
+    if children:
+        return RunList(found, 0)
+    oldest = found[-1].id if len(found) == limit else None
+    hidden = await listings.child_count(connection, states=states, workflow=workflow, since=since, after=oldest)
+    return RunList(found, hidden)
