@@ -16,7 +16,7 @@ from dao.postgres.errors import BadData
 from dao.postgres.listen import Listener
 from dao.postgres.notify import COMMAND, DEPENDENCY, EVENT, NODE, SCHEDULE, concerns
 from dao.postgres.readiness import wait_until_ready
-from dao.runs import workflow_instances
+from dao.runs import failover
 from master.claim.command_loop import CommandLoop
 from master.drive.dependents import Dependents
 from master.drive.driver import Driver
@@ -191,7 +191,7 @@ class Master:
             try:
                 async with life.database.writing() as connection:
                     await nodes.set_left(connection, life.me, broke=broke)
-                    handed = await workflow_instances.fail_over(connection, FAILOVER_MAX)
+                    handed = await failover.fail_over(connection, FAILOVER_MAX)
             except BadData:  # for example of one run: the master leaves all the same
                 async with life.database.writing() as connection:
                     await nodes.set_left(connection, life.me, broke=broke)

@@ -15,7 +15,7 @@ import structlog
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me, NodeRow
-from dao.postgres import schema
+from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.errors import Unfit
 from model.errors import Fenced, Unavailable, Unknown
@@ -46,7 +46,7 @@ class Life:
         self.living: list[NodeRow] = []
         self.is_leaving = False
         """Whether it is about to leave; set before the row shows it."""
-        self.newer: schema.Newer | None = None
+        self.newer: newer_schema.Newer | None = None
         """The schema that was recorded since this life began and that this program does not know."""
         self.on_outdated: Callable[[], None] = lambda: None
         """Called when a node of this program must stop because of it."""
@@ -121,9 +121,9 @@ class Life:
         """Only the table of versions never changes; a newer schema may have changed all others."""
         with suppress(Unavailable):
             async with self._beats.reading() as connection:
-                self._compare_schema(await schema.newer(connection))
+                self._compare_schema(await newer_schema.newer(connection))
 
-    def _compare_schema(self, newer: schema.Newer | None) -> None:
+    def _compare_schema(self, newer: newer_schema.Newer | None) -> None:
         if newer is None or newer == self.newer:
             return
         self.newer = newer

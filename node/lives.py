@@ -12,7 +12,7 @@ from uuid import uuid4
 import structlog
 
 from dao.cluster import cluster
-from dao.postgres import schema
+from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from model.backoff import Backoff
 from model.errors import Fenced, Outdated, ShoalError, Unavailable, Unknown
@@ -77,7 +77,7 @@ async def new_life(
     _refuse(life.newer)
 
 
-def _refuse(newer: schema.Newer | None) -> None:
+def _refuse(newer: newer_schema.Newer | None) -> None:
     if newer is not None and newer.must_stop:
         raise Outdated(f"{newer}, and its nodes must not go on; install a newer Shoal, and start that")
 
@@ -87,7 +87,7 @@ async def _agree(database_url: str, registry_url: str | None, given: Timing) -> 
     database = Database(database_url, application_name="shoal-starting", connections_max=1)
     try:
         async with database.reading() as connection:
-            _refuse(await schema.newer(connection))
+            _refuse(await newer_schema.newer(connection))
         async with database.writing() as connection:
             timing = await cluster.agree_on_timing(connection, given)
             recorded = await cluster.registry(connection)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dao.cluster import nodes
+from dao.cluster import fencing, nodes
 from dao.cluster.nodes import NodeRow
 from dao.postgres.database import Database
 from model.errors import Refused
@@ -48,7 +48,7 @@ class Namesakes:
             for node in same:
                 if await self._is_over(node):
                     await end_its_tasks(node)
-                    await nodes.fence(self._database, node, WHY, judge=None)
+                    await fencing.fence(self._database, node, WHY, judge=None)
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def _is_over(self, node: NodeRow) -> bool:

@@ -16,7 +16,7 @@ from dao.checks.table_checks import Check, finding
 from dao.postgres.connection import Connection
 from dao.postgres.database import ANSWER_WITHIN_S, Database, parse_url
 from dao.postgres.errors import translating
-from dao.postgres.schema import read_scripts
+from dao.postgres.schema_scripts import read_scripts
 
 OLDEST_SERVER = 15
 CONNECTIONS_LEFT_MIN = 5

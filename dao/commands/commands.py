@@ -14,7 +14,6 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
-from dao.tasks.task_events import STRAY_EVENTS
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import CommandType
 from model.commands import CommandRow
@@ -76,32 +75,6 @@ _STEAL = text(f"""
     ), gone AS ({_DELETE_PICKED})
     SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
-
-# min() reads an index up to its first match, whatever the statistics contain. EXISTS may read a whole table if the
-# planner wrongly expects an early match; of `task_event` it may read all pages of rows deleted long ago. `:current >=
-# 0`: without a slot the table is not read.
-_WORK_WAITS = text(f"""
-    WITH RECURSIVE {STRAY_EVENTS}
-    SELECT (SELECT min(id) FROM command
-            WHERE :current >= 0 AND (id / :id_step) % :total = :current AND deaths = 0) IS NOT NULL AS mine,
-           (SELECT c.deaths FROM command c
-            WHERE c.deaths > 0 AND (SELECT n.state FROM node n
-                                    WHERE n.id = c.tried_by AND n.id <> :master
-                                      AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
-            ORDER BY c.deaths DESC LIMIT 1) IS NOT NULL AS suspect,
-           coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
-           (SELECT min(id) FROM task_event WHERE owner = :master) IS NOT NULL AS events,
-           EXISTS (SELECT FROM stray WHERE is_owned) AS stray_events,
-           (SELECT CASE WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
-                        WHEN at < clock_timestamp() THEN 0 END
-            FROM (SELECT least((SELECT min(due_at) FROM task_instance WHERE state = 'DELAY_EXECUTION'),
-                               (SELECT min(dispatch_by) FROM task_instance
-                                WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL)) AS at) AS first) AS due_in_s,
-           (SELECT min(workflow_instance_id) FROM task_instance
-            WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents,
-           (SELECT id FROM schedule WHERE state = 'ONLINE' AND problem IS NULL
-            ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1) IS NOT NULL AS schedules
-""")  # noqa: S608 - the part is a constant
 
 _RECORD = text("""
     INSERT INTO command_history
@@ -188,25 +161,6 @@ class Outcome:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingWork:
-    """What one check of the tables found for a master; `due_in_s`: seconds until a waiting attempt is due.
-
-    `suspect` is whether any suspect command waits (`dao/commands/suspect_commands.py`), `dependents` whether any
-    DEPENDENT task waits, `schedules` whether any schedule of any master will fire, and `stray_events` whether there are
-    events for a master that is gone while another master owns their runs.
-    """
-
-    mine: bool
-    aged: bool
-    events: bool
-    suspect: bool = False
-    due_in_s: float | None = None
-    dependents: bool = False
-    schedules: bool = False
-    stray_events: bool = False
-
-
 async def insert(connection: AsyncConnection, new: NewCommand) -> CommandId:
     """Insert a command and return its id. The master that takes it checks whether it is valid."""
     return CommandId((await connection.execute(_INSERT, asdict(new))).scalar_one())
@@ -266,23 +220,6 @@ async def steal(
 async def take(connection: FencedTransaction, ids: Sequence[CommandId]) -> list[CommandRow]:
     """Take these commands out of the table, except those that are gone or locked by others."""
     return [CommandRow(*row) for row in (await connection.execute(_TAKE, {"ids": list(ids)})).all()]
-
-
-async def work_waits(
-    connection: AsyncConnection, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch
-) -> WaitingWork:
-    """Whether anything waits for this master: the only statement of an idle poll. Without a slot nothing is `mine`."""
-    values = {
-        "current": slot.current if slot else -1,
-        "total": slot.total if slot else 1,
-        "age": older_than,
-        "id_step": id_step,
-        "master": master,
-    }
-    row = (await connection.execute(_WORK_WAITS, values)).one()
-    return WaitingWork(
-        row.mine, row.aged, row.events, row.suspect, row.due_in_s, row.dependents, row.schedules, row.stray_events
-    )
 
 
 async def record(connection: FencedTransaction, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:

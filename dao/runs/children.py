@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
+from dao.postgres.row_arrays import RowArrays
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import Parent
@@ -102,18 +103,25 @@ _EXISTING = text("""
     JOIN workflow_instance c ON c.parent_instance_id = w.instance_id AND c.parent_task_code = w.code
                             AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
 """)
+_NEW_CHILDREN = RowArrays(
+    {
+        **dict.fromkeys(("project", "name", "params", "priority", "worker_group", "environment"), "text"),
+        **{"code": "bigint", "version": "integer", "dry_run": "boolean", "schedule_time": "timestamptz"},
+        **{"time_zone": "text", "parent": "text"},
+    },
+    {
+        "code": lambda new: new.workflow if isinstance(new.workflow, int) else None,
+        "name": lambda new: str(new.workflow),
+        "params": lambda new: json.dumps(dict(new.params), ensure_ascii=False),
+        "parent": lambda new: str(new.parent),
+    },
+)
 # Returns those whose workflow does not exist: no command is inserted for them.
-_START = text("""
+_START = text(f"""
     WITH wanted AS (
         SELECT coalesce(n.code, (SELECT d.code FROM workflow_definition d
                                  WHERE d.project = n.project AND d.name = n.name)) AS found, n.*
-        FROM unnest(CAST(:codes AS bigint[]), CAST(:projects AS text[]), CAST(:names AS text[]),
-                    CAST(:versions AS integer[]), CAST(:params AS text[]), CAST(:priorities AS text[]),
-                    CAST(:worker_groups AS text[]), CAST(:environments AS text[]), CAST(:dry_runs AS boolean[]),
-                    CAST(:schedule_times AS timestamptz[]), CAST(:time_zones AS text[]), CAST(:parents AS text[]))
-             WITH ORDINALITY
-             AS n (code, project, name, version, params, priority, worker_group, environment, dry_run, schedule_time,
-                   time_zone, parent, place)
+        FROM {_NEW_CHILDREN.arrays} WITH ORDINALITY AS n ({", ".join(_NEW_CHILDREN.names)}, place)
     ), asked AS (
         INSERT INTO command (type, workflow_code, workflow_version, params, priority, worker_group, environment,
                              dry_run, schedule_time, time_zone, parent, created_by, from_above)
@@ -122,7 +130,7 @@ _START = text("""
         FROM wanted WHERE found IS NOT NULL ORDER BY place
     )
     SELECT place - 1 AS place FROM wanted WHERE found IS NULL
-""")
+""")  # noqa: S608 - the columns are constants of this module
 # For a child that succeeded only the link changes; the others are resumed, each by the command for its state.
 _RELINK = text("""
     UPDATE workflow_instance c SET parent_attempt = r.attempt
@@ -229,24 +237,7 @@ async def existing(connection: AsyncConnection, parents: Sequence[Parent]) -> di
 
 async def start(connection: FencedTransaction, new: Sequence[NewChild]) -> None:
     """Request the start of these children. If a workflow does not exist, the parent run is notified at once."""
-    missing = await connection.execute(
-        _START,
-        {
-            "asker": SUB_WORKFLOW,
-            "codes": [each.workflow if isinstance(each.workflow, int) else None for each in new],
-            "projects": [each.project for each in new],
-            "names": [str(each.workflow) for each in new],
-            "versions": [each.version for each in new],
-            "params": [json.dumps(dict(each.params), ensure_ascii=False) for each in new],
-            "priorities": [each.priority for each in new],
-            "worker_groups": [each.worker_group for each in new],
-            "environments": [each.environment for each in new],
-            "dry_runs": [each.dry_run for each in new],
-            "schedule_times": [each.schedule_time for each in new],
-            "time_zones": [each.time_zone for each in new],
-            "parents": [str(each.parent) for each in new],
-        },
-    )
+    missing = await connection.execute(_START, {**_NEW_CHILDREN.values(new), "asker": SUB_WORKFLOW})
     if unknown := [new[place] for (place,) in missing.all()]:
         await tell(connection, [Unmade(each.parent, WorkflowState.FAILURE, _unknown(each)) for each in unknown])
 

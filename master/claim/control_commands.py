@@ -13,7 +13,7 @@ from dataclasses import replace
 from dao.runs import children, completion, control
 from dao.runs.children import Above
 from dao.runs.control import Locked, Revival
-from dao.tasks import task_events, task_instances
+from dao.tasks import past_attempts, task_events, task_instances
 from master.claim.batch_work import BatchWork
 from master.claim.revival import revival
 from master.claim.serial import next_of
@@ -112,7 +112,7 @@ class Mover:
         plan = self._driver.plans.at_hand([key], work.writes.plans)[key]
         if isinstance(plan, Refused):
             raise plan
-        attempts = (await task_instances.latest_attempts(connection, [id_]))[id_]
+        attempts = (await past_attempts.latest_attempts(connection, [id_]))[id_]
         if any(not attempt.state.is_final for attempt in attempts):
             # A run that was given up ended at once, and its tasks are still being killed: they must not run twice.
             raise Refused(

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import structlog
 
-from dao.cluster import nodes
+from dao.cluster import fencing, gone_nodes
 from dao.cluster.nodes import NodeRow
 from dao.postgres.errors import BadData, LockTaken
 from dao.runs import serial_line
@@ -246,7 +246,7 @@ class Membership:
         return await present(self._registry, max(self._life.silence.session_s, *told))
 
     async def _fence(self, node: NodeRow, why: str) -> None:
-        if await nodes.fence(self._life.database, node, why, judge=self._life.me):
+        if await fencing.fence(self._life.database, node, why, judge=self._life.me):
             log.warning(
                 "node_fenced",
                 kind=node.kind,
@@ -265,12 +265,12 @@ class Membership:
         forgotten = FORGET_BATCH
         while forgotten == FORGET_BATCH:
             async with self._life.writing() as connection:
-                forgotten = await nodes.forget_ended(connection, NODES_KEPT, FORGET_BATCH)
+                forgotten = await gone_nodes.forget_ended(connection, NODES_KEPT, FORGET_BATCH)
 
     async def _fail_over_all(self) -> None:
         # Almost always there is nothing: one query instead of a transaction, which would also wake all masters.
         async with self._life.database.reading() as connection:
-            left = await nodes.anything_left(connection)
+            left = await gone_nodes.anything_left(connection)
             waits = await serial_line.anyone_waits(connection)
         if waits:
             async with self._life.writing() as connection:

@@ -8,11 +8,11 @@ from datetime import timedelta
 from dao.cluster.nodes import Me
 from dao.commands import commands, suspect_commands
 from dao.commands.commands import Outcome
-from dao.runs import children, completion, control, serial_line, workflow_instances
+from dao.runs import children, completion, control, failover, serial_line, workflow_instances
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import NewInstance
-from dao.tasks import task_events, task_instances
+from dao.tasks import past_attempts, task_events, task_instances
 from model.choices import ExecutionType, FailureStrategy, Priority
 from model.command_moves import COMMAND_MOVES, CommandType
 from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
@@ -115,18 +115,16 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
 
 
 async def _claim_failover(p: Program, me: Me, row: CommandRow, id_: WorkflowInstanceId) -> Outcome:
-    taken = await p.call(
-        workflow_instances.claim_failover, [id_, *p.instances(1)] if p.chance(0.1) else [id_], me.epoch
-    )
+    taken = await p.call(failover.claim_failover, [id_, *p.instances(1)] if p.chance(0.1) else [id_], me.epoch)
     await p.call(task_events.forget, list(taken))
     await _restore(p, list(taken))
     if id_ not in taken:
-        return Outcome(row, id_, await p.call(workflow_instances.why_not_recovered, id_))
+        return Outcome(row, id_, await p.call(failover.why_not_recovered, id_))
     return Outcome(row, id_)
 
 
 async def _restore(p: Program, ids: list[WorkflowInstanceId]) -> None:
-    await p.call(task_instances.latest_attempts, ids)
+    await p.call(past_attempts.latest_attempts, ids)
     await p.call(children.of, ids)
 
 
@@ -169,7 +167,7 @@ async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
 
 
 async def _revive(p: Program, me: Me, id_: WorkflowInstanceId, parent: Parent | None) -> None:
-    attempts = (await p.call(task_instances.latest_attempts, [id_])).get(id_, [])
+    attempts = (await p.call(past_attempts.latest_attempts, [id_])).get(id_, [])
     again = [(id_, attempt.code) for attempt in attempts if p.chance(0.5)]
     if again:
         await p.call(task_instances.invalidate, again)

@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
-from dao.cluster import nodes
+from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
-from dao.commands import commands
+from dao.commands import commands, waiting_work
 from dao.postgres.database import database_time
-from dao.runs import children, completion, dependencies, serial_line, workflow_instances
+from dao.runs import children, completion, dependencies, failover, serial_line, workflow_instances
 from dao.runs.children import NewChild, Unmade
 from dao.runs.dependencies import BEGINNING, DependentEnd, Happened, Span
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import task_events, task_instances
+from dao.tasks import lost_tasks, past_attempts, task_events, task_instances, task_timers
 from dao.tasks.task_instances import MasterTaskEnd, NewTask
 from model.choices import Priority
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -208,36 +208,36 @@ _SPANS = ((_AGES_AGO, _SOON), (_AGES_AGO, datetime(2020, 1, 1, tzinfo=UTC)))
 
 async def clean_up(p: Program) -> None:
     """What is due, what the dead left, what was forgotten."""
-    await p.call(nodes.anything_left)
+    await p.call(gone_nodes.anything_left)
     if p.chance(0.5):
         await p.call(serial_line.anyone_waits)
         await p.call(serial_line.call_forgotten)
     if p.chance(0.2):  # as one does that met an error
-        await p.call(workflow_instances.left_behind, 100, p.instances())
-        await p.call(task_instances.lost, 100)
-        await p.call(workflow_instances.fail_over, 100, only=p.one(p.instances()))
-        await p.call(task_instances.mark_lost, 1, aside=[TaskInstanceId(1)])
+        await p.call(failover.left_behind, 100, p.instances())
+        await p.call(lost_tasks.lost, 100)
+        await p.call(failover.fail_over, 100, only=p.one(p.instances()))
+        await p.call(lost_tasks.mark_lost, 1, aside=[TaskInstanceId(1)])
     if p.chance(0.7):
-        await p.call(workflow_instances.fail_over, 100)
-        await p.call(task_instances.mark_lost, 100)
+        await p.call(failover.fail_over, 100)
+        await p.call(lost_tasks.mark_lost, 100)
         await p.call(task_events.readdress)
         await p.call(task_events.drop_stale)
-        await p.call(nodes.forget_ended, timedelta(days=30), 100)
-    await p.call(task_instances.queue_due, 100)
-    await p.call(task_instances.fail_undispatched, 100)
-    await p.call(task_instances.next_due_in_s)
+        await p.call(gone_nodes.forget_ended, timedelta(days=30), 100)
+    await p.call(task_timers.queue_due, 100)
+    await p.call(task_timers.fail_undispatched, 100)
+    await p.call(task_timers.next_due_in_s)
 
 
 async def look(p: Program) -> None:
     """What reads only."""
     me = p.node(NodeKind.MASTER)
     slot = p.random.choice((None, Slot(0, 1), Slot(1, 2)))
-    await p.call(commands.work_waits, slot, AN_HOUR, 1, me.epoch)
+    await p.call(waiting_work.work_waits, slot, AN_HOUR, 1, me.epoch)
     await p.call(commands.id_increment)
     owned = await p.call(workflow_instances.owned, me.epoch)
     await p.call(workflow_instances.read_owned, sorted({*owned, *p.instances()}), me.epoch)
     await p.call(workflow_instances.still_owned, sorted({*owned, *p.instances()}), me.epoch)
-    await p.call(task_instances.latest_attempts, p.instances())
+    await p.call(past_attempts.latest_attempts, p.instances())
     await p.call(stuck_runs.walk, me.epoch, WorkflowInstanceId(p.random.choice((0, 0, 2))), 50, p.random.choice(_AGES))
     believed = [UnderWay(each.workflow_instance_id, each.task_code, each.attempt) for _, each in p.rows(p.server.tasks)]
     await p.call(stuck_runs.unheard, p.some(believed) if believed else [], p.random.choice(_AGES))

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
-from dao.tasks import task_instances
+from dao.tasks import task_instances, task_timers
 from master.drive.driver import Driver
 from master.poller import Poller
 from master.settings import MasterSettings
@@ -37,7 +37,7 @@ async def life(database_url: str) -> AsyncIterator[Life]:
 def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many attempts each look queued, since the poller ran."""
     seen: list[int] = []
-    queue_due = task_instances.queue_due
+    queue_due = task_timers.queue_due
 
     async def spy(connection: Any, limit: int) -> list[str]:
         groups = await queue_due(connection, limit)

@@ -142,7 +142,7 @@ NEVER_ENDING = (
         "8",
         "three fenced masters in the long life of a run of one task made it FAILURE",
         Patch(
-            "dao/runs/workflow_instances.py",
+            "dao/runs/failover.py",
             "+ {_SOON} THEN 1\n",
             "+ {_SOON} THEN i.takeovers + 1\n",
             "every fenced owner counted",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from dao.runs.workflow_instances import TAKEOVERS_MAX
+from dao.runs.failover import TAKEOVERS_MAX
 from model.choices import ExecutionType
 from model.command_moves import URGENT, CommandType
 from model.nodes import Heartbeat, NodeState

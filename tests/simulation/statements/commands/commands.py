@@ -7,16 +7,13 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from dao.commands.commands import Outcome, WaitingWork
+from dao.commands.commands import Outcome
 from dao.postgres.errors import BadData
 from dao.postgres.notify import COMMAND
 from model.command_moves import URGENT, CommandType
 from model.commands import CommandRow
 from model.ids import CommandId, Epoch
 from model.nodes import Slot
-from tests.simulation.statements.commands import suspect_commands
-from tests.simulation.statements.runs import dependencies
-from tests.simulation.statements.tasks import task_events, task_instances
 from tests.simulation.tables import Row, Transaction, Values
 
 RECOVER = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
@@ -111,23 +108,6 @@ def _take(tx: Transaction, rows: Sequence[Row], limit: int) -> list[CommandRow]:
             continue
         taken.append(values)
     return [each.row for each in sorted(taken, key=lambda each: (each.rank, each.row.id))]
-
-
-def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch) -> WaitingWork:
-    server = tx.server
-    commands = [(row.id, each.created_s, each.deaths) for row, each in tx.scan(server.commands.rows)]
-    due = [at_s - server.now_s for at_s in task_instances.times_s(tx)]
-    return WaitingWork(
-        slot is not None and any(slot.owns(id_, id_step) and not deaths for id_, _, deaths in commands),
-        server.protections.steal
-        and any(created_s < server.now_s - older_than.total_seconds() for _, created_s, _ in commands),
-        any(event.owner == master for _, event in tx.scan(server.events.rows)),
-        bool(suspect_commands.free(tx, master)),
-        min(due, default=None),
-        any(dependencies.waits(task) for _, task in tx.scan(server.tasks.unfinished)),
-        any(each.state == "ONLINE" and each.problem is None for _, each in tx.scan(server.schedules.rows)),
-        any(task_events.is_owned(tx, run) for _, _, run in task_events.strays(tx)),
-    )
 
 
 def id_increment(_: Transaction) -> int:
