@@ -67,7 +67,7 @@ class Poller:
             except Fenced:
                 raise
             except ShoalError as error:
-                log.warning("look_failed", error=str(error))
+                log.warning("poll_failed", error=str(error))
             await set_within(self._look, pause_s)
 
     async def _look_once(self) -> float | None:

@@ -61,7 +61,7 @@ async def new_life(
     registry = make_registry(url, session_timeout=timing.session_timeout, application_name=f"shoal-{role}-registry")
     await registry.open(connect_timeout_s)
     try:
-        await _settle(database_url, registry, url)
+        await _verify_registry(database_url, registry, url)
         life = await Life.begin(
             database_url, kind, address, uuid4(), name=name, timing=timing, registry=registry, log_url=log_url
         )
@@ -96,20 +96,20 @@ async def _agree(database_url: str, registry_url: str | None, given: Timing) -> 
         await database.close()
 
 
-async def _settle(database_url: str, registry: Registry, url: str) -> None:
+async def _verify_registry(database_url: str, registry: Registry, url: str) -> None:
     database = Database(database_url, application_name="shoal-starting", connections_max=1)
     try:
-        await belonging.settle(database, registry, belonging.place_of(url, database_url))
+        await belonging.verify(database, registry, belonging.place_of(url, database_url))
     finally:
         await database.close()
 
 
 @asynccontextmanager
-async def ending_well(give_up: Callable[[], Awaitable[None]], when_fenced: WhenFenced) -> AsyncIterator[None]:
+async def ending_well(abandon: Callable[[], Awaitable[None]], when_fenced: WhenFenced) -> AsyncIterator[None]:
     """Around the work of one life: logs and suppresses what ends it early, except `Fenced` with EXIT.
 
     A fenced node writes nothing more. A node that failed because a server was unavailable while it joined, or by an
-    unexpected error, ends its own life by `give_up`, so that other nodes need not wait until its beats are missed.
+    unexpected error, ends its own life by `abandon`, so that other nodes need not wait until its beats are missed.
     """
     rejoins = when_fenced is WhenFenced.REJOIN
     why = None
@@ -120,13 +120,13 @@ async def ending_well(give_up: Callable[[], Awaitable[None]], when_fenced: WhenF
         log.error("fenced", why=why, so=f"drops all it owned, and {'joins again' if rejoins else 'ends'}")
     except* (Unavailable, Unknown) as away:
         log.warning("cannot_join_yet", error=str(_first(away)))
-        await give_up()
+        await abandon()
     except* Exception as unforeseen:
         if is_passing(_first(unforeseen)):
             log.warning("short_of_means", error=str(_first(unforeseen)), so="joins again when there is room")
         else:
             log.error("broke", exc_info=unforeseen, so="fails over what it owned, and joins again; please report it")
-        await give_up()
+        await abandon()
     if why is not None and not rejoins:
         raise Fenced(why)
 

@@ -100,7 +100,7 @@ class PostgresRegistry:
                     raise
                 await asyncio.sleep(pause_s)
         self._tasks = [
-            asyncio.create_task(self._keep(), name="registry-keeper"),
+            asyncio.create_task(self._renew(), name="registry-keeper"),
             asyncio.create_task(self._listener.run(), name="registry-listener"),
         ]
 
@@ -158,12 +158,12 @@ class PostgresRegistry:
         with self._reached():
             return await self._rows.mark()
 
-    async def hold_mark(self, mark: str) -> str:
+    async def set_mark(self, mark: str) -> str:
         """See the protocol."""
         with self._reached():
             return await self._rows.set_mark(mark)
 
-    async def _keep(self) -> None:
+    async def _renew(self) -> None:
         """Renew the lease, and retry while the database is unavailable, until cancelled."""
         backoff = Backoff()
         while True:

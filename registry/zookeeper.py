@@ -106,7 +106,7 @@ class ZooKeeperRegistry:
             await self.close()
             raise
         self._wake.clear()
-        self._keeper = asyncio.create_task(self._keep(), name="registry-keeper")
+        self._keeper = asyncio.create_task(self._correct(), name="registry-keeper")
 
     async def close(self) -> None:
         """Delete our entry and end the session."""
@@ -155,7 +155,7 @@ class ZooKeeperRegistry:
         found = await self._connected_bridge().read(self._mark_path)
         return found.decode(errors="replace") if found else None
 
-    async def hold_mark(self, mark: str) -> str:
+    async def set_mark(self, mark: str) -> str:
         """See the protocol. Servers with empty folders get the mark again from a node that was connected before."""
         await self._connected_bridge().create(self._mark_path, mark.encode())
         self._mark = await self.read_mark() or mark
@@ -165,7 +165,7 @@ class ZooKeeperRegistry:
     def _mark_path(self) -> str:
         return f"{self._ensemble.root}/cluster"
 
-    async def _keep(self) -> None:
+    async def _correct(self) -> None:
         """Prove the session and maintain the entry, until cancelled."""
         proved, is_new = True, False
         while True:
@@ -196,7 +196,7 @@ class ZooKeeperRegistry:
         async with self._entry_lock:
             sent_s = boottime_s()
             if self._wanted is not None:
-                await self._keep_entry(bridge, self._wanted)
+                await self._correct_entry(bridge, self._wanted)
             elif self._made is not None:
                 await bridge.delete(self._made)
                 self._made = None
@@ -204,7 +204,7 @@ class ZooKeeperRegistry:
                 await bridge.ensure_folder(self._ensemble.root)
             self._contact.proved(sent_s)
 
-    async def _keep_entry(self, bridge: KazooBridge, heartbeat: Heartbeat) -> None:
+    async def _correct_entry(self, bridge: KazooBridge, heartbeat: Heartbeat) -> None:
         path = f"{self._folder(heartbeat.kind)}/{heartbeat.epoch:0{_EPOCH_DIGITS}}"
         self._made = path
         data = write_entry(heartbeat).encode()

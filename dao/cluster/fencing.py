@@ -16,8 +16,8 @@ OUT_OF_REACH = 1 << 40
 BEAT_NO_MAX = 1 << 62
 """No node beats this often; a number written by hand could overflow when something is added to it."""
 
-# Both statements check the beat number at which the judge saw the node stop. If the judge slept between its verdict and
-# this statement, it finds that the node beats again and does nothing. The fence adds a large number to that beat: while
+# Both statements check the beat number at which the caller saw the node stop. If the caller slept in between, and the
+# node beats again, they do nothing. The fence adds a large number to that beat: while
 # the fence waits for a write in progress no later beat succeeds, nor does a beat that waited for the fence and
 # continues after its commit (in the snapshot of that beat the node is still alive). Otherwise a worker whose horizon
 # was extended by such a beat would start tasks and still be fenced.
@@ -44,23 +44,23 @@ _FENCE = text("""
 """)
 
 
-async def fence(database: Database, dead: NodeRow, why: str, *, judge: Me | None) -> bool:
+async def fence(database: Database, dead: NodeRow, why: str, *, by: Me | None) -> bool:
     """Fence a node, unless it has beaten since `dead` was read. Returns whether this call fenced it.
 
     The commands that a master may have died of are marked as suspect. The node's sessions are ended first: a session
-    that was stopped inside a transaction would hold its share lock for as long as it sleeps. `judge` is the node that
+    that was stopped inside a transaction would hold its share lock for as long as it sleeps. `by` is the node that
     fences; None for a process that has no life yet.
 
     Raises:
-        Fenced: the judge itself was fenced meanwhile; its verdicts are void.
-        Unavailable: the row stays locked, or two nodes judge each other at the same time; call again.
+        Fenced: `by` itself was fenced meanwhile; its decisions are void.
+        Unavailable: the row stays locked, or two nodes fence each other at the same time; call again.
     """
     beat = {"epoch": dead.epoch, "beat_no": dead.beat_no}
     async with database.reading() as connection:
         await connection.execute(_TERMINATE, {**beat, "application_name": application_name(dead.kind, dead.epoch)})
     async with database.writing() as connection:
-        if judge is not None:
-            await hold_alive(connection, judge)
+        if by is not None:
+            await hold_alive(connection, by)
         values = {**beat, "out_of_reach": OUT_OF_REACH, "beat_no_max": BEAT_NO_MAX, "why": why}
         fenced = (await connection.execute(_FENCE, values)).first() is not None
         if fenced and dead.slot is not None:

@@ -31,7 +31,7 @@ _ANYTHING_LEFT = text(f"""
 
 
 # In batches, oldest first. A node that still has unfinished work keeps its row until the failover of that work.
-_FORGET_ENDED = text("""
+_DELETE_ENDED = text("""
     WITH old AS MATERIALIZED (
         SELECT n.id FROM node n                                                  -- index: node_ended
         WHERE n.state IN ('LEFT', 'FENCED') AND n.ended_at < now() - CAST(:kept AS interval)
@@ -51,9 +51,9 @@ async def anything_left(connection: AsyncConnection) -> bool:
     return bool((await connection.execute(_ANYTHING_LEFT)).scalar_one())
 
 
-async def forget_ended(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
+async def delete_ended(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
     """Delete up to `limit` nodes that ended more than `kept` ago and left nothing unfinished. Returns how many.
 
     Their epochs are not used again. A node without a row counts as gone, like a fenced one.
     """
-    return (await connection.execute(_FORGET_ENDED, {"kept": kept, "limit": limit})).rowcount
+    return (await connection.execute(_DELETE_ENDED, {"kept": kept, "limit": limit})).rowcount

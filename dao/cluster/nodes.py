@@ -71,10 +71,10 @@ class NodeRow:
     @property
     def slot(self) -> Slot | None:
         """The slot of a master, from its last beat."""
-        told = self.heartbeat
-        if told is None or told.slot_current is None or told.slot_total is None:
+        beat = self.heartbeat
+        if beat is None or beat.slot_current is None or beat.slot_total is None:
             return None
-        return Slot(told.slot_current, told.slot_total)
+        return Slot(beat.slot_current, beat.slot_total)
 
     @property
     def silence(self) -> Silence | None:
@@ -110,7 +110,7 @@ _BARRIER = text("""
     SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind FOR UPDATE
 """)
 
-# A node whose beat row was deleted counts as stopped at 0 and is judged like any other. An infinite time cannot be
+# A node whose beat row was deleted counts as stopped at 0 and is treated like any other. An infinite time cannot be
 # subtracted, and an error here would silence all nodes.
 _LIVING = """
     SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,

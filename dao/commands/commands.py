@@ -36,7 +36,7 @@ _DELETE_PICKED = "DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM pi
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
-        WHERE (id / :id_step) % :total = :current AND deaths = 0 AND id <> ALL(CAST(:aside AS bigint[]))
+        WHERE (id / :id_step) % :total = :current AND deaths = 0 AND id <> ALL(CAST(:without AS bigint[]))
         ORDER BY priority_rank, id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -50,7 +50,7 @@ _CLAIM_URGENT = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
         WHERE priority_rank = -1 AND type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'PAUSE', 'STOP')
-          AND deaths = 0 AND id <> ALL(CAST(:aside AS bigint[]))
+          AND deaths = 0 AND id <> ALL(CAST(:without AS bigint[]))
           AND ((id / :id_step) % nullif(:total, 0) = :current OR created_at < now() - CAST(:age AS interval))
         ORDER BY id
         LIMIT :limit
@@ -68,7 +68,7 @@ _STEAL = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_age
         WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0 AND id IS NOT NULL
-          AND id <> ALL(CAST(:aside AS bigint[]))
+          AND id <> ALL(CAST(:without AS bigint[]))
         ORDER BY created_at
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -173,9 +173,9 @@ async def insert_many(connection: AsyncConnection, new: Sequence[NewCommand]) ->
 
 
 async def claim(
-    connection: FencedTransaction, slot: Slot, limit: int, id_step: int, aside: Sequence[CommandId] = ()
+    connection: FencedTransaction, slot: Slot, limit: int, id_step: int, without: Sequence[CommandId] = ()
 ) -> list[CommandRow]:
-    """Take up to `limit` commands of a slot out of the table, most urgent first, without those in `aside`.
+    """Take up to `limit` commands of a slot out of the table, most urgent first, without those in `without`.
 
     The same transaction must record them.
     """
@@ -184,7 +184,7 @@ async def claim(
         "total": slot.total,
         "limit": limit,
         "id_step": id_step,
-        "aside": list(aside),
+        "without": list(without),
     }
     return [CommandRow(*row) for row in (await connection.execute(_CLAIM, values)).all()]
 
@@ -195,7 +195,7 @@ async def claim_urgent(
     older_than: timedelta,
     limit: int,
     id_step: int,
-    aside: Sequence[CommandId] = (),
+    without: Sequence[CommandId] = (),
 ) -> list[CommandRow]:
     """Like `claim`, for what needs no room: PAUSE, STOP and failovers; of any slot if they have waited too long."""
     values = {
@@ -204,16 +204,16 @@ async def claim_urgent(
         "age": older_than,
         "limit": limit,
         "id_step": id_step,
-        "aside": list(aside),
+        "without": list(without),
     }
     return [CommandRow(*row) for row in (await connection.execute(_CLAIM_URGENT, values)).all()]
 
 
 async def steal(
-    connection: FencedTransaction, older_than: timedelta, limit: int, aside: Sequence[CommandId] = ()
+    connection: FencedTransaction, older_than: timedelta, limit: int, without: Sequence[CommandId] = ()
 ) -> list[CommandRow]:
-    """Take up to `limit` commands of any slot that have waited too long, oldest first, without those in `aside`."""
-    values = {"age": older_than, "limit": limit, "aside": list(aside)}
+    """Take up to `limit` commands of any slot that have waited too long, oldest first, without those in `without`."""
+    values = {"age": older_than, "limit": limit, "without": list(without)}
     return [CommandRow(*row) for row in (await connection.execute(_STEAL, values)).all()]
 
 

@@ -52,7 +52,7 @@ class Upgraded:
     changed: tuple[str, ...]
 
 
-# Our sessions give up after seconds; a script, or another process that runs one, may take longer. A separate statement
+# Our sessions time out after seconds; a script, or another process that runs one, may take longer. A separate statement
 # from the lock, because the time-out of a statement is fixed when it begins.
 _PATIENT = text("""
     SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
@@ -124,7 +124,7 @@ async def upgrade(
                     break
                 if applied and script.version >= STATED_FROM and not (script.old_nodes_may_run or nobody_runs):
                     await _refuse_while_nodes_live(connection, script)
-                async with _told_who_blocks(database, connection, blockers):
+                async with _watching_blockers(database, connection, blockers):
                     await connection.execute(_HASTY, {"limit": LOCK_TIMEOUT})
                     await _run(connection, script, database)
         except LockTaken as error:
@@ -132,7 +132,7 @@ async def upgrade(
                 who = "; ".join(blockers) or str(error)
                 raise Unavailable(
                     f"the upgrade could not have its locks within {locks_within_s:g} s, and changed nothing: "
-                    f"held by {who}; let these end, then say it again"
+                    f"held by {who}; let these end, then run it again"
                 ) from error
             await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
             continue
@@ -197,11 +197,13 @@ async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) 
 
 
 @asynccontextmanager
-async def _told_who_blocks(database: Database, connection: AsyncConnection, blockers: list[str]) -> AsyncIterator[None]:
+async def _watching_blockers(
+    database: Database, connection: AsyncConnection, blockers: list[str]
+) -> AsyncIterator[None]:
     """Within this block, `blockers` holds the sessions that last blocked the connection."""
     pid = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
 
-    async def look() -> None:
+    async def read_blockers() -> None:
         while True:
             await asyncio.sleep(0.3)
             try:
@@ -211,12 +213,12 @@ async def _told_who_blocks(database: Database, connection: AsyncConnection, bloc
             except Unavailable as error:
                 log.warning("blockers_unread", error=str(error))
 
-    looking = asyncio.create_task(look())
+    reading = asyncio.create_task(read_blockers())
     try:
         yield
     finally:
-        looking.cancel()
-        await asyncio.gather(looking, return_exceptions=True)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
 
 
 async def _applied(connection: AsyncConnection) -> list[_Applied]:

@@ -84,7 +84,7 @@ _STANDING = text("""
     WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
 """)
 # A child with an open resume command from its parent counts as running, though no master has taken the command yet. It
-# runs again, or the task is told why not (`tell_at_rest`). The parent is not notified of commands from others that are
+# runs again, or the task learns why not (`report_at_rest`). The parent is not notified of commands from others that are
 # refused: for those, the state in the child's row counts.
 _OF = text("""
     SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
@@ -162,19 +162,19 @@ _ANY_RUNS = text("""
     SELECT EXISTS (SELECT FROM workflow_instance
                    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[])) AND ended_at IS NULL)
 """)
-_TELL = text("""
-    WITH told AS (
+_REPORT_UNMADE = text("""
+    WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT * FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
                              CAST(:indexes AS integer[]), CAST(:states AS text[]), CAST(:reasons AS text[]))
         RETURNING workflow_instance_id
     )
-    SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
+    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
 """)
 # A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
 # forever, so it counts as a failure if there is a reason.
-_TELL_AT_REST = text("""
-    WITH told AS (
+_REPORT_AT_REST = text("""
+    WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
                CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
@@ -184,7 +184,7 @@ _TELL_AT_REST = text("""
                                 AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)
         RETURNING workflow_instance_id
     )
-    SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
+    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
 """)
 _RESUMES = {
     WorkflowState.FAILURE: "START_FAILURE_TASK_PROCESS",
@@ -239,7 +239,9 @@ async def start(connection: FencedTransaction, new: Sequence[NewChild]) -> None:
     """Request the start of these children. If a workflow does not exist, the parent run is notified at once."""
     missing = await connection.execute(_START, {**_NEW_CHILDREN.values(new), "asker": SUB_WORKFLOW})
     if unknown := [new[place] for (place,) in missing.all()]:
-        await tell(connection, [Unmade(each.parent, WorkflowState.FAILURE, _unknown(each)) for each in unknown])
+        await report_unmade(
+            connection, [Unmade(each.parent, WorkflowState.FAILURE, _unknown(each)) for each in unknown]
+        )
 
 
 async def resume(connection: FencedTransaction, links: Sequence[tuple[Parent, int]]) -> None:
@@ -251,7 +253,7 @@ async def resume(connection: FencedTransaction, links: Sequence[tuple[Parent, in
     asked = [(_RESUMES[state], id_) for id_, state in states.items() if state in _RESUMES]
     # A child that somebody else resumed may have succeeded since its row was read, and notified the old attempt.
     if done := [id_ for id_, state in states.items() if state is WorkflowState.SUCCESS]:
-        await tell_at_rest(connection, dict.fromkeys(done))
+        await report_at_rest(connection, dict.fromkeys(done))
     if asked:
         values = {"types": [type_ for type_, _ in asked], "ids": [id_ for _, id_ in asked], "asker": SUB_WORKFLOW}
         await connection.execute(_ASK, values)
@@ -270,21 +272,21 @@ async def halt(connection: FencedTransaction, halts: Mapping[WorkflowInstanceId,
     await connection.execute(_HALT, {"instances": list(halts), "types": types, "asker": SUB_WORKFLOW})
 
 
-async def tell(connection: AsyncConnection, unmade: Sequence[Unmade]) -> None:
+async def report_unmade(connection: AsyncConnection, unmade: Sequence[Unmade]) -> None:
     """Notify the parent runs of children that were never created."""
     values = {**_places([each.parent for each in unmade]), "states": [each.state for each in unmade]}
     values["reasons"] = [each.reason for each in unmade]
-    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL, values)).all()}
+    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_REPORT_UNMADE, values)).all()}
     await notify(connection, EVENT, masters)
 
 
-async def tell_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
+async def report_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
     """Notify the parent runs that these children, whose resume they requested, do not run.
 
     With the reason, or without one if the children are being halted themselves.
     """
     values = {"ids": list(reasons), "reasons": list(reasons.values())}
-    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL_AT_REST, values)).all()}
+    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_REPORT_AT_REST, values)).all()}
     if masters:
         await notify(connection, EVENT, masters)
 

@@ -1,4 +1,4 @@
-"""Lists of task codes as stored in a column: text, so a row written by hand may hold anything."""
+"""Lists of task codes as stored in a column: text, so a row written by hand may contain anything."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Notice:
     """`Happened` as sent in a notification: the time in whole seconds since 1970, the task's name as a checksum."""
 
     workflow_code: int
@@ -172,13 +172,13 @@ _END = text("""
         FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
         WHERE t.id = ANY(ARRAY(SELECT id FROM free)) AND t.id = e.id
         RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state
-    ), told AS (
+    ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
         SELECT workflow_instance_id, task_code, attempt, state FROM ended
     )
     SELECT id FROM ended
 """)
-_TELL = text("SELECT pg_notify(:channel, said) FROM unnest(CAST(:said AS text[])) AS payload (said)")
+_NOTIFY = text("SELECT pg_notify(:channel, said) FROM unnest(CAST(:said AS text[])) AS payload (said)")
 _PAYLOAD_CHARACTERS_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes."""
 
@@ -246,25 +246,25 @@ async def end(connection: FencedTransaction, ends: Sequence[DependentEnd], maste
     return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_END, values)).all()}
 
 
-async def tell(connection: FencedTransaction, happened: Iterable[Happened]) -> None:
+async def notify_masters(connection: FencedTransaction, happened: Iterable[Happened]) -> None:
     """Notify all masters of ends for which DEPENDENT tasks may wait. Call it once, last in a transaction."""
     if said := list(payloads(happened)):
-        await connection.execute(_TELL, {"channel": DEPENDENCY, "said": said})
+        await connection.execute(_NOTIFY, {"channel": DEPENDENCY, "said": said})
 
 
-def read_told(payload: str) -> list[Told] | None:
-    """The content of a notification by `tell`; None = another payload: anything may have happened."""
+def read_notice(payload: str) -> list[Notice] | None:
+    """The content of a notification by `notify_masters`; None = another payload: anything may have happened."""
     if not payload:
         return None
-    told = []
+    notices = []
     for token in payload.split(" "):
         code, _, rest = token.partition(":")
         at, _, task = rest.partition("/")
         try:
-            told.append(Told(int(code), int(at), int(task) if task else None))
+            notices.append(Notice(int(code), int(at), int(task) if task else None))
         except ValueError:
             return None
-    return told
+    return notices
 
 
 def checksum(task: str) -> int:

@@ -57,7 +57,7 @@ _LEFT_BEHIND = f"""
         SELECT i.id, i.workflow_code, i.priority
         FROM gone_master g
         JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
-        WHERE i.state IN {DRIVEN_OR_FAILED_OVER} AND i.id <> ALL(CAST(:aside AS bigint[]))
+        WHERE i.state IN {DRIVEN_OR_FAILED_OVER} AND i.id <> ALL(CAST(:without AS bigint[]))
           AND (CAST(:only AS bigint) IS NULL OR i.id = CAST(:only AS bigint))
           AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
                           WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
@@ -95,22 +95,22 @@ async def fail_over(
     connection: AsyncConnection,
     limit: int,
     *,
-    aside: Sequence[WorkflowInstanceId] = (),
+    without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
 ) -> int:
     """Request the failover of up to `limit` runs whose masters are gone, by RECOVER commands. Returns how many.
 
-    Without the runs in `aside`, or only the run `only`.
+    Leaves out the runs in `without`; or only the run `only`.
     """
-    values = {"limit": limit, "aside": list(aside), "only": only}
+    values = {"limit": limit, "without": list(without), "only": only}
     return int((await connection.execute(_FAIL_OVER, values)).scalar_one())
 
 
 async def left_behind(
-    connection: AsyncConnection, limit: int, aside: Sequence[WorkflowInstanceId] = ()
+    connection: AsyncConnection, limit: int, without: Sequence[WorkflowInstanceId] = ()
 ) -> list[WorkflowInstanceId]:
     """The runs for which `fail_over` would request a failover."""
-    values = {"limit": limit, "aside": list(aside), "only": None}
+    values = {"limit": limit, "without": list(without), "only": None}
     return [WorkflowInstanceId(id_) for (id_,) in (await connection.execute(_FIND_LEFT_BEHIND, values)).all()]
 
 

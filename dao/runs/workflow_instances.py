@@ -140,7 +140,7 @@ INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, pri
               child_index, CASE WHEN isfinite(coalesce(running_since, started_at))
                                 THEN extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at))
                                 ELSE 0 END::float8 AS ran_s"""
-_SETTLE = text("""
+_RESET_TAKEOVERS = text("""
     UPDATE workflow_instance SET takeovers = 0
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND takeovers > 0
 """)
@@ -207,9 +207,9 @@ async def ran_s(
     return {each.id: each.ran_s for each in await read_owned(connection, ids, master)}
 
 
-async def settle(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+async def reset_takeovers(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
     """Reset the takeovers of own runs that have made progress since: these runs do not kill masters."""
-    await connection.execute(_SETTLE, {"ids": list(ids), "master": master})
+    await connection.execute(_RESET_TAKEOVERS, {"ids": list(ids), "master": master})
 
 
 async def owned(connection: AsyncConnection, master: Epoch) -> set[WorkflowInstanceId]:

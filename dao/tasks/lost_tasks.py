@@ -18,7 +18,7 @@ _HOLD_LOST = text(f"""
     WITH RECURSIVE {GONE_WORKERS}
     SELECT t.id, t.state = 'DISPATCH' AS unstarted FROM gone_worker g
     JOIN task_instance t ON t.worker_id = g.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-    WHERE t.id <> ALL(CAST(:aside AS bigint[]))                                 -- index: task_instance_running
+    WHERE t.id <> ALL(CAST(:without AS bigint[]))                                 -- index: task_instance_running
       AND (CAST(:only AS bigint) IS NULL OR t.id = CAST(:only AS bigint))
     LIMIT :limit FOR UPDATE OF t SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
 """)  # noqa: S608 - the parts are constants
@@ -38,15 +38,15 @@ async def mark_lost(
     connection: FencedTransaction,
     limit: int,
     *,
-    aside: Sequence[TaskInstanceId] = (),
+    without: Sequence[TaskInstanceId] = (),
     only: TaskInstanceId | None = None,
 ) -> int:
     """Mark up to `limit` attempts of workers that are gone as lost, and notify their owners. Returns how many.
 
-    Without those in `aside`, or only the attempt `only`. An attempt that was certainly not started is queued again, if
+    Leaves out those in `without`; or only the attempt `only`. One that was certainly not started is queued again, if
     its run continues.
     """
-    rows = (await connection.execute(_HOLD_LOST, {"limit": limit, "aside": list(aside), "only": only})).all()
+    rows = (await connection.execute(_HOLD_LOST, {"limit": limit, "without": list(without), "only": only})).all()
     started = [row.id for row in rows if not row.unstarted]
     if started:
         await connection.execute(_LOSE, {"ids": started})
@@ -54,7 +54,7 @@ async def mark_lost(
     return len(rows)
 
 
-async def lost(connection: AsyncConnection, limit: int, aside: Sequence[TaskInstanceId] = ()) -> list[TaskInstanceId]:
+async def lost(connection: AsyncConnection, limit: int, without: Sequence[TaskInstanceId] = ()) -> list[TaskInstanceId]:
     """The attempts that `mark_lost` would mark."""
-    rows = await connection.execute(_HOLD_LOST, {"limit": limit, "aside": list(aside), "only": None})
+    rows = await connection.execute(_HOLD_LOST, {"limit": limit, "without": list(without), "only": None})
     return [TaskInstanceId(row.id) for row in rows.all()]

@@ -114,7 +114,7 @@ _REPORT = text("""
         SELECT cache_key, outputs FROM ended WHERE state = 'SUCCESS' AND cache_key IS NOT NULL AND NOT dry_run
         ORDER BY cache_key  -- two workers that write the same keys wait for each other in one direction only
         ON CONFLICT DO NOTHING
-    ), told AS (
+    ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, owner)
         SELECT workflow_instance_id, task_code, attempt, state, outputs,
                (SELECT i.master_id FROM workflow_instance i WHERE i.id = ended.workflow_instance_id)
@@ -126,7 +126,7 @@ _TO_KILL = text("""
     SELECT id FROM task_instance
     WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION') AND kill_requested
 """)
-_HELD = text(f"""
+_OWNED = text(f"""
     SELECT {_COLUMNS} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
 """)  # noqa: S608 - the columns are a constant of this module
@@ -176,9 +176,9 @@ async def to_kill(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanc
     return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_TO_KILL, {"worker": worker})).all()}
 
 
-async def held(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]:
+async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]:
     """The tasks that this worker runs according to the database."""
-    rows = (await connection.execute(_HELD, {"worker": worker})).all()
+    rows = (await connection.execute(_OWNED, {"worker": worker})).all()
     return [ClaimedTask(*row) for row in rows]
 
 

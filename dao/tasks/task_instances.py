@@ -147,12 +147,12 @@ _HALT = text("""
     UPDATE task_instance t
     SET state = h.state, ended_at = clock_timestamp(), reason = h.reason
     FROM unnest(CAST(:instances AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
-                CAST(:given_up AS boolean[])) AS h (instance_id, state, reason, given_up)
+                CAST(:abandoned AS boolean[])) AS h (instance_id, state, reason, abandoned)
     JOIN workflow_instance i ON i.id = h.instance_id AND coalesce(i.master_id = :master, false)
     WHERE t.workflow_instance_id = h.instance_id
       AND coalesce(t.state IN ('QUEUED', 'DELAY_EXECUTION')
                    OR (t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL
-                       AND (t.task_type = 'DEPENDENT' OR h.given_up)), false)
+                       AND (t.task_type = 'DEPENDENT' OR h.abandoned)), false)
     RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
 """)
 _ASK_KILL = text("""
@@ -215,12 +215,12 @@ async def _not_queued(connection: FencedTransaction, tasks: Sequence[NewTask], m
 async def halt(
     connection: FencedTransaction,
     halts: Mapping[WorkflowInstanceId, tuple[TaskState, str]],
-    given_up: Collection[WorkflowInstanceId],
+    abandoned: Collection[WorkflowInstanceId],
     master: Epoch,
 ) -> list[TaskEnd]:
     """End what waits or is queued of own runs as PAUSE or KILL, with the reason; returns those ends.
 
-    For runs in `given_up` this includes what runs in the master: nothing else will end that. Their open attempts stay
+    For runs in `abandoned` this includes what runs in the master: nothing else will end that. Their open attempts stay
     locked until the transaction ends, except for `ask_kill`, which must follow if running attempts are to end.
     """
     await connection.execute(_HOLD_OPEN, {"instances": list(halts)})
@@ -228,7 +228,7 @@ async def halt(
         "instances": list(halts),
         "states": [state for state, _ in halts.values()],
         "reasons": [reason for _, reason in halts.values()],
-        "given_up": [id_ in given_up for id_ in halts],
+        "abandoned": [id_ in abandoned for id_ in halts],
         "master": master,
     }
     return [

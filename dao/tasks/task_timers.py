@@ -38,7 +38,7 @@ _FAIL_UNDISPATCHED = text("""
                             trim_scale(round((t.dispatch_timeout_s / 60)::numeric, 3)))
         FROM late WHERE t.id = late.id
         RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
-    ), told AS (
+    ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) SELECT * FROM failed
     )
     SELECT (SELECT master_id FROM workflow_instance i WHERE i.id = f.workflow_instance_id) AS owner FROM failed f

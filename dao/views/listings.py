@@ -1,8 +1,8 @@
 """Listings for people: waiting commands, runs, the workers' queue, masters and workers. Reads only.
 
 Pages go by id (keyset), so that page 1,000 costs as much as page 1. Ages and durations are in seconds, computed with
-the database's clock. A row inserted by hand may hold a date that Python does not support, so such columns are returned
-as an age or not at all.
+the database's clock. A row inserted by hand may contain a date that Python does not support, so such columns are
+returned as an age or not at all.
 """
 
 from __future__ import annotations

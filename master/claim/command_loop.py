@@ -39,7 +39,7 @@ from model.errors import Refused
 from model.ids import CommandId
 from model.nodes import Slot
 from node.life import Life
-from node.write_loop import blaming_what_is_held, run_rounds
+from node.write_loop import blaming_the_data, run_rounds
 from registry.clock import boottime_s
 
 log = structlog.get_logger()
@@ -216,7 +216,7 @@ class CommandLoop:
                     return False
                 self._failing = rows
                 work = BatchWork(connection, Writes(plans))
-                with blaming_what_is_held():
+                with blaming_the_data():
                     await self._handle(rows, work)
                     await commands.record(connection, work.outcomes, self._life.me.epoch, slot)
                     await self._driver.flush(connection, work.writes)
@@ -303,7 +303,7 @@ class CommandLoop:
         async with self._life.writing() as connection:
             self._failing = await commands.take(connection, [id_])
             for row in self._failing:
-                with blaming_what_is_held():
+                with blaming_the_data():
                     await refuse_alone(connection, row, error, self._life.me.epoch, self._membership.slot)
 
     def _tell(self, outcomes: Sequence[Outcome], slot: Slot | None, took_s: float) -> None:

@@ -79,11 +79,11 @@ class Mover:
                 continue
             states[id_] = after
             work.done(row, id_)
-        await completion.tell(connection, list(waits_over))
+        await completion.notify_awaiting(connection, list(waits_over))
         if asked:
             await control.ask_halt(connection, asked)
         if at_rest:
-            await children.tell_at_rest(connection, at_rest)
+            await children.report_at_rest(connection, at_rest)
 
     async def next_in_line(self, rows: Sequence[tuple[CommandRow, RecoverSerialWait]], work: BatchWork) -> None:
         """Let the oldest waiting run of each workflow continue, if none is before it."""
@@ -100,7 +100,7 @@ class Mover:
     async def _begin(self, waiting: Locked, work: BatchWork) -> None:
         """A run that waited begins, owned by this master. One that cannot ends as FAILURE: it must not block its
         line."""
-        await task_events.forget(work.connection, [waiting.id])
+        await task_events.delete_of(work.connection, [waiting.id])
         begun = await control.revive(work.connection, [Revival(waiting.id, keeps_executing=True)], self._epoch)
         work.lines.goes_on(waiting.id, waiting.workflow_code)
         work.held += await self._driver.restorer.restore(work.connection, list(begun.values()), work.writes)
@@ -123,7 +123,7 @@ class Mover:
         again = going_on.again & {attempt.code for attempt in attempts}
         if again:
             await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
-        await task_events.forget(connection, [id_])
+        await task_events.delete_of(connection, [id_])
         change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent)
         revived = await control.revive(connection, [change], self._epoch)
         work.lines.goes_on(id_, instance.workflow_code)

@@ -25,7 +25,7 @@ async def claim_failover(
     ids = [command.workflow_instance_id for _, command in recovers]
     taken = await failover.claim_failover(connection, ids, epoch)
     # Earlier changes are in the rows, which are read next; later ones arrive as events.
-    await task_events.forget(connection, list(taken))
+    await task_events.delete_of(connection, list(taken))
     sound = [instance for instance, takeovers in taken.values() if takeovers < TAKEOVERS_MAX]
     work.held += await driver.restorer.restore(connection, sound, work.writes)
     driver.runs.mind_takeovers(instance.id for instance, takeovers in taken.values() if takeovers)

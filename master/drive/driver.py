@@ -39,7 +39,7 @@ from model.instances import ChildEnd, TaskEnd
 from model.instances import HaltAsked as HaltTold
 from model.states import TaskState
 from node.life import Life
-from node.write_loop import blaming_what_is_held, run_rounds
+from node.write_loop import blaming_the_data, run_rounds
 from registry.clock import boottime_s
 
 log = structlog.get_logger()
@@ -97,7 +97,7 @@ class Driver:
         if self.dependents_wait:
             ended = [run.instance for end in writes.ends if (run := self.runs.get(end.id)) is not None]
             happened = [(instance, None) for instance in ended] + writes.succeeded
-            await dependencies.tell(
+            await dependencies.notify_masters(
                 connection,
                 [
                     Happened(instance.workflow_code, instance.schedule_time, task)
@@ -183,7 +183,7 @@ class Driver:
         writes = Writes()
         try:
             async with self._life.writing() as connection:
-                with blaming_what_is_held():
+                with blaming_the_data():
                     await tell(runnable, TookTooLong(limits.why), writes)
                     await self.flush(connection, writes)
         except (BadData, LockTaken) as error:  # of this run alone
@@ -241,11 +241,11 @@ class Driver:
         try:
             async with self._life.writing() as connection:
                 aside = self._aside.ids if only is None else ()
-                events = await task_events.consume(connection, self._me.epoch, size, aside=aside, only=only)
+                events = await task_events.consume(connection, self._me.epoch, size, without=aside, only=only)
                 touched = {event.workflow_instance_id for event in events} if only is None else {only}
                 if not touched:
                     return 0
-                with blaming_what_is_held():
+                with blaming_the_data():
                     await self.restorer.restore_owned(connection, touched - self.runs.ids(), writes)
                     for event in events:
                         if isinstance(event, Unreadable):
@@ -255,7 +255,7 @@ class Driver:
                     await self.flush(connection, writes)
                 settled = touched & self.runs.failed_over
                 if settled:
-                    await workflow_instances.settle(connection, list(settled), self._me.epoch)
+                    await workflow_instances.reset_takeovers(connection, list(settled), self._me.epoch)
         except BaseException:
             self._failing = touched
             self.runs.forget(touched)
@@ -309,7 +309,7 @@ class Driver:
         try:
             async with self._life.writing() as connection:
                 self._failing = ids
-                with blaming_what_is_held():
+                with blaming_the_data():
                     await self.restorer.restore_owned(connection, ids, writes)
                     await self.flush(connection, writes)
         except BaseException:
@@ -321,8 +321,8 @@ class Driver:
         """End an instance that cannot be driven as FAILURE: it must not hold up the others."""
         with self.settled.changing():
             async with self._life.writing() as connection:
-                with blaming_what_is_held():
-                    await task_events.forget(connection, [id_])
+                with blaming_the_data():
+                    await task_events.delete_of(connection, [id_])
                     await workflow_instances.take_back(connection, [id_], self._me.epoch)
                     writes = Writes()
                     for own in await workflow_instances.still_owned(connection, [id_], self._me.epoch):

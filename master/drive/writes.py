@@ -158,7 +158,7 @@ class Writes:
         if self._children:
             await children.start(connection, self._children)
         if self.ends:
-            await completion.tell(connection, await workflow_instances.finish(connection, self.ends, master))
+            await completion.notify_awaiting(connection, await workflow_instances.finish(connection, self.ends, master))
         if kills:
             await notify(connection, KILL)
         if groups:

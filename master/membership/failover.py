@@ -113,7 +113,7 @@ async def _find_runs(connection: FencedTransaction, aside: Sequence[WorkflowInst
 async def _fail_over(
     connection: FencedTransaction, aside: Sequence[WorkflowInstanceId], only: WorkflowInstanceId | None
 ) -> int:
-    return await failover.fail_over(connection, FAILOVER_BATCH, aside=aside, only=only)
+    return await failover.fail_over(connection, FAILOVER_BATCH, without=aside, only=only)
 
 
 async def _find_tasks(connection: FencedTransaction, aside: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
@@ -123,7 +123,7 @@ async def _find_tasks(connection: FencedTransaction, aside: Sequence[TaskInstanc
 async def _mark_lost(
     connection: FencedTransaction, aside: Sequence[TaskInstanceId], only: TaskInstanceId | None
 ) -> int:
-    count = await lost_tasks.mark_lost(connection, FAILOVER_BATCH, aside=aside, only=only)
+    count = await lost_tasks.mark_lost(connection, FAILOVER_BATCH, without=aside, only=only)
     if count:
         await notify(connection, EVENT)
         await notify(connection, TASK)

@@ -141,7 +141,7 @@ class _OpenTransaction:
 
 
 async def fence_within(connection: AsyncConnection, dead: NodeRow, judge: Me | None) -> bool:
-    return await fencing.fence(cast(Database, _OpenTransaction(connection)), dead, "a test", judge=judge)
+    return await fencing.fence(cast(Database, _OpenTransaction(connection)), dead, "a test", by=judge)
 
 
 def fence_in_model(tx: Transaction, dead: NodeRow, judge: Me | None) -> bool:

@@ -29,7 +29,7 @@ from tests.simulation.wiring import models
 UNORDERED = (
     *(
         "dao.tasks.task_claims.claim",
-        "dao.tasks.task_claims.held",
+        "dao.tasks.task_claims.owned",
         "dao.tasks.task_instances.halt",
         "dao.tasks.task_timers.queue_due",
     ),

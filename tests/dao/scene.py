@@ -71,7 +71,7 @@ class Scene:
 
     async def fence(self, dead: Me) -> bool:
         """Fence a node; whether it was us who did."""
-        return await fencing.fence(self.database, await self.row_of(dead), "a test", judge=None)
+        return await fencing.fence(self.database, await self.row_of(dead), "a test", by=None)
 
     async def row_of(self, wanted: Me) -> NodeRow:
         """A living node as others see it."""

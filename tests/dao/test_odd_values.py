@@ -136,7 +136,7 @@ async def test_a_run_under_half_a_place_ends_and_tells_nobody(scene: Scene, colu
     await scene.sql(f"UPDATE workflow_instance SET {column} = NULL WHERE id = :id", id=below)
     async with scene.writing() as connection:
         end = InstanceEnd(below, WorkflowState.SUCCESS, "")
-        await completion.tell(connection, await workflow_instances.finish(connection, [end], master.epoch))
+        await completion.notify_awaiting(connection, await workflow_instances.finish(connection, [end], master.epoch))
     assert await scene.sql("SELECT count(*) FROM task_event") == [0]
 
 

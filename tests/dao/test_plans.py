@@ -106,7 +106,7 @@ HOT = {
         lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_owner", "workflow_instance_pkey"}, 500
     ),
     "consume, many aside": Hot(
-        lambda c: task_events.consume(c, LIVING_MASTER, 100, aside=RUNNING[:200]),
+        lambda c: task_events.consume(c, LIVING_MASTER, 100, without=RUNNING[:200]),
         {"task_event_owner", "workflow_instance_pkey"},
         2_100,
     ),
@@ -151,7 +151,7 @@ HOT = {
     ),
     "look for who waits": Hot(serial_line.anyone_waits, {"workflow_instance_waiting"}, 10),
     "call the forgotten": Hot(
-        serial_line.call_forgotten, {"workflow_instance_waiting", "workflow_instance_live", "command_calls"}, 1_100
+        serial_line.call_missed, {"workflow_instance_waiting", "workflow_instance_live", "command_calls"}, 1_100
     ),
     "hold runs": Hot(lambda c: control.lock(c, RUNNING[:5]), {"workflow_instance_pkey"}, 5),
     "ask for a halt": Hot(
@@ -178,12 +178,14 @@ HOT = {
         3 * len(ABOVE),
     ),
     "tell who is above": Hot(
-        lambda c: children.tell(c, [Unmade(Parent(each, TaskCode(3), 1, 7), WorkflowState.FAILURE) for each in ABOVE]),
+        lambda c: children.report_unmade(
+            c, [Unmade(Parent(each, TaskCode(3), 1, 7), WorkflowState.FAILURE) for each in ABOVE]
+        ),
         {"workflow_instance_pkey"},
         len(ABOVE),
     ),
     "tell who waits for an end": Hot(
-        lambda c: completion.tell(c, [WorkflowInstanceId(each) for each in OVER]),
+        lambda c: completion.notify_awaiting(c, [WorkflowInstanceId(each) for each in OVER]),
         {"workflow_instance_pkey"},
         5 * len(OVER),
     ),

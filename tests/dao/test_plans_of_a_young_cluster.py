@@ -67,7 +67,7 @@ BATCHES: dict[str, Call] = {
     "finish": lambda c: workflow_instances.finish(
         c, [InstanceEnd(each, WorkflowState.SUCCESS, "") for each in BATCH], MASTER
     ),
-    "settle": lambda c: workflow_instances.settle(c, BATCH, MASTER),
+    "settle": lambda c: workflow_instances.reset_takeovers(c, BATCH, MASTER),
     "read owned": lambda c: workflow_instances.read_owned(c, BATCH, MASTER),
     "ask for a halt": lambda c: control.ask_halt(c, dict.fromkeys(BATCH, WorkflowState.READY_STOP)),
     "revive": lambda c: control.revive(c, [Revival(each) for each in BATCH], MASTER),
@@ -78,8 +78,8 @@ BATCHES: dict[str, Call] = {
         c, [(Parent(WorkflowInstanceId(each + 20_000), TaskCode(1), 1, 0), 2) for each in BATCH]
     ),
     "halt children": lambda c: children.halt(c, {WorkflowInstanceId(each + 20_000): TaskState.KILL for each in BATCH}),
-    "tell at rest": lambda c: children.tell_at_rest(c, dict.fromkeys(BATCH)),
-    "tell who waits for an end": lambda c: completion.tell(c, BATCH),
+    "tell at rest": lambda c: children.report_at_rest(c, dict.fromkeys(BATCH)),
+    "tell who waits for an end": lambda c: completion.notify_awaiting(c, BATCH),
     "end what waits": lambda c: control.end_waiting(c, dict.fromkeys(BATCH, (WorkflowState.STOP, "x"))),
     "fail over": lambda c: failover.claim_failover(c, BATCH, MASTER),
     "what was not heard": lambda c: stuck_runs.unheard(

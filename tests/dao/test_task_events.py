@@ -37,7 +37,7 @@ async def ends(
     aside: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
 ) -> list[TaskEnd]:
-    events = await task_events.consume(connection, master.epoch, limit, aside=aside, only=only)
+    events = await task_events.consume(connection, master.epoch, limit, without=aside, only=only)
     return [event for event in events if isinstance(event, TaskEnd)]
 
 
@@ -65,7 +65,7 @@ async def test_events_of_what_is_put_in_quarantine_are_left_and_read_for_it_alon
     await told(scene, free, 3)
     await told(scene, theirs, 4)
     async with scene.writing() as connection:
-        assert [end.code for end in await ends(connection, master, aside=[held])] == [3]
+        assert [end.code for end in await ends(connection, master, without=[held])] == [3]
         assert [end.code for end in await ends(connection, master, only=theirs)] == []
         assert [end.code for end in await ends(connection, master, only=held)] == [1, 2]
 
@@ -99,7 +99,7 @@ async def test_an_owner_that_reads_the_rows_forgets_their_events(scene: Scene) -
     await told(scene, read, 1, 2)
     await told(scene, other, 3)
     async with scene.writing() as connection:
-        await task_events.forget(connection, [read])
+        await task_events.delete_of(connection, [read])
     assert [end.code for end in await consume(scene, master)] == [3]
 
 

@@ -118,9 +118,9 @@ def test_a_missing_field_is_named_with_its_task() -> None:
     [
         ({"name": 5}, 'task "5": field "name": must be a text; write it in quotes'),
         ({"name": ""}, 'task "": field "name": string should have at least 1 character'),
-        ({"name": "a\nb"}, "task 'a\\nb': field \"name\": must not hold control characters"),
-        ({"name": "a\x9b2J"}, "task 'a\\x9b2J': field \"name\": must not hold control characters"),
-        ({"name": "\ud800"}, "task '\\ud800': field \"name\": must not hold half a character"),
+        ({"name": "a\nb"}, "task 'a\\nb': field \"name\": must not contain control characters"),
+        ({"name": "a\x9b2J"}, "task 'a\\x9b2J': field \"name\": must not contain control characters"),
+        ({"name": "\ud800"}, "task '\\ud800': field \"name\": must not contain half a character"),
         ({"type": ""}, 'task "a": field "type": string should have at least 1 character'),
         ({"type": None}, 'task "a": field "type": must be a text; write it in quotes'),
         ({"after": "b"}, 'task "a": field "after": must be a list, such as [a, b]'),
@@ -260,10 +260,10 @@ CIRCLE.append(CIRCLE)
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        ("\x00", "must not hold a NUL or half a character, which no process takes"),
-        (["\ud800"], "must not hold a NUL or half a character, which no process takes"),
-        ({"\x00": 1}, "must not hold a NUL or half a character, which no process takes"),
-        ([float("nan")], "must not hold the number nan; write it in quotes"),
+        ("\x00", "must not contain a NUL or half a character, which no process takes"),
+        (["\ud800"], "must not contain a NUL or half a character, which no process takes"),
+        ({"\x00": 1}, "must not contain a NUL or half a character, which no process takes"),
+        ([float("nan")], "must not contain the number nan; write it in quotes"),
         ([b"x"], "must not hold a bytes; JSON has texts, numbers, lists and objects"),
         (nested(NESTING_MAX + 1), "must not be nested deeper than 50 levels"),
         (nested(5000), "must not be nested deeper than 50 levels"),

@@ -219,7 +219,7 @@ async def _fence(world: World, epoch: int) -> None:
     for node in living:
         world.trace.add("somebody", f"fences master {epoch} for nothing")
         try:
-            await fencing.fence(database, node, "a mistake", judge=None)
+            await fencing.fence(database, node, "a mistake", by=None)
         except ShoalError as error:
             world.trace.add("somebody", str(error))
 

@@ -170,13 +170,13 @@ async def _notify(connection: Session, channel: str, hints: Any = ()) -> None:
     connection.notes.append((channel, ",".join(sorted({str(hint) for hint in hints}))))
 
 
-async def _fence(database: Database, dead: NodeRow, why: str, *, judge: Me | None) -> bool:
+async def _fence(database: Database, dead: NodeRow, why: str, *, by: Me | None) -> bool:
     """The real one has its own statements; the order is the same: end the sessions, then take the licence."""
     async with database.reading() as connection:
         await connection.run(fencing.terminate, dead.kind, dead.epoch, dead.beat_no)  # type: ignore[attr-defined]
     async with database.writing() as connection:
-        if judge is not None:
-            await dao_nodes.hold_alive(connection, judge)
+        if by is not None:
+            await dao_nodes.hold_alive(connection, by)
         fenced: bool = await connection.run(fencing.fence, dead.epoch, dead.beat_no, why)  # type: ignore[attr-defined]
         if fenced and dead.slot is not None:
             await dao_suspect_commands.mark_suspects(connection, dead.epoch, dead.slot)
@@ -373,7 +373,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (node.left_tasks.end_its_tasks, end_its_tasks),
         (Listener, listener),
         (make_registry, of_url),
-        (node.lives._settle, _settled),
+        (node.lives._verify_registry, _settled),
         (node.watchdog.watched, _unwatched),
         (Launcher, launcher),
         (Executor, executor),

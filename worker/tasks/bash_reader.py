@@ -195,11 +195,11 @@ class _Reader(HereDocuments):
                 break
             character = self._text[self._at]
             if self._ahead("&&") or self._ahead("||"):
-                self._judge_term(term)
+                self._check_term(term)
                 term = []
                 self._at += 2
             elif character in "();":
-                self._judge_term(term)
+                self._check_term(term)
                 term = []
                 self._at += 1
             elif character in "<>&|" and not self._ahead("<("):
@@ -220,9 +220,9 @@ class _Reader(HereDocuments):
                             each.form = Form.PATTERN
                 if self._text[start : self._at] != "!":
                     term.append(word)
-        self._judge_term(term)
+        self._check_term(term)
 
-    def _judge_term(self, term: list[Word]) -> None:
+    def _check_term(self, term: list[Word]) -> None:
         operators = {word.literal for word in term}
         if operators & _INTEGER_TESTS:
             why = "bash evaluates both sides of an integer comparison in [[ ]] as arithmetic"

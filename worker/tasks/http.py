@@ -133,7 +133,7 @@ class HttpTask(Task):
         except httpx.ConnectTimeout:
             return TaskResult.failure(f"{shown}: no connection within {params.connect_timeout_s:g} s")
         except (httpx.LocalProtocolError, httpx.InvalidURL, httpx.UnsupportedProtocol):
-            return TaskResult.failure(f"{shown}: the request cannot be sent, look at its address and headers")
+            return TaskResult.failure(f"{shown}: the request cannot be sent, check its address and headers")
         except httpx.RequestError as error:
             return TaskResult.failure(f"{shown}: {_fault(error)}")
         except _Unwanted as error:
@@ -142,7 +142,7 @@ class HttpTask(Task):
         context.log.write(f"{shown}: {status}, {len(body)} bytes in {loop.time() - began_s:.2f} s\n")
         text = body.decode(response.encoding or "utf-8", errors="replace")
         try:
-            outputs = self._judged(response, text)
+            outputs = self._checked(response, text)
         except _Unwanted as error:
             _show(context, headers, text)
             return TaskResult.failure(f"{shown}: {error}")
@@ -184,7 +184,7 @@ class HttpTask(Task):
         extensions = {"trace": before_it_is_sent}
         return client.build_request(params.method, url, headers=headers, content=content, extensions=extensions), client
 
-    def _judged(self, response: httpx.Response, text: str) -> dict[str, str]:
+    def _checked(self, response: httpx.Response, text: str) -> dict[str, str]:
         """The values for later tasks. Raises `_Unwanted` if the response is not as expected."""
         params = self.params
         status = response.status_code

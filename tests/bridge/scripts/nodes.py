@@ -75,7 +75,7 @@ def claims_failover(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
         taken = await call(failover.claim_failover, [RUN], me.epoch)
-        await call(task_events.forget, list(taken))
+        await call(task_events.delete_of, list(taken))
         await call(past_attempts.latest_attempts, list(taken))
 
     return script

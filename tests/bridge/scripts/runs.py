@@ -55,7 +55,7 @@ def marks_running(me: Me) -> Script:
 
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        held = await call(task_claims.held, me.epoch)
+        held = await call(task_claims.owned, me.epoch)
         for each in held:
             if each.state == T.DISPATCH:
                 await call(task_claims.mark_running, each, me.epoch)
@@ -131,7 +131,7 @@ def finishes(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
         awaited = await call(workflow_instances.finish, [InstanceEnd(RUN, W.SUCCESS, "")], me.epoch)
-        await call(completion.tell, awaited)
+        await call(completion.notify_awaiting, awaited)
 
     return script
 

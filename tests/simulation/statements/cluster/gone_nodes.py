@@ -29,6 +29,6 @@ def anything_left(tx: Transaction) -> bool:
     )
 
 
-def forget_ended(tx: Transaction, kept: timedelta, limit: int) -> int:
+def delete_ended(tx: Transaction, kept: timedelta, limit: int) -> int:
     """No simulation lasts for as long as they are kept."""
     return 0

@@ -46,13 +46,13 @@ def ask(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
     return id_
 
 
-def claim(tx: Transaction, slot: Slot, limit: int, id_step: int, aside: Sequence[CommandId] = ()) -> list[CommandRow]:
-    """WHERE (id / step) % total = current AND id <> ALL(aside)
+def claim(tx: Transaction, slot: Slot, limit: int, id_step: int, without: Sequence[CommandId] = ()) -> list[CommandRow]:
+    """WHERE (id / step) % total = current AND id <> ALL(without)
     ORDER BY priority_rank, id LIMIT n FOR UPDATE SKIP LOCKED; DELETE."""
     mine = [
         (each.rank, row.id, row)
         for row, each in tx.scan(tx.server.commands.rows)
-        if slot.owns(row.id, id_step) and not each.deaths and row.id not in aside
+        if slot.owns(row.id, id_step) and not each.deaths and row.id not in without
     ]
     return _take(tx, [row for _, _, row in sorted(mine, key=lambda one: one[:2])], limit)
 
@@ -63,7 +63,7 @@ def claim_urgent(
     older_than: timedelta,
     limit: int,
     id_step: int,
-    aside: Sequence[CommandId] = (),
+    without: Sequence[CommandId] = (),
 ) -> list[CommandRow]:
     """WHERE priority_rank = -1 AND ((id / step) % total = current OR created_at < now() - age)."""
     aged_s = tx.server.now_s - older_than.total_seconds()
@@ -72,19 +72,19 @@ def claim_urgent(
         for row, each in tx.scan(tx.server.commands.rows)
         if each.type in URGENT
         and not each.deaths
-        and row.id not in aside
+        and row.id not in without
         and ((slot is not None and slot.owns(row.id, id_step)) or each.created_s < aged_s)
     ]
     return _take(tx, sorted(mine, key=lambda row: row.id), limit)
 
 
-def steal(tx: Transaction, older_than: timedelta, limit: int, aside: Sequence[CommandId] = ()) -> list[CommandRow]:
-    """WHERE created_at < now() - age AND id <> ALL(aside)
+def steal(tx: Transaction, older_than: timedelta, limit: int, without: Sequence[CommandId] = ()) -> list[CommandRow]:
+    """WHERE created_at < now() - age AND id <> ALL(without)
     ORDER BY created_at LIMIT n FOR UPDATE SKIP LOCKED; DELETE."""
     aged = [
         (each.created_s, row.id, row)
         for row, each in tx.scan(tx.server.commands.rows)
-        if each.created_s < tx.server.now_s - older_than.total_seconds() and not each.deaths and row.id not in aside
+        if each.created_s < tx.server.now_s - older_than.total_seconds() and not each.deaths and row.id not in without
     ]
     return _take(tx, [row for _, _, row in sorted(aged, key=lambda one: one[:2])], limit)
 

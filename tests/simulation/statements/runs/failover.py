@@ -49,11 +49,15 @@ def drove_for_long(run: Values, beat: Values | None, now_s: float) -> bool:
 
 
 def fail_over(
-    tx: Transaction, limit: int, *, aside: Sequence[WorkflowInstanceId] = (), only: WorkflowInstanceId | None = None
+    tx: Transaction,
+    limit: int,
+    *,
+    without: Sequence[WorkflowInstanceId] = (),
+    only: WorkflowInstanceId | None = None,
 ) -> int:
     """What is to be driven, has no living master and no open RECOVER command, FOR UPDATE SKIP LOCKED."""
     handed = 0
-    for row, each in _left_behind(tx, aside):
+    for row, each in _left_behind(tx, without):
         if handed < limit and only in (None, row.id) and tx.try_lock(row):
             is_halted = each.state in (W.READY_PAUSE, W.READY_STOP) and each.requested_state is not W.READY_STOP
             tx.update(row, state=W.FAILOVER, requested_state=each.state if is_halted else each.requested_state)
@@ -62,12 +66,12 @@ def fail_over(
     return handed
 
 
-def left_behind(tx: Transaction, limit: int, aside: Sequence[WorkflowInstanceId] = ()) -> list[WorkflowInstanceId]:
+def left_behind(tx: Transaction, limit: int, without: Sequence[WorkflowInstanceId] = ()) -> list[WorkflowInstanceId]:
     """The same, only held."""
-    return [row.id for row, _ in _left_behind(tx, aside) if tx.try_lock(row)][:limit]
+    return [row.id for row, _ in _left_behind(tx, without) if tx.try_lock(row)][:limit]
 
 
-def _left_behind(tx: Transaction, aside: Sequence[WorkflowInstanceId]) -> list[tuple[Row, Values]]:
+def _left_behind(tx: Transaction, without: Sequence[WorkflowInstanceId]) -> list[tuple[Row, Values]]:
     recovering = open_recovers(tx) if tx.server.protections.recover else set()
     return [
         (row, each)
@@ -75,7 +79,7 @@ def _left_behind(tx: Transaction, aside: Sequence[WorkflowInstanceId]) -> list[t
         if (each.state.is_driven or each.state is W.FAILOVER)
         and owns_no_more(tx, each.master_id, NodeKind.MASTER)
         and str(row.id) not in recovering
-        and row.id not in aside
+        and row.id not in without
     ]
 
 

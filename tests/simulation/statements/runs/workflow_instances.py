@@ -106,7 +106,7 @@ def finish(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[
     return awaited
 
 
-def settle(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+def reset_takeovers(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
     for row, each in rows_of(tx, ids):
         if each.master_id == master and each.takeovers:
             tx.update(row, takeovers=0)

@@ -15,12 +15,12 @@ T = TaskState
 
 
 def mark_lost(
-    tx: Transaction, limit: int, *, aside: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
+    tx: Transaction, limit: int, *, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
 ) -> int:
     """DISPATCH and RUNNING without a living worker, FOR UPDATE SKIP LOCKED; surely unstarted = put back."""
     count = 0
     unstarted = []
-    for row, task in _lost(tx, aside):
+    for row, task in _lost(tx, without):
         if count == limit or only not in (None, row.id) or not tx.try_lock(row):
             continue
         count += 1
@@ -34,17 +34,17 @@ def mark_lost(
     return count
 
 
-def lost(tx: Transaction, limit: int, aside: Sequence[TaskInstanceId] = ()) -> list[TaskInstanceId]:
+def lost(tx: Transaction, limit: int, without: Sequence[TaskInstanceId] = ()) -> list[TaskInstanceId]:
     """The same, only held."""
-    return [row.id for row, _ in _lost(tx, aside) if tx.try_lock(row)][:limit]
+    return [row.id for row, _ in _lost(tx, without) if tx.try_lock(row)][:limit]
 
 
-def _lost(tx: Transaction, aside: Sequence[TaskInstanceId]) -> list[tuple[Row, Values]]:
+def _lost(tx: Transaction, without: Sequence[TaskInstanceId]) -> list[tuple[Row, Values]]:
     return [
         (row, task)
         for row, task in tx.scan(tx.server.tasks.unfinished)
         if task.state in RUNNING
         and task.worker_id is not None
         and owns_no_more(tx, task.worker_id, NodeKind.WORKER)
-        and row.id not in aside
+        and row.id not in without
     ]

@@ -70,7 +70,7 @@ def _own(tx: Transaction, instances: Collection[WorkflowInstanceId], master: Epo
 def halt(
     tx: Transaction,
     halts: Mapping[WorkflowInstanceId, tuple[TaskState, str]],
-    given_up: Collection[WorkflowInstanceId],
+    abandoned: Collection[WorkflowInstanceId],
     master: Epoch,
 ) -> list[TaskEnd]:
     """What waits or is queued of own instances; of those given up also what lives in the master. All that is open is
@@ -83,7 +83,7 @@ def halt(
         state, reason = halts[id_]
         for row, task in tx.of_key(tx.server.tasks, id_):
             in_master = task.state is T.RUNNING_EXECUTION and task.worker_id is None
-            ends_at_once = in_master and (task.type == "DEPENDENT" or id_ in given_up)
+            ends_at_once = in_master and (task.type == "DEPENDENT" or id_ in abandoned)
             if task.state in (T.QUEUED, T.DELAY_EXECUTION) or ends_at_once:
                 tx.update(row, state=state, ended_s=tx.server.now_s, reason=reason)
                 ended.append(TaskEnd(id_, task.task_code, task.attempt, state))
