@@ -66,9 +66,9 @@ class Timing(BaseModel):
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         if 3 * self.heartbeat_every > self.session_timeout:
-            raise ValueError("heartbeat_every must be at most a third of session_timeout: one lost beat is no death")
+            raise ValueError("heartbeat_every must be at most a third of session_timeout: one lost beat is not a death")
         if self.master_fence_after < 3 * self.heartbeat_every:
-            raise ValueError("master_fence_after must be at least three heartbeat_every: one late beat is no death")
+            raise ValueError("master_fence_after must be at least three heartbeat_every: one late beat is not a death")
         if self.worker_fence_after < 3 * self.heartbeat_every + self.kill_grace + _seconds(2):
             raise ValueError(
                 "worker_fence_after must exceed three heartbeat_every + kill_grace + 2 s: "

@@ -113,7 +113,9 @@ class Life:
         self.last_beat_s = sent_s
         self._compare_schema(newer)
         if not self.is_leaving and any(node.epoch == self.me.epoch and node.is_leaving for node in self.living):
-            log.warning("not_leaving", epoch=self.me.epoch, so="its row said that it is about to go; it is set right")
+            log.warning(
+                "not_leaving", epoch=self.me.epoch, so="its row said that it is about to leave; the row is corrected"
+            )
             async with self._beats.reading() as connection:
                 await nodes.set_alive(connection, self.me)
 
@@ -128,7 +130,7 @@ class Life:
             return
         self.newer = newer
         if newer.must_stop:
-            log.error("outdated", why=str(newer), so="drains, leaves and ends; install a newer Shoal, and start that")
+            log.error("outdated", why=str(newer), so="drains, leaves and ends; install a newer Shoal, and start it")
             self.on_outdated()
         else:
             log.warning("schema_is_newer", why=str(newer), so="may go on; its next start needs a newer Shoal")

@@ -29,7 +29,7 @@ from registry.protocol import Registry
 log = structlog.get_logger()
 
 HUNG_MIN = timedelta(seconds=5)
-"""A slow disk is no hang, however short the timing settings of a cluster are."""
+"""A slow disk is not a hang, however short the timing settings of a cluster are."""
 
 
 @asynccontextmanager
@@ -79,7 +79,7 @@ async def new_life(
 
 def _refuse(newer: newer_schema.Newer | None) -> None:
     if newer is not None and newer.must_stop:
-        raise Outdated(f"{newer}, and its nodes must not go on; install a newer Shoal, and start that")
+        raise Outdated(f"{newer}, and its nodes must not continue; install a newer Shoal, and start it")
 
 
 async def _agree(database_url: str, registry_url: str | None, given: Timing) -> tuple[Timing, str]:
@@ -105,7 +105,7 @@ async def _verify_registry(database_url: str, registry: Registry, url: str) -> N
 
 
 @asynccontextmanager
-async def ending_well(abandon: Callable[[], Awaitable[None]], when_fenced: WhenFenced) -> AsyncIterator[None]:
+async def ending_life(abandon: Callable[[], Awaitable[None]], when_fenced: WhenFenced) -> AsyncIterator[None]:
     """Around the work of one life: logs and suppresses what ends it early, except `Fenced` with EXIT.
 
     A fenced node writes nothing more. A node that failed because a server was unavailable while it joined, or by an
@@ -131,7 +131,7 @@ async def ending_well(abandon: Callable[[], Awaitable[None]], when_fenced: WhenF
         raise Fenced(why)
 
 
-async def live_again_and_again(
+async def live_until_stopped(
     live: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event, connect_timeout_s: float
 ) -> None:
     """Call `live(stop)` until `stop` is set.

@@ -20,7 +20,7 @@ from registry.protocol import Registry
 
 OWN_DATABASE = "database"
 """The recorded value when the registry is the cluster's database itself."""
-_MOVE = "to move the cluster, stop all nodes and say: shoal db registry --set URL"
+_MOVE = "to move the cluster, stop all nodes and run: shoal db registry --set URL"
 
 
 class AnotherRegistry(Refused):
@@ -106,7 +106,7 @@ def _another(place: str, recorded: str) -> AnotherRegistry:
     own = "the database itself" if recorded == OWN_DATABASE else recorded
     named = "the database itself" if place == OWN_DATABASE else place
     return AnotherRegistry(
-        f"the registry named here is {named}, and this cluster's is {own}: a node there would think itself alone; "
+        f"the registry named here is {named}, and this cluster's is {own}: a node there would see no other nodes; "
         f"set SHOAL_REGISTRY_URL to it, or leave it out; {_MOVE}"
     )
 

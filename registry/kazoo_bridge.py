@@ -119,7 +119,9 @@ class KazooBridge:
                 return list(await self._ask(lambda client: self._read_children(client, path)))
             except NoNodeError:
                 await self.ensure_folder(path)
-        raise Unavailable(f"{path} in the registry {self._ensemble} vanishes as soon as it is made; see who deletes it")
+        raise Unavailable(
+            f"{path} in the registry {self._ensemble} vanishes as soon as it is made; find out who deletes it"
+        )
 
     async def read(self, path: str) -> bytes | None:
         """A znode's data; None when it does not exist."""

@@ -33,10 +33,10 @@ class Beats:
     """Beats, and enforces the horizon.
 
     The horizon is computed from the *send* times of the last beat and the last registry round trip that were answered.
-    Shortly before it, all that runs is ended: by the launcher, which does so even if this process is frozen, and by
-    `guard` for tasks without a process. So before any master may consider this worker dead
-    (`master/membership/failure_detector.py`), nothing of it runs any more. A passed horizon stays passed until all that
-    ran is ended and reported: if it moved in between, it could spare tasks that others have already started again.
+    Shortly before it, everything that runs is ended: by the launcher, which does so even if this process is frozen, and
+    by `guard` for tasks without a process. So nothing of this worker runs any more by the time when a master may
+    consider it dead (`master/membership/failure_detector.py`). A passed horizon stays passed until everything that ran
+    has ended and is reported: if it moved in between, it could spare tasks that others have already started again.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class WorkerFolder:
     def make(self) -> None:
         """Make it, if it is missing, and try to write. Raises `Refused`, or `Unavailable` for lack of space.
 
-        A worker that cannot write would fail every task within milliseconds, and so claim the most of all.
+        A worker that cannot write would fail every task within milliseconds, and would therefore claim most of them.
         """
         try:
             self._path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Reports the results that a former life in this folder left, in its name, until that life is fenced.
 
-It does what that life would have done: in a transaction that holds *its* node row FOR SHARE, ALIVE or LEAVING, each
-report is written on condition that the attempt is still its own and has not ended. That is exact. A result is on the
+It does what that life would have done. In a transaction that holds *its* node row FOR SHARE, ALIVE or LEAVING, each
+report is written if the attempt still belongs to that life and has not ended. This is safe. A result is on the
 disk only when the task had ended and none of its processes was left; while the row is held that life cannot be fenced,
 so no other attempt of the task exists; the rows show the effect of that life's last transactions. A repeated report
 changes nothing. The row is found by epoch *and* incarnation, so results of another database match no row.

@@ -27,7 +27,7 @@ from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from node.life import Life
 from registry.clock import boottime_s
-from worker.impatience import CONNECTIONS_MAX, Impatient
+from worker.log_connections import CONNECTIONS_MAX, LogConnection
 from worker.log_signature import TIME_HEADER, check
 from worker.task_log import LogName, read_log
 
@@ -111,7 +111,7 @@ class LogService:
                 lifespan="off",
                 ws="none",
                 server_header=False,
-                http=partial(Impatient, line={}),  # type: ignore[arg-type]
+                http=partial(LogConnection, line={}),  # type: ignore[arg-type]
                 ssl_certfile=self._certificate,
                 ssl_keyfile=self._private_key,
                 timeout_graceful_shutdown=STOP_S_MAX,

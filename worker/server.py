@@ -23,7 +23,7 @@ from model.zones import load_zones
 from node.address import advertised, joined
 from node.left_tasks import mark_of
 from node.life import Life
-from node.lives import end_all, ending_well, live_again_and_again, new_life
+from node.lives import end_all, ending_life, live_until_stopped, new_life
 from node.process import this_process
 from node.threads import in_thread
 from registry.clock import boottime_s
@@ -100,7 +100,7 @@ class Worker:
         name = folder.lock(self._name)
         logs = await folder.serve_logs(self._settings)
         try:
-            await live_again_and_again(lambda stop: self._live(stop, name, logs), stop, self._connect_timeout_s)
+            await live_until_stopped(lambda stop: self._live(stop, name, logs), stop, self._connect_timeout_s)
         finally:
             await logs.stop()
             folder.unlock()
@@ -141,7 +141,7 @@ class Worker:
         executor.lacked_means = beats.lacked_means
         try:
             launcher.open()
-            async with ending_well(lambda: self._abandon(life, writer), self._settings.when_fenced):
+            async with ending_life(lambda: self._abandon(life, writer), self._settings.when_fenced):
                 await beats.join()
                 log.info(
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url

@@ -46,7 +46,7 @@ class Spool:
 
     @property
     def lines(self) -> int:
-        """How many reports the file holds, delivered ones too; 0 when there is no file."""
+        """How many reports the file contains, delivered ones too; 0 when there is no file."""
         return self._lines
 
     def store(self, reports: Collection[Report]) -> None:

@@ -1,8 +1,8 @@
 """Invariants of the tables: each a statement that finds the rows that violate it. For `shoal doctor`.
 
-Every finding is a sentence that identifies the row. A short-lived intermediate state is no finding: each check ignores
-rows younger than the time that the engine needs to handle them itself. Of the history only the last `RECENT` rows are
-read, so that a check costs the same after a year.
+Every finding is a sentence that identifies the row. A short-lived intermediate state is not a finding: each check
+ignores rows younger than the time that the engine needs to handle them itself. Of the history only the last `RECENT`
+rows are read, so that a check costs the same after a year.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ BEAT_NO_MAX = 1 << 62
 """No node beats this often; a number written by hand could overflow when something is added to it."""
 
 # Both statements check the beat number at which the caller saw the node stop. If the caller slept in between, and the
-# node beats again, they do nothing. The fence adds a large number to that beat: while
-# the fence waits for a write in progress no later beat succeeds, nor does a beat that waited for the fence and
-# continues after its commit (in the snapshot of that beat the node is still alive). Otherwise a worker whose horizon
-# was extended by such a beat would start tasks and still be fenced.
+# node beats again, they do nothing. The fence adds a large number to that beat: while the fence waits for a write in
+# progress no later beat succeeds, nor does a beat that waited for the fence and continues after its commit (in the
+# snapshot of that beat the node is still alive). Otherwise a worker whose horizon was extended by such a beat would
+# start tasks and still be fenced.
 _TERMINATE = text("""
     SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = :application_name AND pid <> pg_backend_pid()

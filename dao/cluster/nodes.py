@@ -139,8 +139,8 @@ _BEAT = text(f"""
 """)  # noqa: S608 - the parts are constants
 _SET_ALIVE = text("UPDATE node SET state = 'ALIVE' WHERE id = :epoch AND state = 'LEAVING'")
 _SET_LEAVING = text("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
-# A node that broke counts as FENCED: a run that it drove may be the cause (`dao.runs.workflow_instances`,
-# TAKEOVERS_MAX).
+# A node that broke counts as FENCED: a run that it drove may be the cause (`TAKEOVERS_MAX` in
+# `dao/runs/failover.py`).
 _SET_LEFT = text("""
     UPDATE node SET state = CASE WHEN :broke THEN 'FENCED' ELSE 'LEFT' END, ended_at = clock_timestamp(),
                     ended_why = CASE WHEN :broke THEN 'it broke' ELSE 'stopped' END

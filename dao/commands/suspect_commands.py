@@ -29,7 +29,7 @@ SUSPECTS_MAX = 500
 """Of each kind: the first ones of the master's slot, and the oldest of all, which it may have stolen."""
 
 # Commands that halt or fail over a run have priority and are left out: an owner that starts tasks before it learns of a
-# stop would be worse, and a run that kills its masters has its own limit (`dao.runs.workflow_instances`). The command
+# stop would be worse, and a run that kills its masters has its own limit (`dao/runs/failover.py`). The command
 # that starts the next run of a serial line has the same priority but is included: that run may be suspect, and has no
 # limit yet. The increment of the ids is read from the sequence, since the process that fences may lack the settings of
 # a master.

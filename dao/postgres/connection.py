@@ -37,7 +37,7 @@ class NoAnswer(psycopg.OperationalError):
 async def _connected(connecting: Awaitable[_Made]) -> _Made:
     """What it gives. When it is cancelled, the connection that it has begun is closed at once.
 
-    psycopg leaves that to the collector of garbage, since the traceback holds it. Until then the server could go on
+    psycopg leaves that to garbage collection, since the traceback refers to it. Until then the server could go on
     with the login, and keep a session that nobody uses.
     """
     try:

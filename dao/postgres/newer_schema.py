@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.postgres.schema_scripts import read_scripts
 
 # Reads the primary key beyond the known version: almost always no rows. An upgrade adds a row. If our own row is
-# missing, somebody edited the table: that is no upgrade, and no reason to stop.
+# missing, somebody edited the table: that is not an upgrade, and no reason to stop.
 NEWER = """
     SELECT max(version) AS newest_schema, max(version) FILTER (WHERE NOT old_nodes_may_run) AS forbidding_schema
     FROM schema_version

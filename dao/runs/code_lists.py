@@ -15,4 +15,4 @@ def read_codes(text_: str | None, what: str) -> frozenset[TaskCode] | None:
     try:
         return frozenset(TaskCode(int(code)) for code in json.loads(text_))
     except (ValueError, TypeError, RecursionError):
-        raise BadData(f"{what}, as the database has it, is no JSON list of task codes") from None
+        raise BadData(f"{what}, as the database has it, is not a JSON list of task codes") from None

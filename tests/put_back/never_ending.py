@@ -210,7 +210,7 @@ NEVER_ENDING = (
         "nothing limited the wait for a worker",
         Patch(
             "master/poller.py",
-            "failed = await task_instances.fail_undispatched(connection, DUE_BATCH)",
+            "failed = await task_timers.fail_undispatched(connection, DUE_BATCH)",
             "failed = 0",
             "a look that fails none",
         ),

@@ -78,7 +78,7 @@ class Invariants:
                     self._task(row, before, after)
 
     def _node(self, row: Row, before: Values, after: Values) -> None:
-        """I14: silence that is no death costs nobody its life."""
+        """I14: silence that is not a death costs nobody its life."""
         is_fenced = before.state in _LIVING and after.state is NodeState.FENCED
         if is_fenced and "stood still" in (after.ended_why or "") and self.is_innocent(row.id):
             self._broken("I14", f"{after.kind.lower()} {row.id} lived, and was fenced: {after.ended_why}")

@@ -309,7 +309,7 @@ async def test_a_value_that_would_break_out_is_refused(
     [
         ({}, "url: Field required"),
         ({"url": "http://h", "method": "BREW"}, "method: Input should be"),
-        ({"url": "http://h", "expected_status": ["2x"]}, "'2x' is no status"),
+        ({"url": "http://h", "expected_status": ["2x"]}, "'2x' is not a status"),
         ({"url": "http://h", "expected_status": []}, "expected_status"),
         ({"url": "http://h", "outputs": {"a": "a.b"}}, '"a.b" is not a path'),
         ({"url": "http://h", "outputs": {"a": "$..b"}}, '"$..b" is not a path'),

@@ -58,7 +58,7 @@ _SHOAL = str(Path(__file__).parents[2])
 class Launcher:
     """Runs commands in process trees of their own. Belongs to one event loop.
 
-    Use between `open` and `close`; if the process that holds it dies or passes its deadline, all its trees are killed.
+    Use between `open` and `close`; if the process that owns it dies or passes its deadline, all its trees are killed.
     """
 
     def __init__(self, grace_s: float = 5.0, no_new_privileges: bool = False, life: str | None = None) -> None:

@@ -213,11 +213,7 @@ def _become_task(
     except OSError as error:
         where = f" in the folder {request.cwd}" if error.filename == request.cwd else ""
         barred = where and request.identity is not None and error.errno == errno.EACCES
-        cure = (
-            "; its tenant must be able to enter every folder above it: set worker.folder to such a one"
-            if barred
-            else ""
-        )
+        cure = "; its tenant must be able to enter every folder above it: choose such a worker.folder" if barred else ""
         _send(
             channel,
             NotStarted(f'"{request.argv[0]}" cannot be started{where}: {error.strerror}{cure}', is_passing(error)),

@@ -94,7 +94,7 @@ class HereDocuments(Words):
             self._script.edits.append((document.start, document.stop, document.end))
         while self._at < self._stop:
             if self._is_reference(self._at):
-                why = "" if is_simple else "the end of its here-document is no simple word"
+                why = "" if is_simple else "the end of its here-document is not a simple word"
                 self._reference(Form.DOUBLE, None, Need.ANY if is_simple else Need.INTEGER, why)
                 continue
             if is_simple and self._text[self._at] in "\\$`":

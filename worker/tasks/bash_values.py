@@ -120,7 +120,7 @@ def _check(script: Script, place: Reference, name: str, value: str, types: Mappi
     if types.get(name) in _WHOLE_NUMBERS:
         typed(types[name], name, value)
         if not _INTEGER.fullmatch(value):  # what Python reads as a number and bash does not, such as 1_000, or nothing
-            raise Refused(f'the value of "{name}" is no whole number such as 42, though its type is {types[name]}')
+            raise Refused(f'the value of "{name}" is not a whole number such as 42, though its type is {types[name]}')
     need = place.need
     if need is Need.KEY and script.has_keys and _KEY.fullmatch(value) and PARAMETER_PREFIX not in value:
         return

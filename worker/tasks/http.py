@@ -72,7 +72,7 @@ class HttpTask(Task):
         def _are_statuses(cls, given: list[int | str]) -> list[int | str]:
             for each in given:
                 if not _STATUS.fullmatch(str(each)):
-                    raise ValueError(f"{each!a} is no status; write 200, 200-204 or 2xx")
+                    raise ValueError(f"{each!a} is not a status; write 200, 200-204 or 2xx")
             return given
 
         @model_validator(mode="after")
@@ -80,7 +80,7 @@ class HttpTask(Task):
             if (self.user is None) != (self.password is None):
                 raise ValueError("user and password go together; give both or none")
             if self.user is not None and any(name.lower() == "authorization" for name in self.headers):
-                raise ValueError("user and password make the header Authorization; remove the one or the other")
+                raise ValueError("user and password make the header Authorization; remove one of them")
             return self
 
         @field_validator("outputs")
@@ -266,7 +266,9 @@ async def _read(response: httpx.Response, bytes_max: int) -> bytes:
     async for piece in response.aiter_bytes():
         body += piece
         if len(body) > bytes_max:
-            raise _Unwanted(f"its answer is larger than {bytes_max} bytes; raise response_bytes_max if it is right")
+            raise _Unwanted(
+                f"its answer is larger than {bytes_max} bytes; raise response_bytes_max if that size is expected"
+            )
     return bytes(body)
 
 

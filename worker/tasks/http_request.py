@@ -229,7 +229,7 @@ def _json_text(body: str) -> str:
 def _scalar(piece: Piece) -> str:
     if not _SCALAR.fullmatch(piece.text):
         raise Refused(
-            f'body: the value of "{piece.name}" stands outside of quotes and is no number, true, false or null; '
+            f'body: the value of "{piece.name}" stands outside of quotes and is not a number, true, false or null; '
             f'write "${{{piece.name}}}" in quotes'
         )
     return piece.text

@@ -23,7 +23,7 @@ def consume(
     without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
 ) -> list[TaskEnd | ChildEnd | HaltAsked]:
-    """Addressed to us, those of `without` left out, oldest first, FOR UPDATE SKIP LOCKED. DELETE those of own instances;
+    """Addressed to us, oldest first, except those of `without`; FOR UPDATE SKIP LOCKED. DELETE those of own instances;
     the others are addressed to who owns them."""
     told: list[TaskEnd | ChildEnd | HaltAsked] = []
     picked = 0
