@@ -173,7 +173,7 @@ class _Bare:
             assert len(taken) == _BATCH, "the number of commands must be a multiple of the batch"
             command_ids, created = [row[0] for row in taken], [row[9] for row in taken]
             instances = [row[0] for row in self._rows(self._insert, command_id=command_ids)]
-            self._rows(self._record, ids=command_ids, instances=instances, created=created)
+            self._rows(self._record, command_id=command_ids, instance=instances, created_at=created)
             if with_tasks:
                 self._rows(self._queue, workflow_instance_id=instances)
         return True

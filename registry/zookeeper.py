@@ -1,7 +1,7 @@
 """The registry in ZooKeeper: ephemeral znodes `<root>/masters/<epoch>` and `<root>/workers/<epoch>`.
 
 An epoch is written with 19 digits, so that names sort like numbers; it is never used twice, so a new life never meets
-its old entry. One task, the keeper, keeps the entry correct: at least every third of the session time-out, and at once
+its old entry. One task corrects the entry: at least every third of the session time-out, and at once
 after a reconnect, it writes the entry and checks that it is still ours. That write also proves that our session lives.
 So nothing depends on ZooKeeper notifying us of a loss.
 
@@ -51,7 +51,7 @@ class ZooKeeperRegistry:
         self._contact = Contact(session_timeout)
         self._entries = EntryReader(self.url)
         self._bridge: KazooBridge | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._correcting: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._connected = asyncio.Event()
         self._entry_lock = asyncio.Lock()
@@ -106,14 +106,14 @@ class ZooKeeperRegistry:
             await self.close()
             raise
         self._wake.clear()
-        self._keeper = asyncio.create_task(self._correct(), name="registry-keeper")
+        self._correcting = asyncio.create_task(self._correct(), name="registry-entry")
 
     async def close(self) -> None:
         """Delete our entry and end the session."""
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.wait([self._keeper])
-            self._keeper = None
+        if self._correcting is not None:
+            self._correcting.cancel()
+            await asyncio.wait([self._correcting])
+            self._correcting = None
         if self._bridge is None:
             return
         with contextlib.suppress(Unavailable, TimeoutError):
@@ -228,7 +228,7 @@ class ZooKeeperRegistry:
         if connected is None:
             self._contact.over()
         self._contact.up = False
-        if self._keeper is not None:
+        if self._correcting is not None:
             log.warning("registry_disconnected", registry=self.url, state=self.state, so="members are as last read")
 
     def _connected_bridge(self) -> KazooBridge:

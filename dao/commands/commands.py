@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.row_arrays import RowArrays
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import CommandType
 from model.commands import CommandRow
@@ -30,13 +31,16 @@ _COLUMNS = """id, coalesce(type, ''), workflow_code::text, workflow_version::tex
 # so its ctid stays the same; a row that was changed just before is not found at its new ctid, and is taken next time.
 _DELETE_PICKED = "DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*"
 
+OF_SLOT = "(id / :id_step) % nullif(:total, 0) = :current"
+"""The same as `Slot.owns`, on a row of `command`. False for everything where `total` is 0: there is no slot."""
+
 # MATERIALIZED, and picked separately from the DELETE: the planner may run a subquery once for each row, and its LIMIT
 # would then allow more deletions. FOR UPDATE SKIP LOCKED: two masters may believe that they have the same slot; each
 # row goes to one of them.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
-        WHERE (id / :id_step) % :total = :current AND deaths = 0 AND id <> ALL(CAST(:without AS bigint[]))
+        WHERE {OF_SLOT} AND deaths = 0 AND id <> ALL(CAST(:without AS bigint[]))
         ORDER BY priority_rank, id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -51,7 +55,7 @@ _CLAIM_URGENT = text(f"""
         SELECT ctid FROM command                   -- index: command_claim
         WHERE priority_rank = -1 AND type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'PAUSE', 'STOP')
           AND deaths = 0 AND id <> ALL(CAST(:without AS bigint[]))
-          AND ((id / :id_step) % nullif(:total, 0) = :current OR created_at < now() - CAST(:age AS interval))
+          AND ({OF_SLOT} OR created_at < now() - CAST(:age AS interval))
         ORDER BY id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -76,15 +80,22 @@ _STEAL = text(f"""
     SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 
-_RECORD = text("""
+_OUTCOMES = RowArrays(
+    {"command_id": "bigint", "type": "text", "outcome": "text", "instance": "bigint", "created_at": "timestamptz"},
+    {
+        "command_id": lambda each: each.row.id,
+        "type": lambda each: each.row.type[:100],
+        "outcome": lambda each: "DONE" if each.reason is None else "ERROR",
+        "created_at": lambda each: each.row.created_at,
+    },
+)
+_RECORD = text(f"""
     INSERT INTO command_history
         (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at)
-    SELECT h.command_id, h.type, h.outcome, h.instance_id, :master, CAST(:current AS smallint),
-           CAST(:total AS smallint),
-           CASE WHEN isfinite(h.created_at) THEN h.created_at ELSE clock_timestamp() END
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:types AS text[]), CAST(:outcomes AS text[]), CAST(:instances AS bigint[]),
-                CAST(:created AS timestamptz[])) AS h (command_id, type, outcome, instance_id, created_at)
-""")
+    SELECT n.command_id, n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
+           CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END
+    FROM {_OUTCOMES.unnest}
+""")  # noqa: S608 - the part is a constant of this module
 
 _REFUSE = text("""
     INSERT INTO error_command
@@ -224,19 +235,8 @@ async def take(connection: FencedTransaction, ids: Sequence[CommandId]) -> list[
 
 async def record(connection: FencedTransaction, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:
     """Write the outcome of each command, in the transaction that took it."""
-    await connection.execute(
-        _RECORD,
-        {
-            "ids": [outcome.row.id for outcome in outcomes],
-            "types": [outcome.row.type[:100] for outcome in outcomes],
-            "outcomes": ["DONE" if outcome.reason is None else "ERROR" for outcome in outcomes],
-            "instances": [outcome.instance for outcome in outcomes],
-            "created": [outcome.row.created_at for outcome in outcomes],
-            "master": master,
-            "current": slot.current if slot else None,
-            "total": slot.total if slot else None,
-        },
-    )
+    slots = {"current": slot.current if slot else None, "total": slot.total if slot else None}
+    await connection.execute(_RECORD, {**_OUTCOMES.values(outcomes), **slots, "master": master})
     await record_errors(connection, [outcome for outcome in outcomes if outcome.reason is not None], master)
 
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.commands.commands import OF_SLOT
 from dao.tasks.task_events import STRAY_EVENTS
 from model.ids import Epoch
 from model.nodes import Slot
@@ -18,7 +19,7 @@ from model.nodes import Slot
 _WORK_WAITS = text(f"""
     WITH RECURSIVE {STRAY_EVENTS}
     SELECT (SELECT min(id) FROM command
-            WHERE :current >= 0 AND (id / :id_step) % :total = :current AND deaths = 0) IS NOT NULL AS mine,
+            WHERE :current >= 0 AND {OF_SLOT} AND deaths = 0) IS NOT NULL AS mine,
            (SELECT c.deaths FROM command c
             WHERE c.deaths > 0 AND (SELECT n.state FROM node n
                                     WHERE n.id = c.tried_by AND n.id <> :master

@@ -239,9 +239,9 @@ async def start(connection: FencedTransaction, new: Sequence[NewChild]) -> None:
     """Request the start of these children. If a workflow does not exist, the parent run is notified at once."""
     missing = await connection.execute(_START, {**_NEW_CHILDREN.values(new), "asker": SUB_WORKFLOW})
     if unknown := [new[place] for (place,) in missing.all()]:
-        await report_unmade(
-            connection, [Unmade(each.parent, WorkflowState.FAILURE, _unknown(each)) for each in unknown]
-        )
+        why = 'there is no workflow "{0.workflow}" in project "{0.project}"; save it, or name another'
+        unmade = [Unmade(each.parent, WorkflowState.FAILURE, why.format(each)) for each in unknown]
+        await report_unmade(connection, unmade)
 
 
 async def resume(connection: FencedTransaction, links: Sequence[tuple[Parent, int]]) -> None:
@@ -289,10 +289,6 @@ async def report_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowI
     masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_REPORT_AT_REST, values)).all()}
     if masters:
         await notify(connection, EVENT, masters)
-
-
-def _unknown(child: NewChild) -> str:
-    return f'there is no workflow "{child.workflow}" in project "{child.project}"; save it, or name another'
 
 
 def _places(parents: Sequence[Parent]) -> dict[str, object]:

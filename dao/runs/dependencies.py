@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import DEPENDENCY
+from dao.postgres.row_arrays import RowArrays
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState, WorkflowState
 
@@ -161,23 +162,24 @@ _FIND = text("""
     ) AS run
 """)
 # SKIP LOCKED: a lock on one of these rows must not delay the others.
-_END = text("""
+_ENDS = RowArrays({"id": "bigint", "state": "text", "reason": "text"})
+_END = text(f"""
     WITH free AS MATERIALIZED (
         SELECT t.id FROM task_instance t
         JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
-        WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'RUNNING_EXECUTION', false)
+        WHERE t.id = ANY(CAST(:id AS bigint[])) AND coalesce(t.state = 'RUNNING_EXECUTION', false)
         FOR UPDATE OF t SKIP LOCKED
     ), ended AS (
-        UPDATE task_instance t SET state = e.state, ended_at = clock_timestamp(), reason = e.reason
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
-        WHERE t.id = ANY(ARRAY(SELECT id FROM free)) AND t.id = e.id
+        UPDATE task_instance t SET state = n.state, ended_at = clock_timestamp(), reason = n.reason
+        FROM {_ENDS.unnest}
+        WHERE t.id = ANY(ARRAY(SELECT id FROM free)) AND t.id = n.id
         RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state
     ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
         SELECT workflow_instance_id, task_code, attempt, state FROM ended
     )
     SELECT id FROM ended
-""")
+""")  # noqa: S608 - the part is a constant of this module
 _NOTIFY = text("SELECT pg_notify(:channel, said) FROM unnest(CAST(:said AS text[])) AS payload (said)")
 _PAYLOAD_CHARACTERS_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes."""
@@ -237,13 +239,8 @@ async def end(connection: FencedTransaction, ends: Sequence[DependentEnd], maste
 
     A task missing in the result has ended already, or its row is locked.
     """
-    values = {
-        "ids": [each.id for each in ends],
-        "states": [each.state for each in ends],
-        "reasons": [each.reason for each in ends],
-        "master": master,
-    }
-    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_END, values)).all()}
+    rows = await connection.execute(_END, {**_ENDS.values(ends), "master": master})
+    return {TaskInstanceId(id_) for (id_,) in rows.all()}
 
 
 async def notify_masters(connection: FencedTransaction, happened: Iterable[Happened]) -> None:
