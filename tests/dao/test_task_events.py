@@ -34,10 +34,10 @@ async def ends(
     master: Me,
     limit: int = 100,
     *,
-    aside: Sequence[WorkflowInstanceId] = (),
+    without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
 ) -> list[TaskEnd]:
-    events = await task_events.consume(connection, master.epoch, limit, without=aside, only=only)
+    events = await task_events.consume(connection, master.epoch, limit, without=without, only=only)
     return [event for event in events if isinstance(event, TaskEnd)]
 
 

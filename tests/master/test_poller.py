@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
-from dao.tasks import task_instances, task_timers
+from dao.tasks import task_timers
 from master.drive.driver import Driver
 from master.poller import Poller
 from master.settings import MasterSettings
@@ -44,7 +44,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         seen.append(len(groups))
         return groups
 
-    monkeypatch.setattr(task_instances, "queue_due", spy)
+    monkeypatch.setattr(task_timers, "queue_due", spy)
     yield seen
 
 

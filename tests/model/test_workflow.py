@@ -264,7 +264,7 @@ CIRCLE.append(CIRCLE)
         (["\ud800"], "must not contain a NUL or half a character, which no process takes"),
         ({"\x00": 1}, "must not contain a NUL or half a character, which no process takes"),
         ([float("nan")], "must not contain the number nan; write it in quotes"),
-        ([b"x"], "must not hold a bytes; JSON has texts, numbers, lists and objects"),
+        ([b"x"], "must not contain a bytes; JSON has texts, numbers, lists and objects"),
         (nested(NESTING_MAX + 1), "must not be nested deeper than 50 levels"),
         (nested(5000), "must not be nested deeper than 50 levels"),
         (CIRCLE, "must not be nested deeper than 50 levels"),

@@ -55,7 +55,7 @@ class Scene:
 
 @pytest_asyncio.fixture
 async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr(late_results, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(late_results, "CHECK_EVERY_S", 0.02)
     made = Scene(tmp_path / "results")
     running = asyncio.create_task(made.late.run())
     yield made
