@@ -18,8 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bench.cluster import Cluster
 from bench.figures import Figure
-from dao.cluster import nodes
-from dao.commands import commands
+from dao.cluster import gone_nodes, nodes
+from dao.commands import commands, waiting_work
 from dao.postgres.database import Database, FencedTransaction
 from dao.tasks import task_claims, task_events
 from model.ids import Epoch
@@ -66,11 +66,11 @@ def idle_statements(cluster: Cluster) -> list[Figure]:
     slot = Slot(0, 1)
     statements: dict[str, tuple[str, Statement]] = {
         "claim_commands": ("claim of commands", lambda c: commands.claim(c, slot, 500, 1)),
-        "master_look": ("the master's look", lambda c: commands.work_waits(c, slot, _STEAL_AFTER, 1, master)),
+        "master_look": ("the master's look", lambda c: waiting_work.work_waits(c, slot, _STEAL_AFTER, 1, master)),
         "consume_events": ("the master's events", lambda c: task_events.consume(c, master, 500)),
         "claim_tasks": ("claim of tasks", lambda c: task_claims.claim(c, ["default"], 256, worker)),
         "worker_look": ("the worker's look", lambda c: task_claims.work_waits(c, ["default"], worker)),
-        "sweep": ("the master's look for what the dead left", nodes.anything_left),
+        "sweep": ("the master's look for what the dead left", gone_nodes.anything_left),
         "living": ("who lives", nodes.living),
     }
     found = asyncio.run(_explain(cluster.url, {key: statement for key, (_, statement) in statements.items()}))

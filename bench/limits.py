@@ -172,10 +172,10 @@ class _Bare:
                 return False
             assert len(taken) == _BATCH, "the number of commands must be a multiple of the batch"
             command_ids, created = [row[0] for row in taken], [row[9] for row in taken]
-            instances = [row[0] for row in self._rows(self._insert, command_ids=command_ids)]
-            self._rows(self._record, ids=command_ids, instances=instances, created=created)
+            instances = [row[0] for row in self._rows(self._insert, command_id=command_ids)]
+            self._rows(self._record, command_id=command_ids, instance=instances, created_at=created)
             if with_tasks:
-                self._rows(self._queue, instances=instances)
+                self._rows(self._queue, workflow_instance_id=instances)
         return True
 
     def _rows(self, sent: tuple[bytes, dict[str, Any]], **others: list[object]) -> list[tuple[object, ...]]:

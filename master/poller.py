@@ -10,9 +10,9 @@ import random
 
 import structlog
 
-from dao.commands import commands
+from dao.commands import waiting_work
 from dao.postgres.notify import TASK, notify
-from dao.tasks import task_events, task_instances
+from dao.tasks import task_events, task_timers
 from master.claim.command_loop import CommandLoop
 from master.drive.dependents import Dependents
 from master.drive.driver import Driver
@@ -67,13 +67,13 @@ class Poller:
             except Fenced:
                 raise
             except ShoalError as error:
-                log.warning("look_failed", error=str(error))
+                log.warning("poll_failed", error=str(error))
             await set_within(self._look, pause_s)
 
     async def _poll(self) -> float | None:
         """Seconds until the next attempt is due, if any waits."""
         async with self._life.database.reading() as connection:
-            waiting = await commands.work_waits(
+            waiting = await waiting_work.work_waits(
                 connection,
                 self._membership.slot,
                 self._settings.steal_after,
@@ -102,11 +102,11 @@ class Poller:
     async def _queue_due(self) -> float | None:
         """Queue what is due; returns seconds until the next try, if it is before the next poll."""
         async with self._life.writing() as connection:
-            groups = await task_instances.queue_due(connection, DUE_BATCH)
+            groups = await task_timers.queue_due(connection, DUE_BATCH)
             if groups:
                 await notify(connection, TASK, groups)
-            failed = await task_instances.fail_undispatched(connection, DUE_BATCH)
-            due_in_s = await task_instances.next_due_in_s(connection)
+            failed = await task_timers.fail_undispatched(connection, DUE_BATCH)
+            due_in_s = await task_timers.next_due_in_s(connection)
         if DUE_BATCH in (len(groups), failed):
             return 0.0
         if groups or failed:

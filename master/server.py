@@ -16,7 +16,7 @@ from dao.postgres.errors import BadData
 from dao.postgres.listen import Listener
 from dao.postgres.notify import COMMAND, DEPENDENCY, EVENT, NODE, SCHEDULE, concerns
 from dao.postgres.readiness import wait_until_ready
-from dao.runs import workflow_instances
+from dao.runs import failover
 from master.claim.command_loop import CommandLoop
 from master.drive.dependents import Dependents
 from master.drive.driver import Driver
@@ -30,7 +30,7 @@ from model.nodes import NodeKind
 from model.timing import Timing
 from model.zones import load_zones
 from node.life import Life
-from node.lives import end_all, ending_well, live_again_and_again, new_life
+from node.lives import end_all, ending_life, live_until_stopped, new_life
 from node.threads import in_thread
 from registry.clock import boottime_s
 from registry.protocol import Registry
@@ -85,7 +85,7 @@ class Master:
         reserved_descriptors.fill()
         await in_thread(load_zones)
         await wait_until_ready(self._database_url, self._connect_timeout_s)
-        await live_again_and_again(self._live, stop, self._connect_timeout_s)
+        await live_until_stopped(self._live, stop, self._connect_timeout_s)
 
     async def _live(self, stop: asyncio.Event) -> None:
         async with (
@@ -99,7 +99,7 @@ class Master:
                 connect_timeout_s=self._connect_timeout_s,
                 stop=stop,
             ) as (life, registry),
-            ending_well(lambda: self._leave(life, broke=True), self._settings.when_fenced),
+            ending_life(lambda: self._leave(life, broke=True), self._settings.when_fenced),
         ):
             await self._serve(stop, life, registry)
 
@@ -198,7 +198,7 @@ class Master:
             try:
                 async with life.database.writing() as connection:
                     await nodes.set_left(connection, life.me, broke=broke)
-                    handed = await workflow_instances.fail_over(connection, FAILOVER_MAX)
+                    handed = await failover.fail_over(connection, FAILOVER_MAX)
             except BadData:  # for example of one run: the master leaves all the same
                 async with life.database.writing() as connection:
                     await nodes.set_left(connection, life.me, broke=broke)

@@ -24,7 +24,7 @@ from master.settings import MasterSettings
 from model.errors import Fenced, ShoalError
 from model.ids import WorkflowInstanceId
 from node.life import Life
-from node.write_loop import blaming_what_is_held
+from node.write_loop import blaming_the_data
 from registry.clock import boottime_s
 
 log = structlog.get_logger()
@@ -63,7 +63,7 @@ class Watcher:
         while True:
             await asyncio.sleep(self._settings.watch_every.total_seconds())
             try:
-                with blaming_what_is_held():
+                with blaming_the_data():
                     await self.look()
             except Fenced:
                 raise

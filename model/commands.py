@@ -215,7 +215,7 @@ def _number(value: str | None, field: str) -> int:
 
 def _group(value: str | None) -> str | None:
     if value and not re.fullmatch(GROUP_NAME, value):
-        raise Refused(f'worker_group "{value[:100]}" is no name of a group; use letters, digits and _ . - only')
+        raise Refused(f'worker_group "{value[:100]}" is not a name of a group; use letters, digits and _ . - only')
     return value or None
 
 
@@ -253,13 +253,13 @@ def _start_tasks(value: str | None) -> tuple[str, ...]:
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):
-        raise Refused('start_tasks is no valid JSON list; write one such as ["extract", "load"]') from None
+        raise Refused('start_tasks is not a valid JSON list; write one such as ["extract", "load"]') from None
     if not all(isinstance(each, str | int) and not isinstance(each, bool) for each in given):
         raise Refused("start_tasks must be a list of names or codes of tasks")
     names = tuple(str(each) for each in given)
     # A message with such a name could not be stored, and would block all the commands of its batch.
     if not all(map(is_storable, names)):
-        raise Refused("start_tasks holds a NUL or half a character, which no name of a task has; remove it")
+        raise Refused("start_tasks contains a NUL or half a character, which no name of a task has; remove it")
     return names
 
 

@@ -24,7 +24,7 @@ def read_duration(text: str, where: str) -> timedelta:
     """A duration of more than zero; a bare number is seconds.
 
     Raises:
-        Refused: the text is no duration; the sentence begins with `where`.
+        Refused: the text is not a duration; the sentence begins with `where`.
     """
     try:
         seconds = seconds_of(text)
@@ -32,5 +32,5 @@ def read_duration(text: str, where: str) -> timedelta:
     except (ValueError, OverflowError):
         span = timedelta(0)
     if span <= timedelta(0):
-        raise Refused(f'{where} "{text}" is no time span; write it as 30s, 5m or 1h30m (a bare number is seconds)')
+        raise Refused(f'{where} "{text}" is not a time span; write it as 30s, 5m or 1h30m (a bare number is seconds)')
     return span

@@ -166,7 +166,7 @@ class WorkerLoadSettings(LoadSettings):
         1, gt=0, le=1, description="share in use of the disk with its folder that makes it BUSY; 1 = never"
     )
     disk_free_min: int = Field(
-        256 * MIB, ge=0, description="bytes free on that disk below which it is BUSY; 0 = it does not look"
+        256 * MIB, ge=0, description="bytes free on that disk below which it is BUSY; 0 = it does not check"
     )
 
     def _shares(self) -> dict[str, float]:

@@ -45,7 +45,7 @@ def _read(text: str, where: str) -> date | datetime:
     try:
         read = date.fromisoformat(text) if len(text) <= len("2026-01-31") else datetime.fromisoformat(text)
     except ValueError:
-        raise Refused(f'{where} "{text[:40]}" is no date or time; write 2026-01-31 or 2026-01-31T05:00:00') from None
+        raise Refused(f'{where} "{text[:40]}" is not a date or time; write 2026-01-31 or 2026-01-31T05:00:00') from None
     if not YEAR_MIN <= read.year <= YEAR_MAX:
         raise Refused(f"{where} {text[:40]} is too far away; use a year from {YEAR_MIN} to {YEAR_MAX}")
     return read

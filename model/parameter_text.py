@@ -38,11 +38,11 @@ def plain_data(value: Any) -> Any:
         elif isinstance(part, list | tuple):
             pending += ((each, depth + 1) for each in part)
         elif isinstance(part, str) and not is_storable(part):
-            raise ValueError("must not hold a NUL or half a character, which no process takes")
+            raise ValueError("must not contain a NUL or half a character, which no process takes")
         elif isinstance(part, float) and not isfinite(part):
-            raise ValueError(f"must not hold the number {part}; write it in quotes")
+            raise ValueError(f"must not contain the number {part}; write it in quotes")
         elif not isinstance(part, str | int | float | date | time | None):
-            raise ValueError(f"must not hold a {type(part).__name__}; JSON has texts, numbers, lists and objects")
+            raise ValueError(f"must not contain a {type(part).__name__}; JSON has texts, numbers, lists and objects")
     return value
 
 

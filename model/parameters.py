@@ -37,10 +37,10 @@ def parse_parameters(text: str, where: str) -> dict[str, str]:
     except RecursionError:
         raise Refused(f"{where} is nested too deeply; make it flatter") from None
     except ValueError:
-        raise Refused(f"{where} holds a number with too many digits; write it in quotes") from None
+        raise Refused(f"{where} contains a number with too many digits; write it in quotes") from None
     for name, value in values.items():
         if not is_storable(name) or not is_storable(value):
-            raise Refused(f"{where}: {name!a} holds a NUL or half a character, which no process takes; remove it")
+            raise Refused(f"{where}: {name!a} contains a NUL or half a character, which no process takes; remove it")
     return values
 
 

@@ -51,7 +51,7 @@ def replace_time_expressions(text: str, at: datetime, zone: ZoneInfo) -> str:
 
 
 def time_expression(expression: str, at: datetime, zone: ZoneInfo) -> str | None:
-    """The value of the text between the brackets; None if it is no time expression or leaves the years 1 to 9999.
+    """The value of the text between the brackets; None if it is not a time expression or leaves the years 1 to 9999.
 
     Args:
         expression: such as `yyyy-MM-dd HH:mm:ss-1/24`, `add_months(yyyyMMdd,-12*2)`, `timestamp(yyyyMMdd000000)`.

@@ -1,7 +1,7 @@
 """The timing of a cluster: one set of values, stored in the database; and what each node reports of its own.
 
 A node whose settings differ from it does not start. Nodes that run while a person changes it keep the old values until
-they are restarted. So each node reports with every beat how long it may be silent, and is judged by that.
+they are restarted. So each node reports with every beat how long it may be silent, and is measured by that.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Timing(BaseModel):
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         if 3 * self.heartbeat_every > self.session_timeout:
-            raise ValueError("heartbeat_every must be at most a third of session_timeout: one lost beat is no death")
+            raise ValueError("heartbeat_every must be at most a third of session_timeout: one lost beat is not a death")
         if self.master_fence_after < 3 * self.heartbeat_every:
-            raise ValueError("master_fence_after must be at least three heartbeat_every: one late beat is no death")
+            raise ValueError("master_fence_after must be at least three heartbeat_every: one late beat is not a death")
         if self.worker_fence_after < 3 * self.heartbeat_every + self.kill_grace + _seconds(2):
             raise ValueError(
                 "worker_fence_after must exceed three heartbeat_every + kill_grace + 2 s: "
@@ -99,10 +99,10 @@ class Timing(BaseModel):
         differing = [name for name in ours if name in self.model_fields_set and ours[name] != theirs[name]]
         if not differing:
             return recorded
-        told = ", ".join(f"{name} = {ours[name]:g} s (the cluster: {theirs[name]:g} s)" for name in differing)
+        other = ", ".join(f"{name} = {ours[name]:g} s (the cluster: {theirs[name]:g} s)" for name in differing)
         change = " ".join(f"--set {name}={ours[name]:g}" for name in differing)
         raise Refused(
-            f"this node's settings name other times than the cluster lives by: {told}; "
+            f"this node's settings name other times than the cluster lives by: {other}; "
             f"take them out of its settings, or change the cluster's: shoal db timing {change}"
         )
 

@@ -266,7 +266,7 @@ _SAID = {
     "dict_type": "must be a mapping of names to values",
     "model_type": "must be a mapping of fields to values",
     "string_type": "must be a text; write it in quotes",
-    "string_unicode": "must not hold half a character",
+    "string_unicode": "must not contain half a character",
     "too_long": f"must not have more than {TASKS_MAX} entries",
 }
 
@@ -289,7 +289,7 @@ _ELSEWHERE = {
 }
 """Words of Airflow, Prefect and DolphinScheduler, and the field that is meant."""
 
-_NO_CONTROL = "must not hold control characters"
+_NO_CONTROL = "must not contain control characters"
 _PATTERNS = {
     "worker_group": "must be 1 to 100 letters, digits and _ . -",
     "tenant": "must be a user of the operating system: at most 32 small letters, digits and _ . -",

@@ -35,7 +35,7 @@ KILL_S_MAX = 1.0
 """A process that SIGKILL did not end within this time hangs in the kernel and runs no code of its own any more; or it
 belongs to another user. The caller has to beat meanwhile."""
 
-LOOK_EVERY_S = 0.02
+CHECK_EVERY_S = 0.02
 
 
 def mark_of(process: ProcessIdentity, epoch: Epoch) -> str:
@@ -63,11 +63,11 @@ def is_provably_over(node: NodeRow) -> bool:
 
 def end_what_is_left(mark: str, within_s: float = KILL_S_MAX) -> int:
     """Kill every process with this mark and its descendants, until there are none; returns how many remain."""
-    give_up_s = time.monotonic() + within_s
-    while (found := _marked(mark)) and time.monotonic() < give_up_s:
+    deadline_s = time.monotonic() + within_s
+    while (found := _marked(mark)) and time.monotonic() < deadline_s:
         for pid, process in found.items():
             _kill(pid, process.started)
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(CHECK_EVERY_S)
     return len(found)
 
 

@@ -15,7 +15,7 @@ import structlog
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me, NodeRow
-from dao.postgres import schema
+from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.errors import Unfit
 from model.errors import Fenced, Unavailable, Unknown
@@ -46,7 +46,7 @@ class Life:
         self.living: list[NodeRow] = []
         self.is_leaving = False
         """Whether it is about to leave; set before the row shows it."""
-        self.newer: schema.Newer | None = None
+        self.newer: newer_schema.Newer | None = None
         """The schema that was recorded since this life began and that this program does not know."""
         self.on_outdated: Callable[[], None] = lambda: None
         """Called when a node of this program must stop because of it."""
@@ -113,7 +113,9 @@ class Life:
         self.last_beat_s = sent_s
         self._compare_schema(newer)
         if not self.is_leaving and any(node.epoch == self.me.epoch and node.is_leaving for node in self.living):
-            log.warning("not_leaving", epoch=self.me.epoch, so="its row said that it is about to go; it is set right")
+            log.warning(
+                "not_leaving", epoch=self.me.epoch, so="its row said that it is about to leave; the row is corrected"
+            )
             async with self._beats.reading() as connection:
                 await nodes.set_alive(connection, self.me)
 
@@ -121,14 +123,14 @@ class Life:
         """Only the table of versions never changes; a newer schema may have changed all others."""
         with suppress(Unavailable):
             async with self._beats.reading() as connection:
-                self._compare_schema(await schema.newer(connection))
+                self._compare_schema(await newer_schema.newer(connection))
 
-    def _compare_schema(self, newer: schema.Newer | None) -> None:
+    def _compare_schema(self, newer: newer_schema.Newer | None) -> None:
         if newer is None or newer == self.newer:
             return
         self.newer = newer
         if newer.must_stop:
-            log.error("outdated", why=str(newer), so="drains, leaves and ends; install a newer Shoal, and start that")
+            log.error("outdated", why=str(newer), so="drains, leaves and ends; install a newer Shoal, and start it")
             self.on_outdated()
         else:
             log.warning("schema_is_newer", why=str(newer), so="may go on; its next start needs a newer Shoal")

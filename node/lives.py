@@ -12,7 +12,7 @@ from uuid import uuid4
 import structlog
 
 from dao.cluster import cluster
-from dao.postgres import schema
+from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from model.backoff import Backoff
 from model.errors import Fenced, Outdated, ShoalError, Unavailable, Unknown
@@ -29,7 +29,7 @@ from registry.protocol import Registry
 log = structlog.get_logger()
 
 HUNG_MIN = timedelta(seconds=5)
-"""A slow disk is no hang, however short the timing settings of a cluster are."""
+"""A slow disk is not a hang, however short the timing settings of a cluster are."""
 
 
 @asynccontextmanager
@@ -61,7 +61,7 @@ async def new_life(
     registry = make_registry(url, session_timeout=timing.session_timeout, application_name=f"shoal-{role}-registry")
     await registry.open(connect_timeout_s)
     try:
-        await _settle(database_url, registry, url)
+        await _verify_registry(database_url, registry, url)
         life = await Life.begin(
             database_url, kind, address, uuid4(), name=name, timing=timing, registry=registry, log_url=log_url
         )
@@ -77,9 +77,9 @@ async def new_life(
     _refuse(life.newer)
 
 
-def _refuse(newer: schema.Newer | None) -> None:
+def _refuse(newer: newer_schema.Newer | None) -> None:
     if newer is not None and newer.must_stop:
-        raise Outdated(f"{newer}, and its nodes must not go on; install a newer Shoal, and start that")
+        raise Outdated(f"{newer}, and its nodes must not continue; install a newer Shoal, and start it")
 
 
 async def _agree(database_url: str, registry_url: str | None, given: Timing) -> tuple[Timing, str]:
@@ -87,7 +87,7 @@ async def _agree(database_url: str, registry_url: str | None, given: Timing) -> 
     database = Database(database_url, application_name="shoal-starting", connections_max=1)
     try:
         async with database.reading() as connection:
-            _refuse(await schema.newer(connection))
+            _refuse(await newer_schema.newer(connection))
         async with database.writing() as connection:
             timing = await cluster.agree_on_timing(connection, given)
             recorded = await cluster.registry(connection)
@@ -96,20 +96,20 @@ async def _agree(database_url: str, registry_url: str | None, given: Timing) -> 
         await database.close()
 
 
-async def _settle(database_url: str, registry: Registry, url: str) -> None:
+async def _verify_registry(database_url: str, registry: Registry, url: str) -> None:
     database = Database(database_url, application_name="shoal-starting", connections_max=1)
     try:
-        await belonging.settle(database, registry, belonging.place_of(url, database_url))
+        await belonging.verify(database, registry, belonging.place_of(url, database_url))
     finally:
         await database.close()
 
 
 @asynccontextmanager
-async def ending_well(give_up: Callable[[], Awaitable[None]], when_fenced: WhenFenced) -> AsyncIterator[None]:
+async def ending_life(abandon: Callable[[], Awaitable[None]], when_fenced: WhenFenced) -> AsyncIterator[None]:
     """Around the work of one life: logs and suppresses what ends it early, except `Fenced` with EXIT.
 
     A fenced node writes nothing more. A node that failed because a server was unavailable while it joined, or by an
-    unexpected error, ends its own life by `give_up`, so that other nodes need not wait until its beats are missed.
+    unexpected error, ends its own life by `abandon`, so that other nodes need not wait until its beats are missed.
     """
     rejoins = when_fenced is WhenFenced.REJOIN
     why = None
@@ -120,18 +120,18 @@ async def ending_well(give_up: Callable[[], Awaitable[None]], when_fenced: WhenF
         log.error("fenced", why=why, so=f"drops all it owned, and {'joins again' if rejoins else 'ends'}")
     except* (Unavailable, Unknown) as away:
         log.warning("cannot_join_yet", error=str(_first(away)))
-        await give_up()
+        await abandon()
     except* Exception as unforeseen:
         if is_passing(_first(unforeseen)):
             log.warning("short_of_means", error=str(_first(unforeseen)), so="joins again when there is room")
         else:
             log.error("broke", exc_info=unforeseen, so="fails over what it owned, and joins again; please report it")
-        await give_up()
+        await abandon()
     if why is not None and not rejoins:
         raise Fenced(why)
 
 
-async def live_again_and_again(
+async def live_until_stopped(
     live: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event, connect_timeout_s: float
 ) -> None:
     """Call `live(stop)` until `stop` is set.

@@ -1,15 +1,16 @@
 """Before a life begins: no other living node may have its name, and a former life of that name must be over.
 
-A node of the same name is fenced by the rules that a judge uses (`master/membership/failure_detector.py`): its process
-is provably gone from this machine, and its tasks have had the time to end; or this process has observed it silent for
-as long as it reports that it may be, and the registry does not show it either. If it beats, we refuse to start.
+A node of the same name is fenced by the rules of the failure detector (`master/membership/failure_detector.py`). Either
+its process is provably gone from this machine, and its tasks have had the time to end. Or this process has observed it
+silent for as long as it reports that it may be, and the registry does not show it either. If it beats, we refuse to
+start.
 """
 
 from __future__ import annotations
 
 import asyncio
 
-from dao.cluster import nodes
+from dao.cluster import fencing, nodes
 from dao.cluster.nodes import NodeRow
 from dao.postgres.database import Database
 from model.errors import Refused
@@ -20,7 +21,7 @@ from registry.clock import boottime_s
 from registry.presence import present
 from registry.protocol import Registry
 
-LOOK_EVERY_S = 0.2
+CHECK_EVERY_S = 0.2
 WHY = "a new process has its name"
 
 
@@ -48,8 +49,8 @@ class Namesakes:
             for node in same:
                 if await self._is_over(node):
                     await end_its_tasks(node)
-                    await nodes.fence(self._database, node, WHY, judge=None)
-            await asyncio.sleep(LOOK_EVERY_S)
+                    await fencing.fence(self._database, node, WHY, by=None)
+            await asyncio.sleep(CHECK_EVERY_S)
 
     async def _is_over(self, node: NodeRow) -> bool:
         now_s = boottime_s()

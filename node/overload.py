@@ -1,4 +1,4 @@
-"""Whether this node has too much to do: measures periodically, outside the loop, and judges at each beat."""
+"""Whether this node has too much to do: measures periodically, outside the loop, and evaluates it at each beat."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Overload:
 
     @property
     def status(self) -> NodeStatus:
-        """The last result of `judge`."""
+        """The last result of `evaluate`."""
         return self._hysteresis.status
 
     @property
@@ -86,8 +86,8 @@ class Overload:
             await asyncio.sleep(every_s)
             await self.measure()
 
-    def judge(self, now_s: float, own: Mapping[Measure, float] | None = None) -> bool:
-        """Judge the last measurement together with `own`, at `now_s` of a steady clock. Returns whether it changed."""
+    def evaluate(self, now_s: float, own: Mapping[Measure, float] | None = None) -> bool:
+        """Evaluate the last measurement and `own`, at `now_s` of a steady clock. Returns whether the status changed."""
         before = self.status
         status = self._hysteresis.update({**self._values, **(own or {})}, now_s)
         if status is before:

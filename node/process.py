@@ -53,7 +53,7 @@ class _Stat(NamedTuple):
 def _stat(pid: int) -> _Stat:
     """Raises OSError when there is no such process, or we may not see it."""
     stat = Path(f"/proc/{pid}/stat").read_text()
-    # The command's name may hold spaces and brackets: the fields are counted from its last bracket.
+    # The command's name may contain spaces and brackets: the fields are counted from its last bracket.
     fields = stat[stat.rindex(")") + 2 :].split()
     return _Stat(fields[0] in "ZX", int(fields[19]))
 

@@ -1,4 +1,4 @@
-"""Ends a process whose event loop hangs: it would own runs and tasks, and do nothing for them.
+"""Ends a process whose event loop hangs. Otherwise it would own runs and tasks, and do nothing for them.
 
 Its beat stops, so other nodes do the failover of its work. But a registry client with its own thread keeps its session
 alive, and nothing would restart the process. When it exits, a supervisor can restart it, and the launcher can end the

@@ -55,7 +55,7 @@ async def run_rounds(
             await life.barrier()
             read_again()
         except BadData as error:
-            log.warning(f"{name}_failed", error=str(error), so="what it held is handled in smaller parts")
+            log.warning(f"{name}_failed", error=str(error), so="its items are handled in smaller parts")
             suspect(error)
         shrink()
         wake.set()
@@ -63,7 +63,7 @@ async def run_rounds(
 
 
 @contextmanager
-def blaming_what_is_held() -> Iterator[None]:
+def blaming_the_data() -> Iterator[None]:
     """Raise `BadData` for an unexpected error, so that its cause is found and quarantined.
 
     Otherwise it would end this master's life, and then that of the next master that takes the same work.

@@ -20,7 +20,7 @@ from registry.protocol import Registry
 
 OWN_DATABASE = "database"
 """The recorded value when the registry is the cluster's database itself."""
-_MOVE = "to move the cluster, stop all nodes and say: shoal db registry --set URL"
+_MOVE = "to move the cluster, stop all nodes and run: shoal db registry --set URL"
 
 
 class AnotherRegistry(Refused):
@@ -51,7 +51,7 @@ def url_to_use(given: str | None, recorded: RecordedRegistry | None, database_ur
     return given
 
 
-async def settle(database: Database, registry: Registry, place: str) -> None:
+async def verify(database: Database, registry: Registry, place: str) -> None:
     """Verify that an open registry is the cluster's; the first one becomes it.
 
     Raises:
@@ -65,7 +65,7 @@ async def settle(database: Database, registry: Registry, place: str) -> None:
         async with database.writing() as connection:
             recorded = await cluster.record_registry(connection, RecordedRegistry(mark, place))
     await check(registry, recorded, place)
-    await registry.hold_mark(recorded.mark)
+    await registry.set_mark(recorded.mark)
 
 
 async def check(registry: Registry, recorded: RecordedRegistry, place: str) -> None:
@@ -92,7 +92,7 @@ async def take(registry: Registry, place: str) -> RecordedRegistry:
 async def _first_mark(registry: Registry) -> str:
     there = await registry.read_mark()
     if there is None:
-        return await registry.hold_mark(uuid4().hex)
+        return await registry.set_mark(uuid4().hex)
     members = [each for kind in NodeKind for each in await registry.members(kind)]
     if members:
         raise AnotherRegistry(
@@ -106,7 +106,7 @@ def _another(place: str, recorded: str) -> AnotherRegistry:
     own = "the database itself" if recorded == OWN_DATABASE else recorded
     named = "the database itself" if place == OWN_DATABASE else place
     return AnotherRegistry(
-        f"the registry named here is {named}, and this cluster's is {own}: a node there would think itself alone; "
+        f"the registry named here is {named}, and this cluster's is {own}: a node there would see no other nodes; "
         f"set SHOAL_REGISTRY_URL to it, or leave it out; {_MOVE}"
     )
 

@@ -22,7 +22,7 @@ def make_registry(url: str, *, session_timeout: timedelta, application_name: str
         application_name: the name of database connections; not used by ZooKeeper.
 
     Raises:
-        Refused: the URL or the time-out is wrong. The message never holds a password.
+        Refused: the URL or the time-out is wrong. The message never contains a password.
     """
     if session_timeout < _SHORTEST:
         raise Refused(f"session_timeout is {session_timeout.total_seconds():g} s; a registry needs at least 1 s")

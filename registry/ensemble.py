@@ -38,7 +38,7 @@ class Ensemble:
         """Parse a URL; user and password may be percent-encoded.
 
         Raises:
-            Refused: the form is wrong. The message does not repeat the URL, which may hold a password.
+            Refused: the form is wrong. The message does not repeat the URL, which may contain a password.
         """
         _, _, rest = url.partition("://")
         authority, slash, path = rest.partition("/")

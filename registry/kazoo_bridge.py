@@ -4,8 +4,8 @@ Requests are sent from the loop (kazoo only queues them) and their answers come 
 kazoo's own threads are named `_on_*`: they pass one call to the loop, never block and never call kazoo, which would
 hang (python-zk/kazoo#355, #381). Only ending a session blocks; it gets a daemon thread and a deadline (#426).
 
-kazoo reports LOST only once a server has reported it, and its watches may stop working permanently. So `Contact` judges
-the session by its own clock, and a watch only wakes.
+kazoo reports LOST only once a server has reported it, and its watches may stop working permanently. So `Contact`
+decides by its own clock whether the session is over, and a watch only wakes.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class KazooBridge:
     def revive(self, *, is_over: bool) -> None:
         """Recover where kazoo cannot do so by itself.
 
-        It gives up after an internal error: then a new client starts. And servers with empty folders or an older backup
-        silently refuse clients that know a later transaction than they do. kazoo forgets that transaction when a server
+        It ends after an internal error: then a new client starts. And servers with empty folders or an older backup
+        silently refuse clients that know a later transaction than they do. kazoo loses that transaction when a server
         reports the session as over; these servers never do.
 
         Args:
@@ -119,7 +119,9 @@ class KazooBridge:
                 return list(await self._ask(lambda client: self._read_children(client, path)))
             except NoNodeError:
                 await self.ensure_folder(path)
-        raise Unavailable(f"{path} in the registry {self._ensemble} vanishes as soon as it is made; see who deletes it")
+        raise Unavailable(
+            f"{path} in the registry {self._ensemble} vanishes as soon as it is made; find out who deletes it"
+        )
 
     async def read(self, path: str) -> bytes | None:
         """A znode's data; None when it does not exist."""
@@ -200,19 +202,19 @@ class KazooBridge:
 
     def _on_state(self, client: KazooClient, state: KazooState) -> None:
         """Runs in kazoo's thread."""
-        self._tell(
+        self._call_on_loop(
             self._connection_changed, client, {KazooState.CONNECTED: True, KazooState.SUSPENDED: False}.get(state)
         )
 
     def _on_children(self, _event: object) -> None:
         """Runs in kazoo's thread. One bound method for all reads: kazoo stores it once per folder."""
-        self._tell(self._on_children_changed)
+        self._call_on_loop(self._on_children_changed)
 
     def _on_answer(self, arrived: asyncio.Future[None]) -> None:
         """Runs in one of kazoo's threads."""
-        self._tell(_resolve, arrived)
+        self._call_on_loop(_resolve, arrived)
 
-    def _tell(self, function: Callable[..., None], *arguments: object) -> None:
+    def _call_on_loop(self, function: Callable[..., None], *arguments: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody is left to notify
             self._loop.call_soon_threadsafe(function, *arguments)
 
@@ -229,7 +231,7 @@ class KazooBridge:
                 client.close()
             except Exception as error:  # noqa: BLE001 - the session then ends by its time-out
                 _kazoo_log.error("a session did not end cleanly: %r", error)
-            self._tell(_resolve, ended)
+            self._call_on_loop(_resolve, ended)
 
         try:
             threading.Thread(target=end, name="kazoo-end", daemon=True).start()

@@ -1,6 +1,6 @@
 """The registry in PostgreSQL: leases in the table `registry_lease`, for a laptop and for clusters without ZooKeeper.
 
-An entry is alive until `expires_at`, compared with the database's clock, never with a node's own. The keeper renews our
+An entry is alive until `expires_at`, compared with the database's clock, never with a node's own. One task renews our
 lease every third of the session time-out, unless another write renewed it meanwhile: an idle node sends the database
 about three statements in ten seconds. Nodes that come or go, and changes that other nodes act upon, are notified at
 once. A process that dies sends nothing, so a reader sets an alarm for the first lease that may lapse.
@@ -100,7 +100,7 @@ class PostgresRegistry:
                     raise
                 await asyncio.sleep(pause_s)
         self._tasks = [
-            asyncio.create_task(self._keep(), name="registry-keeper"),
+            asyncio.create_task(self._renew(), name="registry-lease"),
             asyncio.create_task(self._listener.run(), name="registry-listener"),
         ]
 
@@ -145,7 +145,7 @@ class PostgresRegistry:
         with self._reached():
             rows = await self._rows.leases(kind)
         if not self._contact.up:
-            self._wake.set()  # the database is back: the keeper need not wait any longer
+            self._wake.set()  # the database is back: the next renewal need not wait any longer
         if kind in self._alarms:
             self._alarms.pop(kind).cancel()
         if rows:
@@ -158,12 +158,12 @@ class PostgresRegistry:
         with self._reached():
             return await self._rows.mark()
 
-    async def hold_mark(self, mark: str) -> str:
+    async def set_mark(self, mark: str) -> str:
         """See the protocol."""
         with self._reached():
             return await self._rows.set_mark(mark)
 
-    async def _keep(self) -> None:
+    async def _renew(self) -> None:
         """Renew the lease, and retry while the database is unavailable, until cancelled."""
         backoff = Backoff()
         while True:

@@ -18,7 +18,7 @@ class ConnectionState(StrEnum):
 
     CONNECTED = "CONNECTED"
     SUSPENDED = "SUSPENDED"
-    """No server answers now: keep what is known, and do not judge any node by it."""
+    """No server answers now: keep what is known, and do not declare any node dead because of it."""
     LOST = "LOST"
     """The session is over, or has had no answer for longer than its time-out: our own entry may be gone."""
 
@@ -96,6 +96,6 @@ class Registry(Protocol):
         """The mark that identifies the registry of one cluster; None when it has no mark."""
         ...
 
-    async def hold_mark(self, mark: str) -> str:
+    async def set_mark(self, mark: str) -> str:
         """Set this mark, unless there is one already. Returns the mark that is there; a lost mark is created again."""
         ...

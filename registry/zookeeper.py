@@ -1,7 +1,7 @@
 """The registry in ZooKeeper: ephemeral znodes `<root>/masters/<epoch>` and `<root>/workers/<epoch>`.
 
 An epoch is written with 19 digits, so that names sort like numbers; it is never used twice, so a new life never meets
-its old entry. One task, the keeper, keeps the entry correct: at least every third of the session time-out, and at once
+its old entry. One task corrects the entry: at least every third of the session time-out, and at once
 after a reconnect, it writes the entry and checks that it is still ours. That write also proves that our session lives.
 So nothing depends on ZooKeeper notifying us of a loss.
 
@@ -51,7 +51,7 @@ class ZooKeeperRegistry:
         self._contact = Contact(session_timeout)
         self._entries = EntryReader(self.url)
         self._bridge: KazooBridge | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._correcting: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._connected = asyncio.Event()
         self._entry_lock = asyncio.Lock()
@@ -106,14 +106,14 @@ class ZooKeeperRegistry:
             await self.close()
             raise
         self._wake.clear()
-        self._keeper = asyncio.create_task(self._keep(), name="registry-keeper")
+        self._correcting = asyncio.create_task(self._correct(), name="registry-entry")
 
     async def close(self) -> None:
         """Delete our entry and end the session."""
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.wait([self._keeper])
-            self._keeper = None
+        if self._correcting is not None:
+            self._correcting.cancel()
+            await asyncio.wait([self._correcting])
+            self._correcting = None
         if self._bridge is None:
             return
         with contextlib.suppress(Unavailable, TimeoutError):
@@ -155,7 +155,7 @@ class ZooKeeperRegistry:
         found = await self._connected_bridge().read(self._mark_path)
         return found.decode(errors="replace") if found else None
 
-    async def hold_mark(self, mark: str) -> str:
+    async def set_mark(self, mark: str) -> str:
         """See the protocol. Servers with empty folders get the mark again from a node that was connected before."""
         await self._connected_bridge().create(self._mark_path, mark.encode())
         self._mark = await self.read_mark() or mark
@@ -165,7 +165,7 @@ class ZooKeeperRegistry:
     def _mark_path(self) -> str:
         return f"{self._ensemble.root}/cluster"
 
-    async def _keep(self) -> None:
+    async def _correct(self) -> None:
         """Prove the session and maintain the entry, until cancelled."""
         proved, is_new = True, False
         while True:
@@ -196,7 +196,7 @@ class ZooKeeperRegistry:
         async with self._entry_lock:
             sent_s = boottime_s()
             if self._wanted is not None:
-                await self._keep_entry(bridge, self._wanted)
+                await self._correct_entry(bridge, self._wanted)
             elif self._made is not None:
                 await bridge.delete(self._made)
                 self._made = None
@@ -204,7 +204,7 @@ class ZooKeeperRegistry:
                 await bridge.ensure_folder(self._ensemble.root)
             self._contact.proved(sent_s)
 
-    async def _keep_entry(self, bridge: KazooBridge, heartbeat: Heartbeat) -> None:
+    async def _correct_entry(self, bridge: KazooBridge, heartbeat: Heartbeat) -> None:
         path = f"{self._folder(heartbeat.kind)}/{heartbeat.epoch:0{_EPOCH_DIGITS}}"
         self._made = path
         data = write_entry(heartbeat).encode()
@@ -228,7 +228,7 @@ class ZooKeeperRegistry:
         if connected is None:
             self._contact.over()
         self._contact.up = False
-        if self._keeper is not None:
+        if self._correcting is not None:
             log.warning("registry_disconnected", registry=self.url, state=self.state, so="members are as last read")
 
     def _connected_bridge(self) -> KazooBridge:

@@ -14,14 +14,37 @@ EXEMPT = {"docs/words.md", "tests/test_words.py", "CHANGELOG.md"}
 """The glossary itself, its test, and what was said at the time of each release."""
 
 
-def rows() -> list[list[str]]:
-    lines = [line for line in GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| ")]
+EVERYDAY = "## Everyday words that had several meanings"
+ONE_MEANING_IN = ("dao/", "model/", "node/", "registry/", "worker/")
+"""The folders in which the words of the second table are ruled out."""
+
+
+def table(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+
+
+def rows() -> list[list[str]]:
+    return table(GLOSSARY.read_text("utf-8").partition(EVERYDAY)[0])
+
+
+def everyday() -> list[list[str]]:
+    return table(GLOSSARY.read_text("utf-8").partition(EVERYDAY)[2])
+
+
+def words_of(cell: str) -> list[str]:
+    return [word.strip() for word in cell.split(",") if word.strip()]
+
+
+def pattern_of(words: list[str]) -> re.Pattern[str]:
+    """Any of these words, in names too: hand_on is the same word."""
+    forms = "|".join(re.escape(word).replace("\\ ", "[ _]") for word in sorted(words, key=len, reverse=True))
+    return re.compile(rf"(?<![a-z])(?:{forms})(?![a-z])", re.IGNORECASE)
 
 
 def banned() -> dict[str, str]:
     """Each word that is ruled out, and the one to use."""
-    return {word.strip(): row[0] for row in rows() for word in row[3].split(",") if word.strip()}
+    return {word: row[0] for row in rows() for word in words_of(row[3])}
 
 
 def told() -> list[Path]:
@@ -37,8 +60,7 @@ def test_the_glossary_rules_something_out() -> None:
 
 @pytest.mark.parametrize("word", sorted(banned()))
 def test_a_word_that_the_glossary_rules_out_stands_nowhere(word: str) -> None:
-    # In names too: hand_on is the same word. A column or a function of the database keeps its name.
-    pattern = re.compile(rf"(?<![a-z]){re.escape(word).replace(chr(92) + ' ', '[ _]')}(?![a-z])", re.IGNORECASE)
+    pattern = pattern_of([word])  # a column or a function of the database keeps its name
     found = [
         f"{name_of(path)}:{number}: {line.strip()[:80]}"
         for path in told()
@@ -46,3 +68,22 @@ def test_a_word_that_the_glossary_rules_out_stands_nowhere(word: str) -> None:
         if pattern.search(re.sub(r"reckon_schedule_anew|schedule_is_reckoned_anew", "", line))
     ]
     assert not found, f'say "{banned()[word]}" (docs/words.md)\n' + "\n".join(found)
+
+
+@pytest.mark.parametrize(("ruled_out", "say", "stays"), everyday(), ids=lambda cell: cell[:8])
+def test_an_everyday_word_has_one_meaning_or_is_not_used(ruled_out: str, say: str, stays: str) -> None:
+    pattern, public = pattern_of(words_of(ruled_out)), pattern_of(words_of(stays) or ["\0"])
+    found = [
+        f"{name_of(path)}:{number}: {line.strip()[:80]}"
+        for path in told()
+        if name_of(path).startswith(ONE_MEANING_IN)
+        for number, line in enumerate(text_of(path).splitlines(), 1)
+        if pattern.search(public.sub("", line)) or (number == 1 and pattern.search(path.stem))
+    ]
+    assert not found, f"{say} (docs/words.md)\n" + "\n".join(found)
+
+
+def test_the_everyday_words_are_read() -> None:
+    assert {row[0].partition(",")[0] for row in everyday()} >= {"tell", "look", "settle", "give up", "forget", "judge"}
+    assert pattern_of(["look"]).search("LOOK_EVERY_S")
+    assert not pattern_of(["look"]).search("overlook")

@@ -58,4 +58,4 @@ def types_of(task: ClaimedTask) -> dict[str, ParameterType]:
     try:
         return {name: ParameterType(type_) for name, type_ in json.loads(task.parameter_types).items()}
     except (ValueError, AttributeError):
-        raise Refused("the types of its parameters, as the database has them, are no JSON object of types") from None
+        raise Refused("the types of its parameters, as the database has them, are not a JSON object of types") from None

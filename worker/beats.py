@@ -33,10 +33,10 @@ class Beats:
     """Beats, and enforces the horizon.
 
     The horizon is computed from the *send* times of the last beat and the last registry round trip that were answered.
-    Shortly before it, all that runs is ended: by the launcher, which does so even if this process is frozen, and by
-    `guard` for tasks without a process. So before any master may consider this worker dead
-    (`master/membership/failure_detector.py`), nothing of it runs any more. A passed horizon stays passed until all that
-    ran is ended and reported: if it moved in between, it could spare tasks that others have already started again.
+    Shortly before it, everything that runs is ended: by the launcher, which does so even if this process is frozen, and
+    by `guard` for tasks without a process. So nothing of this worker runs any more by the time when a master may
+    consider it dead (`master/membership/failure_detector.py`). A passed horizon stays passed until everything that ran
+    has ended and is reported: if it moved in between, it could spare tasks that others have already started again.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Beats:
     async def join(self) -> None:
         """The first beat, and the entry in the registry."""
         await self._overload.measure()
-        self._judge_load()
+        self._evaluate_load()
         heartbeat = self._heartbeat()
         await self._life.beat(heartbeat)
         await self._registry.register(heartbeat)
@@ -70,7 +70,7 @@ class Beats:
         every_s = self._life.silence.beat_s
         while True:
             now_s = boottime_s()
-            is_news = self._judge_load()
+            is_news = self._evaluate_load()
             heartbeat = self._heartbeat()
             try:
                 await self._life.beat(heartbeat)
@@ -87,9 +87,9 @@ class Beats:
         """Measure the load of the machine forever."""
         await self._overload.run(self._life.silence.beat_s)
 
-    def _judge_load(self) -> bool:
+    def _evaluate_load(self) -> bool:
         """Update the load; return whether it changed between BUSY and NORMAL."""
-        is_news = self._overload.judge(boottime_s())
+        is_news = self._overload.evaluate(boottime_s())
         was_overloaded = self._writer.overloaded
         self._writer.overloaded = self._overload.takes_nothing
         if was_overloaded and not self._writer.overloaded:

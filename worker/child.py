@@ -36,7 +36,7 @@ def carry_out(order: Order, answer_fd: int, deadline: Deadline) -> NoReturn:
         result = _run(order, deadline)
     except asyncio.CancelledError:
         os._exit(TERMINATED_CODE)
-    except (OSError, RuntimeError, MemoryError) as error:  # there is not even a loop
+    except (OSError, RuntimeError, MemoryError) as error:  # not even an event loop could be made
         if not is_passing(error):
             raise
         result = _not_begun(error)
@@ -100,7 +100,7 @@ class _Licence:
 def _context(order: Order, log: TaskLog, licence: _Licence) -> TaskContext:
     async def data_source(name: str) -> str:
         if name not in order.data_sources:
-            raise Refused(f'the task did not say that it needs the data source "{name}"')
+            raise Refused(f'the task did not declare that it needs the data source "{name}"')
         return order.data_sources[name]
 
     return TaskContext(

@@ -16,8 +16,8 @@ from model.choices import TimeoutStrategy
 from model.errors import ShoalError
 from model.ids import Epoch
 from model.secret_values import has_sealed
+from worker.attempt_launcher import AttemptLauncher
 from worker.attempt_values import secret_names, secrets_used, types_of, values_of, with_time_expressions
-from worker.begun import Begun
 from worker.environment import task_environment
 from worker.failed_attempt import TookTooLong, lacks_means, result_of
 from worker.last_words import LastWords, log_name
@@ -69,11 +69,11 @@ class Executor:
         name = log_name(task)
         folder = WorkFolder(self._folders / str(task.id))
         file = LogFile(self._logs, name, bytes_max=self._log_bytes_max)
-        begun = Begun(self._processes)
+        launcher = AttemptLauncher(self._processes)
         try:
-            result = _without_secrets(await self._in_time(task, file, folder, begun), task, file)
+            result = _without_secrets(await self._in_time(task, file, folder, launcher), task, file)
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
-            result = self._result_of(error, task, file, begun)
+            result = self._result_of(error, task, file, launcher)
         finally:
             try:
                 file.close()
@@ -82,7 +82,7 @@ class Executor:
             await folder.remove()
         return report(task, result.state, file.masked(result.reason), result.exit_code, result.outputs)
 
-    def _result_of(self, error: Exception, task: ClaimedTask, file: LogFile, begun: Begun) -> TaskResult:
+    def _result_of(self, error: Exception, task: ClaimedTask, file: LogFile, launcher: AttemptLauncher) -> TaskResult:
         if lacks_means(error):
             self.lacked_means()
         elif not isinstance(error, ShoalError | OSError):
@@ -90,16 +90,18 @@ class Executor:
         if isinstance(error, ShoalError):
             with suppress(OSError):  # the original error is the reason; a full disk comes second
                 file.write(f"{error}\n")
-        return result_of(error, may_begin_again=not begun.may_have and task.attempt < TRIES_MAX)
+        return result_of(error, may_begin_again=not launcher.may_have_begun and task.attempt < TRIES_MAX)
 
-    async def _in_time(self, task: ClaimedTask, file: LogFile, folder: WorkFolder, begun: Begun) -> TaskResult:
+    async def _in_time(
+        self, task: ClaimedTask, file: LogFile, folder: WorkFolder, launcher: AttemptLauncher
+    ) -> TaskResult:
         """Run the attempt, and apply its timeout strategy when it takes too long. Raises `TookTooLong`.
 
         The worker's own clock measures it from the start that the database recorded. If the worker is lost, so is the
         attempt, so no other clock is needed.
         """
         if task.timeout_s is None:
-            return await self._attempt(task, file, folder, begun)
+            return await self._attempt(task, file, folder, launcher)
         timer = None
         if task.timeout_strategy != TimeoutStrategy.FAILED:
             late = {"task_instance": task.id, "task": task.name, "timeout_s": task.timeout_s}
@@ -108,7 +110,7 @@ class Executor:
         kills = task.timeout_strategy != TimeoutStrategy.WARN
         try:
             async with asyncio.timeout(task.timeout_s if kills else None) as limit:
-                return await self._attempt(task, file, folder, begun)
+                return await self._attempt(task, file, folder, launcher)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -117,7 +119,9 @@ class Executor:
             if timer is not None:
                 timer.cancel()
 
-    async def _attempt(self, task: ClaimedTask, file: LogFile, folder: WorkFolder, begun: Begun) -> TaskResult:
+    async def _attempt(
+        self, task: ClaimedTask, file: LogFile, folder: WorkFolder, launcher: AttemptLauncher
+    ) -> TaskResult:
         values = values_of(task, folder.make)
         if has_sealed(task.parameter_values):
             values = self._secrets.parameters(values, secrets_used(task, values), file.hide)
@@ -125,10 +129,10 @@ class Executor:
         if made.starts_processes or made.below_keeper:
             file.open()  # before anything begins: an attempt that cannot be logged must not begin
         else:
-            begun.may_have = True  # it works in this process
-        begun.is_one_process = made.runs_one_process
+            launcher.may_have_begun = True  # it works in this process
+        launcher.is_one_process = made.runs_one_process
         if self._last_words and _needs_no_worker_to_report(made, task):
-            begun.last_word = self._last_words.of(task)
+            launcher.last_word = self._last_words.of(task)
         account = None
         if task.tenant is not None and (made.starts_processes or made.below_keeper):
             account = await asyncio.to_thread(account_of, task.tenant, self._tenants)
@@ -136,8 +140,8 @@ class Executor:
             file.write("[shoal] a dry run: its parameters are right, its work is left out\n")
             return TaskResult.success()
         if made.below_keeper:
-            return await self._carried_out(task, made, values, file, folder, account, begun)
-        return await made.run(self._context(task, values, file, folder, account, begun))
+            return await self._carried_out(task, made, values, file, folder, account, launcher)
+        return await made.run(self._context(task, values, file, folder, account, launcher))
 
     async def _carried_out(
         self,
@@ -147,7 +151,7 @@ class Executor:
         file: LogFile,
         folder: WorkFolder,
         account: Account | None,
-        begun: Begun,
+        launcher: AttemptLauncher,
     ) -> TaskResult:
         """Run an attempt of a type that runs below a keeper (`worker/child.py`)."""
         source = made.data_source(values)
@@ -167,7 +171,7 @@ class Executor:
         )
         if account is not None:
             give_to(folder.path, account.identity)
-        code, result = await begun.carry_out(
+        code, result = await launcher.carry_out(
             order,
             env=self._environment(task, account),
             cwd=folder.path,
@@ -196,11 +200,11 @@ class Executor:
         file: LogFile,
         folder: WorkFolder,
         account: Account | None,
-        begun: Begun,
+        launcher: AttemptLauncher,
     ) -> TaskContext:
-        processes: ProcessRunner = begun
+        processes: ProcessRunner = launcher
         if account is not None:
-            processes = TenantProcesses(begun, account, folder.path)
+            processes = TenantProcesses(launcher, account, folder.path)
         return TaskContext(
             task.workflow_instance_id,
             task.id,
@@ -233,6 +237,6 @@ def _without_secrets(result: TaskResult, task: ClaimedTask, file: LogFile) -> Ta
     secret = secret_names(task)
     if left_out := sorted(secret.intersection(result.outputs)):
         with suppress(OSError):
-            file.write(f"[shoal] a SECRET is no output, so this is not given on: {', '.join(left_out)}\n")
+            file.write(f"[shoal] a SECRET is no output, so this is not passed on: {', '.join(left_out)}\n")
     outputs = {file.masked(name): file.masked(value) for name, value in result.outputs.items() if name not in secret}
     return replace(result, outputs=outputs)

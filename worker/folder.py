@@ -21,7 +21,7 @@ from worker.settings import WorkerSettings
 
 log = structlog.get_logger()
 
-LOOK_EVERY_S = 0.5
+CHECK_EVERY_S = 0.5
 LOCK_WAIT_S = 2.0
 """A former process that was killed may take a moment to end."""
 
@@ -38,21 +38,21 @@ class WorkerFolder:
 
     async def wait_until_made(self, stop: asyncio.Event) -> None:
         """Make it, as soon as there is space for it or `stop` is set; logs once that it waits. Raises `Refused`."""
-        is_told = False
+        is_logged = False
         while not stop.is_set():
             try:
                 self.make()
                 return
             except Unavailable as error:
-                if not is_told:
+                if not is_logged:
                     log.warning("folder_waits", error=str(error), so="begins when there is room")
-                is_told = True
-            await asyncio.sleep(LOOK_EVERY_S)
+                is_logged = True
+            await asyncio.sleep(CHECK_EVERY_S)
 
     def make(self) -> None:
         """Make it, if it is missing, and try to write. Raises `Refused`, or `Unavailable` for lack of space.
 
-        A worker that cannot write would fail every task within milliseconds, and so claim the most of all.
+        A worker that cannot write would fail every task within milliseconds, and would therefore claim most of them.
         """
         try:
             self._path.mkdir(mode=0o700, parents=True, exist_ok=True)

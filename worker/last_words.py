@@ -59,13 +59,13 @@ class LastWords:
             try:
                 self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as error:
-                log.warning("ends_not_kept", error=str(error), so="what ends as its worker is killed runs again")
+                log.warning("ends_not_recorded", error=str(error), so="what ends as its worker is killed runs again")
                 return None
         self._given.add(task.id)
         about = _ABOUT.dump_json((self._me, task.id, task.attempt, log_name(task))).decode()
         return LastWord(str(self._folder / f"{task.id:d}"), about)
 
-    def told(self, id_: TaskInstanceId) -> None:
+    def reported(self, id_: TaskInstanceId) -> None:
         """Remove it: the database has it, or does not want it, or the worker itself has it on its disk."""
         if id_ in self._given:
             self._given.discard(id_)

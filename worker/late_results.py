@@ -22,70 +22,72 @@ from worker.spool import Spool
 
 log = structlog.get_logger()
 
-LOOK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0
 SPARE_LINES_MAX = 100
 """The file is rewritten when it has this many lines of reported results, besides one for each unreported one."""
 
 
 class LateResults:
-    """Stores on disk what `untold` returns twice in a row."""
+    """Stores on disk what `unreported` returns twice in a row."""
 
     def __init__(
         self,
-        untold: Callable[[], Mapping[TaskInstanceId, Report]],
+        unreported: Callable[[], Mapping[TaskInstanceId, Report]],
         spool: Spool,
-        kept: Callable[[TaskInstanceId], None] = lambda _id: None,
+        stored: Callable[[TaskInstanceId], None] = lambda _id: None,
     ) -> None:
-        """`kept` is called with each attempt whose result is on the disk."""
-        self._on_kept = kept
-        self._untold = untold
+        """`stored` is called with each attempt whose result is on the disk."""
+        self._on_stored = stored
+        self._unreported = unreported
         self._spool = spool
         self._seen: Mapping[TaskInstanceId, Report] = {}
-        self._kept: dict[TaskInstanceId, Report] = {}
+        self._stored: dict[TaskInstanceId, Report] = {}
         self._is_failing = False
 
     async def run(self) -> None:
         """Check forever."""
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
-            untold = self._untold()
-            late = [report for report in untold.values() if self._seen.get(report.id) is report]
-            self._seen = untold
-            await self._keep(late, is_all_told=untold.keys().isdisjoint(self._kept))
+            await asyncio.sleep(CHECK_EVERY_S)
+            unreported = self._unreported()
+            late = [report for report in unreported.values() if self._seen.get(report.id) is report]
+            self._seen = unreported
+            await self._store(late, is_all_reported=unreported.keys().isdisjoint(self._stored))
 
     async def close(self) -> None:
         """At the end of a life: store all unreported results, for the next life in this folder, and release the
         file."""
-        untold = list(self._untold().values())
-        await self._keep(untold, is_all_told=False)
+        unreported = list(self._unreported().values())
+        await self._store(unreported, is_all_reported=False)
         with suppress(OSError, Unavailable):  # a file that stays repeats what is known, which changes nothing
-            await in_thread(self._spool.close, is_all_told=not untold)
+            await in_thread(self._spool.close, is_all_reported=not unreported)
 
-    async def _keep(self, late: Sequence[Report], *, is_all_told: bool) -> None:
-        new = [report for report in late if self._kept.get(report.id) is not report]
+    async def _store(self, late: Sequence[Report], *, is_all_reported: bool) -> None:
+        new = [report for report in late if self._stored.get(report.id) is not report]
         try:
             if new:
                 await self._write(new, late)
-            elif is_all_told and self._kept:
+            elif is_all_reported and self._stored:
                 await in_thread(self._spool.remove)
-                self._kept = {}
+                self._stored = {}
         except (OSError, Unavailable) as error:
             if not self._is_failing:
                 log.error(
-                    "results_not_kept", error=str(error), so="they wait in memory only; killed now, the tasks run again"
+                    "results_not_stored",
+                    error=str(error),
+                    so="they wait in memory only; killed now, the tasks run again",
                 )
             self._is_failing = True
         else:
             self._is_failing = False
 
     async def _write(self, new: Sequence[Report], late: Sequence[Report]) -> None:
-        if not self._kept:
-            log.warning("results_wait_on_disk", so="they are told when the database is back")
+        if not self._stored:
+            log.warning("results_wait_on_disk", so="they are reported when the database is back")
         if self._spool.lines > 2 * len(late) + SPARE_LINES_MAX:
-            await in_thread(self._spool.keep_only, late)
-            self._kept = {report.id: report for report in late}
+            await in_thread(self._spool.store_only, late)
+            self._stored = {report.id: report for report in late}
         else:
-            await in_thread(self._spool.keep, new)
-            self._kept.update({report.id: report for report in new})
+            await in_thread(self._spool.store, new)
+            self._stored.update({report.id: report for report in new})
         for report in new:
-            self._on_kept(report.id)
+            self._on_stored(report.id)

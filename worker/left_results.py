@@ -1,7 +1,7 @@
 """Reports the results that a former life in this folder left, in its name, until that life is fenced.
 
-It does what that life would have done: in a transaction that holds *its* node row FOR SHARE, ALIVE or LEAVING, each
-report is written on condition that the attempt is still its own and has not ended. That is exact. A result is on the
+It does what that life would have done. In a transaction that holds *its* node row FOR SHARE, ALIVE or LEAVING, each
+report is written if the attempt still belongs to that life and has not ended. This is safe. A result is on the
 disk only when the task had ended and none of its processes was left; while the row is held that life cannot be fenced,
 so no other attempt of the task exists; the rows show the effect of that life's last transactions. A repeated report
 changes nothing. The row is found by epoch *and* incarnation, so results of another database match no row.
@@ -36,21 +36,21 @@ from worker.spool import Left, left_by_former_lives
 log = structlog.get_logger()
 
 
-async def tell_what_is_left(folder: Path, database_url: str, timeout_s: float) -> None:
+async def report_left_results(folder: Path, database_url: str, timeout_s: float) -> None:
     """Report or drop the results that former lives left in `folder`.
 
     Raises `Unavailable` or `Unknown` when the database is not reachable for `timeout_s`; the rest stays for the next
     try.
     """
-    await _tell_all(folder, lambda: left_by_former_lives(folder), database_url, timeout_s)
+    await _report_all(folder, lambda: left_by_former_lives(folder), database_url, timeout_s)
 
 
-async def tell_last_words(folder: Path, logs: Path, database_url: str, timeout_s: float) -> None:
+async def report_last_words(folder: Path, logs: Path, database_url: str, timeout_s: float) -> None:
     """The same with the ends that their keepers recorded in `folder`; `logs` is where their tasks' logs are."""
-    await _tell_all(folder, lambda: left_words(folder, logs), database_url, timeout_s)
+    await _report_all(folder, lambda: left_words(folder, logs), database_url, timeout_s)
 
 
-async def _tell_all(
+async def _report_all(
     folder: Path, read: Callable[[], Sequence[Left | LeftWords]], database_url: str, timeout_s: float
 ) -> None:
     try:
@@ -58,24 +58,24 @@ async def _tell_all(
     except OSError as error:
         log.warning("left_results_unreadable", file=str(folder), error=str(error))
         return
-    with ExitStack() as held:
+    with ExitStack() as opened:
         for left in everything:
-            held.callback(left.close)
+            opened.callback(left.close)
         for left in everything:
-            await _tell(left, database_url, timeout_s)
+            await _report(left, database_url, timeout_s)
             left.remove()
 
 
-async def _tell(left: Left | LeftWords, database_url: str, timeout_s: float) -> None:
+async def _report(left: Left | LeftWords, database_url: str, timeout_s: float) -> None:
     # With that life's application name: a master that fences the life ends this session first.
     name = nodes.application_name(left.me.kind, left.me.epoch)
     database = Database(database_url, application_name=name, connections_max=1)
-    backoff, told, deadline_s = Backoff(), 0, boottime_s() + timeout_s
+    backoff, reported, deadline_s = Backoff(), 0, boottime_s() + timeout_s
     parts = [left.reports] if left.reports else []
     try:
         while parts:
             try:
-                told += await _write(database, left, parts[0])
+                reported += await _write(database, left, parts[0])
                 del parts[0]
             except (Unavailable, Unknown) as error:
                 if boottime_s() > deadline_s:
@@ -92,7 +92,7 @@ async def _tell(left: Left | LeftWords, database_url: str, timeout_s: float) -> 
         dropped = sum(map(len, parts))
         log.warning(f"{left.NAME}_dropped", former=left.me.epoch, results=dropped, so="their tasks run again")
     else:
-        log.info(f"{left.NAME}_told", former=left.me.epoch, results=len(left.reports), new=told)
+        log.info(f"{left.NAME}_reported", former=left.me.epoch, results=len(left.reports), new=reported)
     finally:
         await database.close()
 
@@ -100,7 +100,7 @@ async def _tell(left: Left | LeftWords, database_url: str, timeout_s: float) -> 
 async def _write(database: Database, left: Left | LeftWords, reports: list[Report]) -> int:
     """Write the reports; return how many the database did not have yet."""
     async with nodes.fenced_transaction(database, left.me) as connection:
-        told = await task_claims.report(connection, reports, left.me.epoch)
-        if told:
+        reported = await task_claims.report(connection, reports, left.me.epoch)
+        if reported:
             await notify(connection, EVENT)  # to all masters: the owners may have changed since
-    return len(told)
+    return len(reported)

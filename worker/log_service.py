@@ -27,7 +27,7 @@ from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from node.life import Life
 from registry.clock import boottime_s
-from worker.impatience import CONNECTIONS_MAX, Impatient
+from worker.log_connections import CONNECTIONS_MAX, LogConnection
 from worker.log_signature import TIME_HEADER, check
 from worker.task_log import LogName, read_log
 
@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 SLICE_BYTES_MAX = 1 << 20
 STOP_S_MAX = 2
-TELL_AGAIN_S = 2.0
+PUBLISH_AGAIN_S = 2.0
 _ONCE = {"Connection": "close"}
 ID_DIGITS_MAX = 19
 """The number of digits of a bigint."""
@@ -65,7 +65,7 @@ class LogService:
                 ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, private_key)
             except OSError as error:
                 raise Refused(
-                    f"logs cannot be served by TLS with worker.log_certificate {certificate}: {error}; it must hold "
+                    f"logs cannot be served by TLS with worker.log_certificate {certificate}: {error}; it must contain "
                     f"a certificate in PEM, and worker.log_private_key its key"
                 ) from None
         self._certificate = certificate
@@ -77,7 +77,7 @@ class LogService:
         self._server: _QuietServer | None = None
         self._serving: asyncio.Task[None] | None = None
         self._listener: socket.socket | None = None
-        self._telling: asyncio.Task[None] | None = None
+        self._publishing: asyncio.Task[None] | None = None
 
     @property
     def address(self) -> tuple[str, int]:
@@ -111,7 +111,7 @@ class LogService:
                 lifespan="off",
                 ws="none",
                 server_header=False,
-                http=partial(Impatient, line={}),  # type: ignore[arg-type]
+                http=partial(LogConnection, line={}),  # type: ignore[arg-type]
                 ssl_certfile=self._certificate,
                 ssl_keyfile=self._private_key,
                 timeout_graceful_shutdown=STOP_S_MAX,
@@ -119,13 +119,13 @@ class LogService:
         )
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
 
-    def tell_key(self, life: Life) -> None:
+    def publish_key(self, life: Life) -> None:
         """Write the key with which requests are signed in this life to the database, as soon as possible."""
-        if self._telling is not None:
-            self._telling.cancel()
-        self._telling = asyncio.create_task(self._tell(life))
+        if self._publishing is not None:
+            self._publishing.cancel()
+        self._publishing = asyncio.create_task(self._publish(life))
 
-    async def _tell(self, life: Life) -> None:
+    async def _publish(self, life: Life) -> None:
         while True:
             try:
                 async with life.writing() as connection:
@@ -134,13 +134,13 @@ class LogService:
             except Fenced:
                 return  # the next life writes it
             except ShoalError as error:
-                log.warning("log_key_untold", error=str(error))
-            await asyncio.sleep(TELL_AGAIN_S)
+                log.warning("log_key_unpublished", error=str(error))
+            await asyncio.sleep(PUBLISH_AGAIN_S)
 
     async def stop(self) -> None:
         """Answer pending requests, for two seconds at most, and stop listening."""
-        if self._telling is not None:
-            self._telling.cancel()
+        if self._publishing is not None:
+            self._publishing.cancel()
         if self._server is not None and self._serving is not None:
             self._server.should_exit = True
             await self._serving

@@ -23,20 +23,20 @@ reader can sign for it."""
 
 def signed(key: str, path: str, offset: int, limit: int, now_s: float) -> dict[str, str]:
     """The query of a request. `path` identifies the attempt, `now_s` is the worker's time (`TIME_HEADER`)."""
-    told = {"offset": str(offset), "limit": str(limit), "expires": str(int(now_s) + LIVES_S)}
-    return {**told, "signature": _signature(key, path, told)}
+    signed = {"offset": str(offset), "limit": str(limit), "expires": str(int(now_s) + LIVES_S)}
+    return {**signed, "signature": _signature(key, path, signed)}
 
 
 def check(key: str, path: str, query: Mapping[str, str], now_s: float) -> None:
     """Return if this request was signed with the key, unchanged, within its time. Raises `Refused`."""
-    told = {name: query.get(name, "") for name in ("offset", "limit", "expires")}
+    signed = {name: query.get(name, "") for name in ("offset", "limit", "expires")}
     given = query.get("signature", "").encode(errors="replace")
-    if not hmac.compare_digest(_signature(key, path, told).encode(), given):
+    if not hmac.compare_digest(_signature(key, path, signed).encode(), given):
         raise Refused("it is not signed with this worker's key")
-    if not now_s <= int(told["expires"]) <= now_s + 2 * LIVES_S:
+    if not now_s <= int(signed["expires"]) <= now_s + 2 * LIVES_S:
         raise Refused("its time has passed")
 
 
-def _signature(key: str, path: str, told: Mapping[str, str]) -> str:
-    text = "\n".join(("shoal log", path, told["offset"], told["limit"], told["expires"]))
+def _signature(key: str, path: str, signed: Mapping[str, str]) -> str:
+    text = "\n".join(("shoal log", path, signed["offset"], signed["limit"], signed["expires"]))
     return hmac.new(key.encode(), text.encode(errors="replace"), hashlib.sha256).hexdigest()

@@ -25,13 +25,13 @@ class Masking:
         forms = {form for secret in secrets if len(secret) >= SECRET_CHARACTERS_MIN for form in _forms(secret)}
         self._forms = sorted(forms, key=len, reverse=True)  # of two with a common prefix the longer one matches first
         self._pattern = re.compile(b"|".join(map(re.escape, self._forms))) if forms else None
-        self._held = b""
+        self._rest = b""
 
     def feed(self, data: bytes) -> bytes:
         """The output that may be shown now."""
         if self._pattern is None:
             return data
-        data = self._held + data
+        data = self._rest + data
         shown: list[bytes] = []
         position = 0
         undecided = self._undecided_from(data, 0)
@@ -42,13 +42,13 @@ class Masking:
             position = found.end()
             undecided = max(undecided, self._undecided_from(data, position)) if position > undecided else undecided
         shown.append(data[position:undecided])
-        self._held = data[undecided:]
+        self._rest = data[undecided:]
         return b"".join(shown)
 
     def finish(self) -> bytes:
         """The rest that was held back: no more input comes."""
-        held, self._held = self._held, b""
-        return self._pattern.sub(MASK, held) if self._pattern is not None else held
+        rest, self._rest = self._rest, b""
+        return self._pattern.sub(MASK, rest) if self._pattern is not None else rest
 
     def _undecided_from(self, data: bytes, start: int) -> int:
         """The start of the longest suffix of `data` that more bytes could make into a secret; the length of `data` if

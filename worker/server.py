@@ -23,7 +23,7 @@ from model.zones import load_zones
 from node.address import advertised, joined
 from node.left_tasks import mark_of
 from node.life import Life
-from node.lives import end_all, ending_well, live_again_and_again, new_life
+from node.lives import end_all, ending_life, live_until_stopped, new_life
 from node.process import this_process
 from node.threads import in_thread
 from registry.clock import boottime_s
@@ -34,7 +34,7 @@ from worker.folder import WorkerFolder
 from worker.last_words import LastWords
 from worker.late_results import LateResults
 from worker.launcher.client import Launcher
-from worker.left_results import tell_last_words, tell_what_is_left
+from worker.left_results import report_last_words, report_left_results
 from worker.log_service import LogService
 from worker.named_secrets import NamedSecrets
 from worker.settings import WorkerSettings
@@ -100,7 +100,7 @@ class Worker:
         name = folder.lock(self._name)
         logs = await folder.serve_logs(self._settings)
         try:
-            await live_again_and_again(lambda stop: self._live(stop, name, logs), stop, self._connect_timeout_s)
+            await live_until_stopped(lambda stop: self._live(stop, name, logs), stop, self._connect_timeout_s)
         finally:
             await logs.stop()
             folder.unlock()
@@ -111,8 +111,8 @@ class Worker:
         place = self._settings.place.absolute()
         results, ends = place / "results", place / "ends"
         # First: the new life fences the former one, which may then report nothing more.
-        await tell_what_is_left(results, self._database_url, self._connect_timeout_s)
-        await tell_last_words(ends, place / "logs", self._database_url, self._connect_timeout_s)
+        await report_left_results(results, self._database_url, self._connect_timeout_s)
+        await report_last_words(ends, place / "logs", self._database_url, self._connect_timeout_s)
         async with new_life(
             NodeKind.WORKER,
             name,
@@ -124,7 +124,7 @@ class Worker:
             stop=stop,
             log_url=f"{logs.scheme}://{address}",
         ) as (life, registry):
-            logs.tell_key(life)
+            logs.publish_key(life)
             await self._serve(stop, life, registry, Spool(results, life.me), LastWords(ends, life.me))
 
     async def _serve(
@@ -135,13 +135,13 @@ class Worker:
         secrets = NamedSecrets(life.database, self._vault)
         executor = Executor(self._settings, launcher, life.me.epoch, secrets, last_words)
         writer = Writer(life, executor, self._settings)
-        writer.told = last_words.told
-        late = LateResults(lambda: writer.untold, spool, last_words.told)
+        writer.on_reported = last_words.reported
+        late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, writer)
         executor.lacked_means = beats.lacked_means
         try:
             launcher.open()
-            async with ending_well(lambda: self._give_up(life, writer), self._settings.when_fenced):
+            async with ending_life(lambda: self._abandon(life, writer), self._settings.when_fenced):
                 await beats.join()
                 log.info(
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
@@ -181,7 +181,7 @@ class Worker:
                 beats.beat(),
                 beats.guard(),
                 beats.measure(),
-                self._look(life, writer),
+                self._poll(life, writer),
                 writer.run(),
                 late.run(),
                 ears.run(),
@@ -194,7 +194,7 @@ class Worker:
         await writer.abandon()  # what outlived the drain must have ended before others may start it
         await self._say_goodbye(life)
 
-    async def _look(self, life: Life, writer: Writer) -> None:
+    async def _poll(self, life: Life, writer: Writer) -> None:
         """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""
         compared_s = boottime_s()
         while True:
@@ -210,7 +210,7 @@ class Worker:
                 if queued or kills:
                     writer.wake.set()
             except ShoalError as error:
-                log.warning("look_failed", error=str(error))
+                log.warning("poll_failed", error=str(error))
             await asyncio.sleep(self._settings.look_every.total_seconds())
 
     async def _drain(self, life: Life, registry: Registry, writer: Writer) -> None:
@@ -228,7 +228,7 @@ class Worker:
             writer.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was stopped")
             await _until(lambda: not writer.running, life.timing.kill_grace.total_seconds() + 5)
 
-    async def _give_up(self, life: Life, writer: Writer) -> None:
+    async def _abandon(self, life: Life, writer: Writer) -> None:
         await writer.abandon()
         await self._say_goodbye(life, broke=True)
 

@@ -16,7 +16,7 @@ from model.timing import Duration
 
 
 def _split(given: Any) -> Any:
-    """An environment variable or a flag holds a list as one text, `gpu,default`."""
+    """An environment variable or a flag contains a list as one text, `gpu,default`."""
     return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
 
 
@@ -55,7 +55,7 @@ class WorkerSettings(BaseModel):
         " data source's own; without, DuckDB reaches nothing else, and SQLite attaches only what lies in the task's"
         " folder",
     )
-    look_every: Duration = Field(timedelta(seconds=2), description="how often it looks for work when nobody wakes it")
+    look_every: Duration = Field(timedelta(seconds=2), description="how often it polls for work when nobody wakes it")
     when_fenced: WhenFenced = Field(
         WhenFenced.REJOIN, description="when others took it for dead: rejoin as a new node, or exit with code 75"
     )

@@ -46,10 +46,10 @@ class Spool:
 
     @property
     def lines(self) -> int:
-        """How many reports the file holds, delivered ones too; 0 when there is no file."""
+        """How many reports the file contains, delivered ones too; 0 when there is no file."""
         return self._lines
 
-    def keep(self, reports: Collection[Report]) -> None:
+    def store(self, reports: Collection[Report]) -> None:
         """Add these; they are on the disk when it returns. Raises `OSError`; then none of them counts as stored."""
         with self._turn:
             if self._fd is None:
@@ -61,7 +61,7 @@ class Spool:
             self._size += len(data)
             self._lines += len(reports)
 
-    def keep_only(self, reports: Collection[Report]) -> None:
+    def store_only(self, reports: Collection[Report]) -> None:
         """Replace the reports in the file by these. Raises `OSError`; then its content is unchanged."""
         with self._turn:
             self._make(reports)
@@ -71,7 +71,7 @@ class Spool:
         with self._turn:
             self._remove()
 
-    def close(self, *, is_all_told: bool = False) -> None:
+    def close(self, *, is_all_reported: bool = False) -> None:
         """Release the file; unless all is reported, the next life reports it. Nothing is stored from here on.
 
         Raises `OSError` when it cannot be removed.
@@ -79,7 +79,7 @@ class Spool:
         with self._turn:
             self._is_closed = True
             try:
-                if is_all_told:
+                if is_all_reported:
                     self._remove()
             finally:
                 self._close()
@@ -204,7 +204,7 @@ def _remove(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        log.warning("left_results_stay", file=str(path), error=str(error), so="to tell them again changes nothing")
+        log.warning("left_results_stay", file=str(path), error=str(error), so="to report them again changes nothing")
 
 
 def _text(reports: Collection[Report]) -> bytes:

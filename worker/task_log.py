@@ -135,7 +135,7 @@ class LogFile:
         # Twice the line: so a line that lost its beginning here is still recognised as too long.
         self._tail = (self._tail + data[-2 * LAST_LINE_BYTES_MAX :])[-2 * LAST_LINE_BYTES_MAX :]
         if self._is_full:
-            self._keep_ending(data)
+            self._add_ending(data)
             return
         if self._fd is None:
             self._fd = self._create()
@@ -143,11 +143,11 @@ class LogFile:
         if len(data) > room:
             self._is_full = True
             notice = f"\n[shoal] the log is full ({self._bytes_max} bytes), only its end will be added\n"
-            self._keep_ending(data[max(room, 0) :])
+            self._add_ending(data[max(room, 0) :])
             data = data[: max(room, 0)] + notice.encode()
         self._write(data)
 
-    def _keep_ending(self, data: bytes) -> None:
+    def _add_ending(self, data: bytes) -> None:
         size = len(self._ending) + len(data)
         self._ending = (self._ending + data[-ENDING_BYTES:])[-ENDING_BYTES:]
         self._dropped += size - len(self._ending)

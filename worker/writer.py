@@ -40,7 +40,7 @@ class Writer:
         self.kills = False
         """Whether there may be tasks to kill; set it, then `wake`."""
         self.compares = False
-        """Whether the held tasks are to be compared with the rows; set it, then `wake`."""
+        """Whether the owned tasks are to be compared with the rows; set it, then `wake`."""
         self.accepting = True
         """Whether new tasks are taken at all; False from the moment when it is to stop."""
         self.trusted = True
@@ -48,7 +48,7 @@ class Writer:
         taken."""
         self.overloaded = False
         """Whether the worker is BUSY (`model/load.py`); nothing new is taken then."""
-        self.told: Callable[[TaskInstanceId], None] = lambda _id: None
+        self.on_reported: Callable[[TaskInstanceId], None] = lambda _id: None
         """Called with an attempt whose end need not be reported any more."""
         self.wake = asyncio.Event()
         self._life = life
@@ -66,11 +66,11 @@ class Writer:
 
     @property
     def running(self) -> int:
-        """The number of tasks that this worker holds: running, or ended and not yet reported."""
+        """The number of tasks that this worker has: running, or ended and not yet reported."""
         return len(self._claimed)
 
     @property
-    def untold(self) -> dict[TaskInstanceId, Report]:
+    def unreported(self) -> dict[TaskInstanceId, Report]:
         """The ends of attempts that the database does not have yet; at most as many as the capacity."""
         return dict(self._ended)
 
@@ -141,19 +141,19 @@ class Writer:
             self.queued = True
             raise
         for each in ended:
-            self._forget(each.id)
+            self._drop(each.id)
         self._one_by_one = self._one_by_one and bool(self._ended)
         if claimed and len(claimed) == limit:
             self.queued = True
         self._start(claimed)
 
     async def _report(self, connection: FencedTransaction, ended: list[Report]) -> None:
-        kept = await task_claims.report(connection, ended, self._life.me.epoch)
-        lost = [each.id for each in ended if each.id not in kept]
+        written = await task_claims.report(connection, ended, self._life.me.epoch)
+        lost = [each.id for each in ended if each.id not in written]
         if lost:
-            log.warning("reports_came_too_late", task_instances=lost, so="these attempts were given up by the masters")
-        if kept:
-            await notify(connection, EVENT, {self._claimed[id_].owner for id_ in kept})
+            log.warning("reports_came_too_late", task_instances=lost, so="these attempts were abandoned by the masters")
+        if written:
+            await notify(connection, EVENT, {self._claimed[id_].owner for id_ in written})
 
     def _start(self, claimed: Iterable[ClaimedTask]) -> None:
         for task in claimed:
@@ -210,8 +210,8 @@ class Writer:
             self._why_cancelled[id_] = (state, reason)
             self._running[id_].cancel()
 
-    def _forget(self, id_: TaskInstanceId) -> None:
-        self.told(id_)
+    def _drop(self, id_: TaskInstanceId) -> None:
+        self.on_reported(id_)
         self._claimed.pop(id_, None)
         self._ended.pop(id_, None)
         self._why_cancelled.pop(id_, None)
@@ -220,30 +220,32 @@ class Writer:
     async def _start_unknown(self) -> None:
         """After an unknown COMMIT: start tasks that are ours by their rows and unknown here, and report the rest."""
         async with self._life.database.reading() as connection:
-            held: Mapping[TaskInstanceId, ClaimedTask] = {
-                task.id: task for task in await task_claims.held(connection, self._life.me.epoch)
+            owned: Mapping[TaskInstanceId, ClaimedTask] = {
+                task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)
             }
-        for id_ in [id_ for id_ in self._ended if id_ not in held]:
-            self._forget(id_)
-        self._start(task for id_, task in held.items() if id_ not in self._claimed)
+        for id_ in [id_ for id_ in self._ended if id_ not in owned]:
+            self._drop(id_)
+        self._start(task for id_, task in owned.items() if id_ not in self._claimed)
 
     async def _compare(self) -> None:
         """Kill what runs here and is not ours by its row; give back what is ours by its row and does not run here.
 
-        Between two batches the rows match all that is held, so a difference is a bug, or somebody changed rows. A
+        Between two batches the rows match all that is owned, so a difference is a bug, or somebody changed rows. A
         task that does not run may have run: it is reported as lost, and its master decides. A difference must be seen
         twice, since a failed batch can cause one. A fenced life has no rows, and nothing to compare.
         """
         async with self._life.writing() as connection:
-            held = {task.id: task for task in await task_claims.held(connection, self._life.me.epoch)}
-        for id_ in self._running.keys() - held.keys() - self._why_cancelled.keys():
+            owned = {task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)}
+        for id_ in self._running.keys() - owned.keys() - self._why_cancelled.keys():
             log.warning("task_runs_without_its_row", task_instance=id_, so="it is killed: others may run it again")
             self._cancel(id_, TaskState.KILL, "its row says that this worker does not run it")
-        before, self._unknown = self._unknown, held.keys() - self._claimed.keys()
+        before, self._unknown = self._unknown, owned.keys() - self._claimed.keys()
         for id_ in before & self._unknown:
-            log.warning("task_does_not_run", task_instance=id_, so="it is told as lost; please report it")
-            self._claimed[id_] = held[id_]
-            self._has_ended(held[id_], report(held[id_], TaskState.NEED_FAULT_TOLERANCE, "its worker lost sight of it"))
+            log.warning("task_does_not_run", task_instance=id_, so="it is reported as lost; please report it")
+            self._claimed[id_] = owned[id_]
+            self._has_ended(
+                owned[id_], report(owned[id_], TaskState.NEED_FAULT_TOLERANCE, "its worker lost sight of it")
+            )
 
     def _suspect(self, error: BadData) -> None:
         """Reports failed because of their content: write one at a time. One that fails alone is reported only as
@@ -254,7 +256,7 @@ class Writer:
         (failing,) = self._failing
         if failing.id in self._replaced:
             log.error("report_dropped", task_instance=failing.id, error=str(error))
-            self._forget(failing.id)
+            self._drop(failing.id)
             return
         self._replaced.add(failing.id)
         reason = "it ended, but its result could not be written"

@@ -16,7 +16,7 @@ from dao.checks.table_checks import Check, finding
 from dao.postgres.connection import Connection
 from dao.postgres.database import ANSWER_WITHIN_S, Database, parse_url
 from dao.postgres.errors import translating
-from dao.postgres.schema import read_scripts
+from dao.postgres.schema_scripts import read_scripts
 
 OLDEST_SERVER = 15
 CONNECTIONS_LEFT_MIN = 5
@@ -80,14 +80,14 @@ GUARDS = Check(
     "guards_stand",
     "the indexes and triggers of the schema are in place",
     "Take the statement that makes it from sql/schema.sql, and run it: "
-    "until then looks are slow, or nothing stops what it forbids.",
+    "until then polls are slow, or nothing stops what it forbids.",
     finding(_GUARDS_MISSING),
 )
 _MUST_BE_ON = {
     "fsync": "a crash of the machine loses commands that were acknowledged, or the whole database",
     "full_page_writes": "a crash of the machine can damage the tables",
     "synchronous_commit": "a crash loses what others than Shoal committed last, such as commands inserted by hand",
-    "autovacuum": "the queue tables bloat until every look at them is slow",
+    "autovacuum": "the queue tables bloat until every poll of them is slow",
 }
 
 

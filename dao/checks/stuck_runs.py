@@ -53,7 +53,7 @@ class UnderWay:
 NOTHING_UNDER_WAY = "nothing of it is queued, runs or waits for a time, and no end is on its way to its master"
 NO_CHILD = "a task of it stands for other runs, and none of them runs, rests or is asked for"
 NO_TIME = "a task of it waits for a time, and has none"
-HALT_UNTOLD = "a pause or stop was asked for, and its master was never told"
+HALT_UNREPORTED = "a pause or stop was asked for, and its master was never notified"
 
 # Subqueries with LIMIT 1, evaluated for each run alone: a join could start with all tasks in the history. A paused
 # child is a valid reason to wait unless its parent is to halt: it continues when somebody resumes it.
@@ -87,33 +87,33 @@ _EVERYBODY_S = """
 """
 
 
-def _walk(looked_at: str) -> TextClause:
+def _walk(selected: str) -> TextClause:
     """The statement for some unfinished runs: each, and what is missing if it is stuck.
 
     In steps, each of which checks only the rows left by the previous one: most runs have an attempt under way, and the
     events, which have no index by run, are read once, if at all.
     """
     return text(f"""
-        WITH looked AS MATERIALIZED ({looked_at}
+        WITH checked AS MATERIALIZED ({selected}
         ), idle AS MATERIALIZED (
-            SELECT l.*, CASE WHEN l.requested_state <> l.state AND l.state <> 'READY_STOP' THEN '{HALT_UNTOLD}'
+            SELECT l.*, CASE WHEN l.requested_state <> l.state AND l.state <> 'READY_STOP' THEN '{HALT_UNREPORTED}'
                              WHEN (SELECT 1 FROM task_instance t                -- index: task_instance_attempt
                                    WHERE t.workflow_instance_id = l.id AND t.ended_at IS NULL AND ({_UNDER_WAY})
                                    LIMIT 1) IS NULL THEN '{NOTHING_UNDER_WAY}' END AS missing
-            FROM looked l
+            FROM checked l
             WHERE l.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP')
-        ), untold AS MATERIALIZED (
+        ), unreported AS MATERIALIZED (
             SELECT * FROM idle
             WHERE missing IS NOT NULL
               AND (SELECT 1 FROM task_event e WHERE e.workflow_instance_id = idle.id LIMIT 1) IS NULL
         ), stuck AS MATERIALIZED (
-            SELECT u.id, CASE WHEN u.missing = '{HALT_UNTOLD}' OR open_state IS NULL THEN u.missing
+            SELECT u.id, CASE WHEN u.missing = '{HALT_UNREPORTED}' OR open_state IS NULL THEN u.missing
                               WHEN open_state = 'DELAY_EXECUTION' THEN '{NO_TIME}' ELSE '{NO_CHILD}' END AS missing,
                    -- within some years, since an infinite time has no distance
                    extract(epoch FROM clock_timestamp() - least(greatest(u.started_at, of_tasks, of_children,
                                                                          now() - interval '9 y'), now()))::float8
                        AS idle_s
-            FROM untold u
+            FROM unreported u
             CROSS JOIN LATERAL (
                 SELECT max(greatest(t.queued_at, t.started_at, t.ended_at)) AS of_tasks,
                        min(t.state) FILTER (WHERE t.ended_at IS NULL
@@ -124,7 +124,7 @@ def _walk(looked_at: str) -> TextClause:
                 SELECT max(c.ended_at) AS of_children FROM workflow_instance c WHERE c.parent_instance_id = u.id
             ) AS below
         )
-        SELECT l.id, l.state, l.master_id, s.missing, s.idle_s FROM looked l
+        SELECT l.id, l.state, l.master_id, s.missing, s.idle_s FROM checked l
         LEFT JOIN stuck s ON s.id = l.id AND s.idle_s >= :older_than_s
         ORDER BY l.id
     """)  # noqa: S608 - the parts are constants of this module

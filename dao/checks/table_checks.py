@@ -1,8 +1,8 @@
 """Invariants of the tables: each a statement that finds the rows that violate it. For `shoal doctor`.
 
-Every finding is a sentence that identifies the row. A short-lived intermediate state is no finding: each check ignores
-rows younger than the time that the engine needs to handle them itself. Of the history only the last `RECENT` rows are
-read, so that a check costs the same after a year.
+Every finding is a sentence that identifies the row. A short-lived intermediate state is not a finding: each check
+ignores rows younger than the time that the engine needs to handle them itself. Of the history only the last `RECENT`
+rows are read, so that a check costs the same after a year.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _COMMANDS_DONE_TWICE = finding(f"""
     FROM (SELECT command_id FROM workflow_instance ORDER BY id DESC LIMIT {RECENT}) AS i
     GROUP BY command_id HAVING count(*) > 1
     UNION ALL
-    SELECT format('command %s is told to be an error, and to be done', e.command_id)
+    SELECT format('command %s is recorded as an error and as done', e.command_id)
     FROM (SELECT command_id FROM error_command ORDER BY command_id DESC LIMIT {RECENT}) AS e
     WHERE (SELECT outcome FROM command_history h WHERE h.command_id = e.command_id LIMIT 1) = 'DONE'
     UNION ALL
@@ -94,7 +94,7 @@ _RUNS_WITHOUT_OWNER = finding("""
            WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id LIMIT 1) IS NULL
     ORDER BY i.id
 """)
-_RUNS_FORGOTTEN_IN_LINE = finding("""
+_RUNS_STUCK_IN_LINE = finding("""
     SELECT format('run %s is SERIAL_WAIT, and nothing of its workflow is before it', w.id) AS what
     FROM (SELECT workflow_code, min(id) AS id FROM workflow_instance
           WHERE state = 'SERIAL_WAIT' GROUP BY workflow_code) AS w                 -- index: workflow_instance_waiting
@@ -176,7 +176,7 @@ BEFORE_REASONS = (
     Check(
         "commands_have_one_outcome",
         "each command has one outcome",
-        "Look which of them is true before you delete the other, and see whether the unique keys are in place. "
+        "Check which of them is true before you delete the other, and see whether the unique keys are in place. "
         "If its id came again: shoal errors retry ID, or drop ID; one that waits is let go by "
         "UPDATE command SET id = DEFAULT WHERE id = ID.",
         _COMMANDS_DONE_TWICE,
@@ -204,7 +204,7 @@ AFTER_REASONS = (
         "runs_in_line_are_called",
         "a run waits for its turn only while something is before it",
         "Any living master calls it within seconds; if it stays, read the logs of the masters.",
-        _RUNS_FORGOTTEN_IN_LINE,
+        _RUNS_STUCK_IN_LINE,
     ),
     Check(
         "attempts_do_not_overlap",

@@ -74,7 +74,7 @@ async def agree_on_timing(connection: AsyncConnection, given: Timing) -> Timing:
 async def set_timing(connection: AsyncConnection, changes: Mapping[str, object]) -> Timing:
     """Change some timing settings, by name, and return all of them. Raises `Refused` when they contradict each other.
 
-    Living nodes keep the timing with which they started: each reports it with its beats, and is judged by it.
+    Living nodes keep the timing with which they started: each reports it with its beats, and is measured by it.
     """
     await connection.execute(_MAKE)
     recorded = _recorded((await connection.execute(_HOLD_TIMING)).scalar()) or Timing()

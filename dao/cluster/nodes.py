@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -18,23 +17,13 @@ from pydantic import ValidationError
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.cluster.lost_owners import DRIVEN_OR_FAILED_OVER, GONE_MASTERS, GONE_WORKERS
-from dao.commands import suspect_commands
-from dao.postgres import schema
+from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.notify import NODE, notify
-from dao.tasks.task_events import STRAY_EVENTS
 from model.errors import Fenced
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
 from model.timing import Silence
-
-OUT_OF_REACH = 1 << 40
-"""A fence adds this to the beat number. It exceeds any number of unanswered beats, so the next beat is refused."""
-
-
-BEAT_NO_MAX = 1 << 62
-"""No node beats this often; a number written by hand could overflow when something is added to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +71,10 @@ class NodeRow:
     @property
     def slot(self) -> Slot | None:
         """The slot of a master, from its last beat."""
-        told = self.heartbeat
-        if told is None or told.slot_current is None or told.slot_total is None:
+        beat = self.heartbeat
+        if beat is None or beat.slot_current is None or beat.slot_total is None:
             return None
-        return Slot(told.slot_current, told.slot_total)
+        return Slot(beat.slot_current, beat.slot_total)
 
     @property
     def silence(self) -> Silence | None:
@@ -98,7 +87,7 @@ class Beaten(NamedTuple):
 
     beat_no: int
     living: list[NodeRow]
-    newer: schema.Newer | None
+    newer: newer_schema.Newer | None
     """A schema that was recorded since and that this program does not know."""
 
 
@@ -121,7 +110,7 @@ _BARRIER = text("""
     SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind FOR UPDATE
 """)
 
-# A node whose beat row was deleted counts as stopped at 0 and is judged like any other. An infinite time cannot be
+# A node whose beat row was deleted counts as stopped at 0 and is treated like any other. An infinite time cannot be
 # subtracted, and an error here would silence all nodes.
 _LIVING = """
     SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
@@ -146,76 +135,16 @@ _BEAT = text(f"""
         RETURNING b.beat_no
     )
     SELECT (SELECT beat_no FROM beaten) AS my_beat_no, newer.*, living.*
-    FROM ({schema.NEWER}) AS newer LEFT JOIN ({_LIVING}) AS living ON true
-""")  # noqa: S608 - the parts are constants
-
-# Both statements check the beat number at which the judge saw the node stop. If the judge slept between its verdict and
-# this statement, it finds that the node beats again and does nothing. The fence adds a large number to that beat: while
-# the fence waits for a write in progress no later beat succeeds, nor does a beat that waited for the fence and
-# continues after its commit (in the snapshot of that beat the node is still alive). Otherwise a worker whose horizon
-# was extended by such a beat would start tasks and still be fenced.
-_TERMINATE = text("""
-    SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name = :application_name AND pid <> pg_backend_pid()
-      AND (SELECT coalesce(min(b.beat_no), 0) FROM node_beat b WHERE b.node_id = :epoch) = :beat_no
-""")
-_FENCE = text("""
-    WITH moved AS (
-        UPDATE node_beat SET beat_no = least(beat_no, CAST(:beat_no_max AS bigint)) + :out_of_reach
-        WHERE node_id = :epoch AND beat_no = :beat_no
-        RETURNING node_id
-    ), still AS (
-        SELECT node_id FROM moved
-        UNION ALL
-        SELECT CAST(:epoch AS bigint)
-        WHERE CAST(:beat_no AS bigint) = 0 AND NOT EXISTS (SELECT FROM node_beat WHERE node_id = :epoch)
-    )
-    UPDATE node SET state = 'FENCED', ended_at = clock_timestamp(), ended_why = :why
-    FROM still
-    WHERE id = still.node_id AND state IN ('ALIVE', 'LEAVING')
-    RETURNING id
-""")
-# What `fail_over`, `mark_lost` and `drop_stale` would find, in one statement that takes no locks and wakes nobody. It
-# reads the unfinished work of each owner that is gone. There are few events, so it checks the owner of each event.
-_ANYTHING_LEFT = text(f"""
-    WITH RECURSIVE {GONE_MASTERS}, {GONE_WORKERS}, {STRAY_EVENTS}
-    SELECT EXISTS (
-               SELECT FROM gone_master g
-               CROSS JOIN LATERAL (
-                   SELECT min(i.id) AS id FROM workflow_instance i             -- index: workflow_instance_unfinished
-                   WHERE i.master_id = g.id AND i.ended_at IS NULL AND i.state IN {DRIVEN_OR_FAILED_OVER}
-                     AND NOT EXISTS (SELECT FROM command c                      -- index: command_one_recover
-                                     WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS'
-                                       AND c.workflow_instance_id = i.id)
-               ) AS unfinished
-               WHERE unfinished.id IS NOT NULL)
-        OR EXISTS (SELECT FROM gone_worker)
-        OR EXISTS (SELECT FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL))
+    FROM ({newer_schema.NEWER}) AS newer LEFT JOIN ({_LIVING}) AS living ON true
 """)  # noqa: S608 - the parts are constants
 _SET_ALIVE = text("UPDATE node SET state = 'ALIVE' WHERE id = :epoch AND state = 'LEAVING'")
 _SET_LEAVING = text("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
-# A node that broke counts as FENCED: a run that it drove may be the cause (`dao.runs.workflow_instances`,
-# TAKEOVERS_MAX).
+# A node that broke counts as FENCED: a run that it drove may be the cause (`TAKEOVERS_MAX` in
+# `dao/runs/failover.py`).
 _SET_LEFT = text("""
     UPDATE node SET state = CASE WHEN :broke THEN 'FENCED' ELSE 'LEFT' END, ended_at = clock_timestamp(),
                     ended_why = CASE WHEN :broke THEN 'it broke' ELSE 'stopped' END
     WHERE id = :epoch AND incarnation = :incarnation AND state IN ('ALIVE', 'LEAVING')
-""")
-
-
-# In batches, oldest first. A node that still has unfinished work keeps its row until the failover of that work.
-_FORGET_ENDED = text("""
-    WITH old AS MATERIALIZED (
-        SELECT n.id FROM node n                                                  -- index: node_ended
-        WHERE n.state IN ('LEFT', 'FENCED') AND n.ended_at < now() - CAST(:kept AS interval)
-          AND (SELECT 1 FROM workflow_instance i WHERE i.master_id = n.id AND i.ended_at IS NULL LIMIT 1) IS NULL
-          AND (SELECT 1 FROM task_instance t
-               WHERE t.worker_id = n.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION') LIMIT 1) IS NULL
-        ORDER BY n.ended_at LIMIT :limit FOR UPDATE OF n SKIP LOCKED
-    ), beats AS (
-        DELETE FROM node_beat WHERE node_id = ANY(ARRAY(SELECT id FROM old))
-    )
-    DELETE FROM node WHERE id = ANY(ARRAY(SELECT id FROM old))
 """)
 
 
@@ -267,19 +196,6 @@ async def fenced_transaction(database: Database, me: Me) -> AsyncIterator[Fenced
         yield FencedTransaction(connection)
 
 
-async def anything_left(connection: AsyncConnection) -> bool:
-    """Whether nodes that are gone left work that needs failover. A hint: the caller checks again under locks."""
-    return bool((await connection.execute(_ANYTHING_LEFT)).scalar_one())
-
-
-async def forget_ended(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
-    """Delete up to `limit` nodes that ended more than `kept` ago and left nothing unfinished. Returns how many.
-
-    Their epochs are not used again. A node without a row counts as gone, like a fenced one.
-    """
-    return (await connection.execute(_FORGET_ENDED, {"kept": kept, "limit": limit})).rowcount
-
-
 async def barrier(connection: AsyncConnection, me: Me) -> None:
     """Wait until every earlier write of ours has committed or rolled back. Raises `Fenced`.
 
@@ -302,44 +218,20 @@ async def beat(connection: AsyncConnection, me: Me, beat_no: int, *, unanswered:
         "beat_no": beat_no,
         "beat_no_max": beat_no + unanswered,
         "heartbeat": heartbeat.model_dump_json(),
-        "knows": schema.known_version(),
+        "knows": newer_schema.known_version(),
     }
     rows = (await connection.execute(_BEAT, values)).all()
     if rows[0].my_beat_no is None:
         raise Fenced(f"{me} was fenced: others took it for dead")
     seen = [_node_row(row) for row in rows if row.id is not None]
-    return Beaten(int(rows[0].my_beat_no), seen, schema.newer_of(rows[0].newest_schema, rows[0].forbidding_schema))
+    return Beaten(
+        int(rows[0].my_beat_no), seen, newer_schema.newer_of(rows[0].newest_schema, rows[0].forbidding_schema)
+    )
 
 
 async def living(connection: AsyncConnection) -> list[NodeRow]:
     """All nodes that are ALIVE or LEAVING, by epoch."""
     return [_node_row(row) for row in (await connection.execute(_READ_LIVING)).all()]
-
-
-async def fence(database: Database, dead: NodeRow, why: str, *, judge: Me | None) -> bool:
-    """Fence a node, unless it has beaten since `dead` was read. Returns whether this call fenced it.
-
-    The commands that a master may have died of are marked as suspect. The node's sessions are ended first: a session
-    that was stopped inside a transaction would hold its share lock for as long as it sleeps. `judge` is the node that
-    fences; None for a process that has no life yet.
-
-    Raises:
-        Fenced: the judge itself was fenced meanwhile; its verdicts are void.
-        Unavailable: the row stays locked, or two nodes judge each other at the same time; call again.
-    """
-    beat = {"epoch": dead.epoch, "beat_no": dead.beat_no}
-    async with database.reading() as connection:
-        await connection.execute(_TERMINATE, {**beat, "application_name": application_name(dead.kind, dead.epoch)})
-    async with database.writing() as connection:
-        if judge is not None:
-            await hold_alive(connection, judge)
-        values = {**beat, "out_of_reach": OUT_OF_REACH, "beat_no_max": BEAT_NO_MAX, "why": why}
-        fenced = (await connection.execute(_FENCE, values)).first() is not None
-        if fenced and dead.slot is not None:
-            await suspect_commands.mark_suspects(connection, dead.epoch, dead.slot)
-        if fenced:
-            await notify(connection, NODE)
-        return fenced
 
 
 async def set_alive(connection: AsyncConnection, me: Me) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
-from dao.tasks.task_events import STRAY_EVENTS
+from dao.postgres.row_arrays import RowArrays
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import CommandType
 from model.commands import CommandRow
@@ -31,13 +31,16 @@ _COLUMNS = """id, coalesce(type, ''), workflow_code::text, workflow_version::tex
 # so its ctid stays the same; a row that was changed just before is not found at its new ctid, and is taken next time.
 _DELETE_PICKED = "DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*"
 
+OF_SLOT = "(id / :id_step) % nullif(:total, 0) = :current"
+"""The same as `Slot.owns`, on a row of `command`. False for everything where `total` is 0: there is no slot."""
+
 # MATERIALIZED, and picked separately from the DELETE: the planner may run a subquery once for each row, and its LIMIT
 # would then allow more deletions. FOR UPDATE SKIP LOCKED: two masters may believe that they have the same slot; each
 # row goes to one of them.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
-        WHERE (id / :id_step) % :total = :current AND deaths = 0 AND id <> ALL(CAST(:aside AS bigint[]))
+        WHERE {OF_SLOT} AND deaths = 0 AND id <> ALL(CAST(:without AS bigint[]))
         ORDER BY priority_rank, id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -51,8 +54,8 @@ _CLAIM_URGENT = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
         WHERE priority_rank = -1 AND type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'PAUSE', 'STOP')
-          AND deaths = 0 AND id <> ALL(CAST(:aside AS bigint[]))
-          AND ((id / :id_step) % nullif(:total, 0) = :current OR created_at < now() - CAST(:age AS interval))
+          AND deaths = 0 AND id <> ALL(CAST(:without AS bigint[]))
+          AND ({OF_SLOT} OR created_at < now() - CAST(:age AS interval))
         ORDER BY id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -69,7 +72,7 @@ _STEAL = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_age
         WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0 AND id IS NOT NULL
-          AND id <> ALL(CAST(:aside AS bigint[]))
+          AND id <> ALL(CAST(:without AS bigint[]))
         ORDER BY created_at
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -77,41 +80,22 @@ _STEAL = text(f"""
     SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 
-# min() reads an index up to its first match, whatever the statistics contain. EXISTS may read a whole table if the
-# planner wrongly expects an early match; of `task_event` it may read all pages of rows deleted long ago. `:current >=
-# 0`: without a slot the table is not read.
-_WORK_WAITS = text(f"""
-    WITH RECURSIVE {STRAY_EVENTS}
-    SELECT (SELECT min(id) FROM command
-            WHERE :current >= 0 AND (id / :id_step) % :total = :current AND deaths = 0) IS NOT NULL AS mine,
-           (SELECT c.deaths FROM command c
-            WHERE c.deaths > 0 AND (SELECT n.state FROM node n
-                                    WHERE n.id = c.tried_by AND n.id <> :master
-                                      AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
-            ORDER BY c.deaths DESC LIMIT 1) IS NOT NULL AS suspect,
-           coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
-           (SELECT min(id) FROM task_event WHERE owner = :master) IS NOT NULL AS events,
-           EXISTS (SELECT FROM stray WHERE is_owned) AS stray_events,
-           (SELECT CASE WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
-                        WHEN at < clock_timestamp() THEN 0 END
-            FROM (SELECT least((SELECT min(due_at) FROM task_instance WHERE state = 'DELAY_EXECUTION'),
-                               (SELECT min(dispatch_by) FROM task_instance
-                                WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL)) AS at) AS first) AS due_in_s,
-           (SELECT min(workflow_instance_id) FROM task_instance
-            WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents,
-           (SELECT id FROM schedule WHERE state = 'ONLINE' AND problem IS NULL
-            ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1) IS NOT NULL AS schedules
-""")  # noqa: S608 - the part is a constant
-
-_RECORD = text("""
+_OUTCOMES = RowArrays(
+    {"command_id": "bigint", "type": "text", "outcome": "text", "instance": "bigint", "created_at": "timestamptz"},
+    {
+        "command_id": lambda each: each.row.id,
+        "type": lambda each: each.row.type[:100],
+        "outcome": lambda each: "DONE" if each.reason is None else "ERROR",
+        "created_at": lambda each: each.row.created_at,
+    },
+)
+_RECORD = text(f"""
     INSERT INTO command_history
         (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at)
-    SELECT h.command_id, h.type, h.outcome, h.instance_id, :master, CAST(:current AS smallint),
-           CAST(:total AS smallint),
-           CASE WHEN isfinite(h.created_at) THEN h.created_at ELSE clock_timestamp() END
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:types AS text[]), CAST(:outcomes AS text[]), CAST(:instances AS bigint[]),
-                CAST(:created AS timestamptz[])) AS h (command_id, type, outcome, instance_id, created_at)
-""")
+    SELECT n.command_id, n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
+           CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END
+    FROM {_OUTCOMES.unnest}
+""")  # noqa: S608 - the part is a constant of this module
 
 _REFUSE = text("""
     INSERT INTO error_command
@@ -188,25 +172,6 @@ class Outcome:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingWork:
-    """What one check of the tables found for a master; `due_in_s`: seconds until a waiting attempt is due.
-
-    `suspect` is whether any suspect command waits (`dao/commands/suspect_commands.py`), `dependents` whether any
-    DEPENDENT task waits, `schedules` whether any schedule of any master will fire, and `stray_events` whether there are
-    events for a master that is gone while another master owns their runs.
-    """
-
-    mine: bool
-    aged: bool
-    events: bool
-    suspect: bool = False
-    due_in_s: float | None = None
-    dependents: bool = False
-    schedules: bool = False
-    stray_events: bool = False
-
-
 async def insert(connection: AsyncConnection, new: NewCommand) -> CommandId:
     """Insert a command and return its id. The master that takes it checks whether it is valid."""
     return CommandId((await connection.execute(_INSERT, asdict(new))).scalar_one())
@@ -219,9 +184,9 @@ async def insert_many(connection: AsyncConnection, new: Sequence[NewCommand]) ->
 
 
 async def claim(
-    connection: FencedTransaction, slot: Slot, limit: int, id_step: int, aside: Sequence[CommandId] = ()
+    connection: FencedTransaction, slot: Slot, limit: int, id_step: int, without: Sequence[CommandId] = ()
 ) -> list[CommandRow]:
-    """Take up to `limit` commands of a slot out of the table, most urgent first, without those in `aside`.
+    """Take up to `limit` commands of a slot out of the table, most urgent first, without those in `without`.
 
     The same transaction must record them.
     """
@@ -230,7 +195,7 @@ async def claim(
         "total": slot.total,
         "limit": limit,
         "id_step": id_step,
-        "aside": list(aside),
+        "without": list(without),
     }
     return [CommandRow(*row) for row in (await connection.execute(_CLAIM, values)).all()]
 
@@ -241,7 +206,7 @@ async def claim_urgent(
     older_than: timedelta,
     limit: int,
     id_step: int,
-    aside: Sequence[CommandId] = (),
+    without: Sequence[CommandId] = (),
 ) -> list[CommandRow]:
     """Like `claim`, for what needs no room: PAUSE, STOP and failovers; of any slot if they have waited too long."""
     values = {
@@ -250,16 +215,16 @@ async def claim_urgent(
         "age": older_than,
         "limit": limit,
         "id_step": id_step,
-        "aside": list(aside),
+        "without": list(without),
     }
     return [CommandRow(*row) for row in (await connection.execute(_CLAIM_URGENT, values)).all()]
 
 
 async def steal(
-    connection: FencedTransaction, older_than: timedelta, limit: int, aside: Sequence[CommandId] = ()
+    connection: FencedTransaction, older_than: timedelta, limit: int, without: Sequence[CommandId] = ()
 ) -> list[CommandRow]:
-    """Take up to `limit` commands of any slot that have waited too long, oldest first, without those in `aside`."""
-    values = {"age": older_than, "limit": limit, "aside": list(aside)}
+    """Take up to `limit` commands of any slot that have waited too long, oldest first, without those in `without`."""
+    values = {"age": older_than, "limit": limit, "without": list(without)}
     return [CommandRow(*row) for row in (await connection.execute(_STEAL, values)).all()]
 
 
@@ -268,38 +233,10 @@ async def take(connection: FencedTransaction, ids: Sequence[CommandId]) -> list[
     return [CommandRow(*row) for row in (await connection.execute(_TAKE, {"ids": list(ids)})).all()]
 
 
-async def work_waits(
-    connection: AsyncConnection, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch
-) -> WaitingWork:
-    """Whether anything waits for this master: the only statement of an idle poll. Without a slot nothing is `mine`."""
-    values = {
-        "current": slot.current if slot else -1,
-        "total": slot.total if slot else 1,
-        "age": older_than,
-        "id_step": id_step,
-        "master": master,
-    }
-    row = (await connection.execute(_WORK_WAITS, values)).one()
-    return WaitingWork(
-        row.mine, row.aged, row.events, row.suspect, row.due_in_s, row.dependents, row.schedules, row.stray_events
-    )
-
-
 async def record(connection: FencedTransaction, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:
     """Write the outcome of each command, in the transaction that took it."""
-    await connection.execute(
-        _RECORD,
-        {
-            "ids": [outcome.row.id for outcome in outcomes],
-            "types": [outcome.row.type[:100] for outcome in outcomes],
-            "outcomes": ["DONE" if outcome.reason is None else "ERROR" for outcome in outcomes],
-            "instances": [outcome.instance for outcome in outcomes],
-            "created": [outcome.row.created_at for outcome in outcomes],
-            "master": master,
-            "current": slot.current if slot else None,
-            "total": slot.total if slot else None,
-        },
-    )
+    slots = {"current": slot.current if slot else None, "total": slot.total if slot else None}
+    await connection.execute(_RECORD, {**_OUTCOMES.values(outcomes), **slots, "master": master})
     await record_errors(connection, [outcome for outcome in outcomes if outcome.reason is not None], master)
 
 

@@ -14,7 +14,7 @@ from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 
 @dataclass(frozen=True, slots=True)
 class ErrorCommand:
-    """A refused command with all its columns. `created_at` is text: a row inserted by hand may hold any date."""
+    """A refused command with all its columns. `created_at` is text: a row inserted by hand may contain any date."""
 
     id: CommandId
     type: str

@@ -29,7 +29,7 @@ SUSPECTS_MAX = 500
 """Of each kind: the first ones of the master's slot, and the oldest of all, which it may have stolen."""
 
 # Commands that halt or fail over a run have priority and are left out: an owner that starts tasks before it learns of a
-# stop would be worse, and a run that kills its masters has its own limit (`dao.runs.workflow_instances`). The command
+# stop would be worse, and a run that kills its masters has its own limit (`dao/runs/failover.py`). The command
 # that starts the next run of a serial line has the same priority but is included: that run may be suspect, and has no
 # limit yet. The increment of the ids is read from the sequence, since the process that fences may lack the settings of
 # a master.
@@ -61,7 +61,7 @@ _TRY = text("""
         WHERE c.deaths > 0 AND (SELECT n.state FROM node n
                                 WHERE n.id = c.tried_by AND n.id <> :master
                                   AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
-          AND c.id <> ALL(CAST(:aside AS bigint[]))
+          AND c.id <> ALL(CAST(:without AS bigint[]))
         ORDER BY c.deaths DESC LIMIT :limit FOR UPDATE OF c SKIP LOCKED
     ), picked AS (
         SELECT place FROM free WHERE deaths = (SELECT max(deaths) FROM free)
@@ -104,13 +104,19 @@ async def mark_suspects(connection: AsyncConnection, dead: Epoch, slot: Slot) ->
 
 
 async def try_next(
-    connection: FencedTransaction, master: Epoch, room: int, aside: Sequence[CommandId] = ()
+    connection: FencedTransaction, master: Epoch, room: int, without: Sequence[CommandId] = ()
 ) -> list[Suspect]:
-    """The next group to try, assigned to this master from the commit on: at most `room`, without those in `aside`.
+    """The next group to try, assigned to this master from the commit on: at most `room`, without those in `without`.
 
     A culprit comes alone.
     """
-    values = {"master": master, "room": room, "groups": list(GROUPS), "limit": 2 * SUSPECTS_MAX, "aside": list(aside)}
+    values = {
+        "master": master,
+        "room": room,
+        "groups": list(GROUPS),
+        "limit": 2 * SUSPECTS_MAX,
+        "without": list(without),
+    }
     rows = (await connection.execute(_TRY, values)).all()
     return [Suspect(CommandId(id_), deaths) for id_, deaths in rows]
 

@@ -182,5 +182,5 @@ def read_spec(content: str) -> WorkflowSpec:
         if isinstance(error, Refused):
             raise
         raise Refused(
-            "its definition is nested too deeply or holds a number too large to read; save it again"
+            "its definition is nested too deeply or contains a number too large to read; save it again"
         ) from None

@@ -26,7 +26,7 @@ CONNECT_S_MAX = 5.0
 
 _Answer = TypeVar("_Answer")
 _Made = TypeVar("_Made")
-_LOOK_EVERY_S = 0.1
+_CHECK_EVERY_S = 0.1
 """psycopg's default: how often it lets signals through while it waits."""
 
 
@@ -37,7 +37,7 @@ class NoAnswer(psycopg.OperationalError):
 async def _connected(connecting: Awaitable[_Made]) -> _Made:
     """What it gives. When it is cancelled, the connection that it has begun is closed at once.
 
-    psycopg leaves that to the collector of garbage, since the traceback holds it. Until then the server could go on
+    psycopg leaves that to garbage collection, since the traceback refers to it. Until then the server could go on
     with the login, and keep a session that nobody uses.
     """
     try:
@@ -70,7 +70,9 @@ class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
         connection.answer_within_s = answer_within_s
         return connection
 
-    async def wait(self, gen: PQGen[_Answer], interval: float = _LOOK_EVERY_S, timeout: float | None = None) -> _Answer:
+    async def wait(
+        self, gen: PQGen[_Answer], interval: float = _CHECK_EVERY_S, timeout: float | None = None
+    ) -> _Answer:
         """As in psycopg, where every operation calls this method. A `timeout` is the caller's own limit.
 
         Raises `NoAnswer` after `answer_within_s`; the connection is closed then.
@@ -81,7 +83,7 @@ class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
             return await waiting.wait_async(gen, self.pgconn.socket, interval, self.answer_within_s)
         except errors._WaitTimeout:
             self.pgconn.finish()
-            raise NoAnswer(f"no answer within {self.answer_within_s:g} s, the connection was given up") from None
+            raise NoAnswer(f"no answer within {self.answer_within_s:g} s, the connection was closed") from None
         except (asyncio.CancelledError, KeyboardInterrupt):
             self.pgconn.finish()
             raise

@@ -30,7 +30,7 @@ async def wait_until_ready(url: str, timeout_s: float) -> None:
                 return
             except Unavailable as error:
                 if time.monotonic() > deadline_s:
-                    raise Unavailable(f"gave up after {timeout_s:g} s: {database.shown}: {error}") from error
+                    raise Unavailable(f"timed out after {timeout_s:g} s: {database.shown}: {error}") from error
                 log.warning("database_not_there_yet", database=database.shown, error=str(error))
                 await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
     finally:

@@ -12,21 +12,21 @@ from contextlib import contextmanager, suppress
 
 WANTED = 8
 
-_held: list[int] = []
+_reserved: list[int] = []
 
 
 def fill() -> None:
     """Open the missing ones, as far as descriptors are free. Called at process start and after each release."""
     with suppress(OSError):
-        while len(_held) < WANTED:
-            _held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        while len(_reserved) < WANTED:
+            _reserved.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
 
 
 @contextmanager
 def lent() -> Iterator[None]:
     """Within this block one more descriptor is free, if any is reserved."""
-    if _held:
-        os.close(_held.pop())
+    if _reserved:
+        os.close(_reserved.pop())
         try:
             yield
         finally:

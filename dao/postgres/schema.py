@@ -13,17 +13,13 @@ was changed after it ran somewhere would leave databases different under the sam
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import random
-import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 import psycopg
@@ -34,64 +30,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.postgres.connection import Connection
 from dao.postgres.database import Database
 from dao.postgres.errors import LockTaken
+from dao.postgres.schema_scripts import STATED_FROM, Script, Scripts, read_scripts
 from model.backoff import Backoff
 from model.errors import Refused, Unavailable
 
 log = structlog.get_logger()
-
-FIRST_VERSION = 1
-STATED_FROM = 5
-"""From this version on the first line of each script states whether nodes of the previous schema may run meanwhile."""
 LOCKS_WITHIN_S = 60.0
 """How long a script tries to get its locks."""
 LOCK_TIMEOUT = "1s"
 """How long it waits for one lock, which blocks the statements that queue behind it."""
 BEATS_WITHIN_S = 660.0
 """A node that has not beaten for this long is gone: longer than a worker may continue with the registry alone."""
-_MAY_RUN = "-- old nodes: may run"
-_MUST_STOP = "-- old nodes: must stop"
-_SCRIPT_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
-
-
-@dataclass(frozen=True)
-class Script:
-    """An SQL file, and the version of the schema after it has run."""
-
-    version: int
-    name: str
-    content: str
-
-    @property
-    def old_nodes_may_run(self) -> bool:
-        """Whether nodes of the previous schema may run during and after the script. False unless the script says so."""
-        return self.content.partition("\n")[0].strip() == _MAY_RUN
-
-    @property
-    def states_its_way(self) -> bool:
-        """Whether its first line states this, either way."""
-        return self.content.partition("\n")[0].strip() in (_MAY_RUN, _MUST_STOP)
-
-    @cached_property
-    def checksum(self) -> str:
-        """A checksum that shows whether the file is the same as when it ran."""
-        return hashlib.sha256(self.content.encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class Scripts:
-    """All scripts of this program: the whole schema, and the upgrades from older ones, in order."""
-
-    schema: Script
-    upgrades: Sequence[Script]
-
-    @property
-    def version(self) -> int:
-        """The version that this program works with."""
-        return self.schema.version
-
-    def after(self, version: int) -> Script | None:
-        """The upgrade that follows `version`."""
-        return next((script for script in self.upgrades if script.version == version + 1), None)
 
 
 @dataclass(frozen=True)
@@ -103,34 +52,7 @@ class Upgraded:
     changed: tuple[str, ...]
 
 
-def read_scripts(folder: Traversable | None = None) -> Scripts:
-    """The scripts in `folder`, by default those that were installed with this program.
-
-    Raises:
-        ValueError: an upgrade has a wrong name or number; an error in the build of this program.
-    """
-    return _own_scripts() if folder is None else _scripts_in(folder)
-
-
-@cache
-def _own_scripts() -> Scripts:
-    return _scripts_in(files("sql"))
-
-
-def _scripts_in(folder: Traversable) -> Scripts:
-    upgrades = []
-    if (folder / "upgrades").is_dir():
-        found = [each for each in (folder / "upgrades").iterdir() if each.name.endswith(".sql")]
-        for expected, file in enumerate(sorted(found, key=lambda each: each.name), start=FIRST_VERSION + 1):
-            named = _SCRIPT_NAME.fullmatch(file.name)
-            if named is None or int(named[1]) != expected:
-                raise ValueError(f"sql/upgrades/{file.name} must be named {expected:04}_what_it_does.sql")
-            upgrades.append(Script(expected, named[2], file.read_text("utf-8")))
-    content = (folder / "schema.sql").read_text("utf-8")
-    return Scripts(Script(FIRST_VERSION + len(upgrades), "schema", content), tuple(upgrades))
-
-
-# Our sessions give up after seconds; a script, or another process that runs one, may take longer. A separate statement
+# Our sessions time out after seconds; a script, or another process that runs one, may take longer. A separate statement
 # from the lock, because the time-out of a statement is fixed when it begins.
 _PATIENT = text("""
     SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
@@ -156,25 +78,6 @@ _RECORD = text("""
     ON CONFLICT (version) DO UPDATE SET checksum = excluded.checksum, program = excluded.program
 """)
 _RECORD_ITS_WAY = text("UPDATE schema_version SET old_nodes_may_run = :may_run WHERE version = :version")
-# Reads the primary key beyond the known version: almost always no rows. An upgrade adds a row. If our own row is
-# missing, somebody edited the table: that is no upgrade, and no reason to stop.
-NEWER = """
-    SELECT max(version) AS newest_schema, max(version) FILTER (WHERE NOT old_nodes_may_run) AS forbidding_schema
-    FROM schema_version
-    WHERE version > :knows AND EXISTS (SELECT FROM schema_version WHERE version = :knows)
-"""
-_NEWER = text(NEWER)
-
-
-@dataclass(frozen=True, slots=True)
-class Newer:
-    """A schema that this program does not know, and whether its nodes must stop because of it."""
-
-    version: int
-    must_stop: bool
-
-    def __str__(self) -> str:
-        return f"the database has schema version {self.version}, this program knows only {known_version()}"
 
 
 @dataclass(frozen=True)
@@ -221,7 +124,7 @@ async def upgrade(
                     break
                 if applied and script.version >= STATED_FROM and not (script.old_nodes_may_run or nobody_runs):
                     await _refuse_while_nodes_live(connection, script)
-                async with _told_who_blocks(database, connection, blockers):
+                async with _watching_blockers(database, connection, blockers):
                     await connection.execute(_HASTY, {"limit": LOCK_TIMEOUT})
                     await _run(connection, script, database)
         except LockTaken as error:
@@ -229,7 +132,7 @@ async def upgrade(
                 who = "; ".join(blockers) or str(error)
                 raise Unavailable(
                     f"the upgrade could not have its locks within {locks_within_s:g} s, and changed nothing: "
-                    f"held by {who}; let these end, then say it again"
+                    f"held by {who}; let these end, then run it again"
                 ) from error
             await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
             continue
@@ -282,24 +185,6 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
         raise Refused(_too_new(applied[-1], scripts))
 
 
-def known_version() -> int:
-    """The version that this program works with."""
-    return read_scripts().version
-
-
-async def newer(connection: AsyncConnection) -> Newer | None:
-    """A recorded schema that this program does not know, if any; one that requires it to stop comes first."""
-    row = (await connection.execute(_NEWER, {"knows": known_version()})).one()
-    return newer_of(row.newest_schema, row.forbidding_schema)
-
-
-def newer_of(newest: int | None, forbidding: int | None) -> Newer | None:
-    """Interpret the columns of `NEWER`."""
-    if newest is None:
-        return None
-    return Newer(newest, must_stop=False) if forbidding is None else Newer(forbidding, must_stop=True)
-
-
 async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) -> None:
     living = list((await connection.execute(_LIVING, {"within_s": BEATS_WITHIN_S})).scalars())
     if living:
@@ -312,11 +197,13 @@ async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) 
 
 
 @asynccontextmanager
-async def _told_who_blocks(database: Database, connection: AsyncConnection, blockers: list[str]) -> AsyncIterator[None]:
+async def _watching_blockers(
+    database: Database, connection: AsyncConnection, blockers: list[str]
+) -> AsyncIterator[None]:
     """Within this block, `blockers` holds the sessions that last blocked the connection."""
     pid = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
 
-    async def look() -> None:
+    async def read_blockers() -> None:
         while True:
             await asyncio.sleep(0.3)
             try:
@@ -326,12 +213,12 @@ async def _told_who_blocks(database: Database, connection: AsyncConnection, bloc
             except Unavailable as error:
                 log.warning("blockers_unread", error=str(error))
 
-    looking = asyncio.create_task(look())
+    reading = asyncio.create_task(read_blockers())
     try:
         yield
     finally:
-        looking.cancel()
-        await asyncio.gather(looking, return_exceptions=True)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
 
 
 async def _applied(connection: AsyncConnection) -> list[_Applied]:

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
+from dao.postgres.row_arrays import RowArrays
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import Parent
@@ -83,7 +84,7 @@ _STANDING = text("""
     WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
 """)
 # A child with an open resume command from its parent counts as running, though no master has taken the command yet. It
-# runs again, or the task is told why not (`tell_at_rest`). The parent is not notified of commands from others that are
+# runs again, or the task learns why not (`report_at_rest`). The parent is not notified of commands from others that are
 # refused: for those, the state in the child's row counts.
 _OF = text("""
     SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
@@ -102,18 +103,25 @@ _EXISTING = text("""
     JOIN workflow_instance c ON c.parent_instance_id = w.instance_id AND c.parent_task_code = w.code
                             AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
 """)
+_NEW_CHILDREN = RowArrays(
+    {
+        **dict.fromkeys(("project", "name", "params", "priority", "worker_group", "environment"), "text"),
+        **{"code": "bigint", "version": "integer", "dry_run": "boolean", "schedule_time": "timestamptz"},
+        **{"time_zone": "text", "parent": "text"},
+    },
+    {
+        "code": lambda new: new.workflow if isinstance(new.workflow, int) else None,
+        "name": lambda new: str(new.workflow),
+        "params": lambda new: json.dumps(dict(new.params), ensure_ascii=False),
+        "parent": lambda new: str(new.parent),
+    },
+)
 # Returns those whose workflow does not exist: no command is inserted for them.
-_START = text("""
+_START = text(f"""
     WITH wanted AS (
         SELECT coalesce(n.code, (SELECT d.code FROM workflow_definition d
                                  WHERE d.project = n.project AND d.name = n.name)) AS found, n.*
-        FROM unnest(CAST(:codes AS bigint[]), CAST(:projects AS text[]), CAST(:names AS text[]),
-                    CAST(:versions AS integer[]), CAST(:params AS text[]), CAST(:priorities AS text[]),
-                    CAST(:worker_groups AS text[]), CAST(:environments AS text[]), CAST(:dry_runs AS boolean[]),
-                    CAST(:schedule_times AS timestamptz[]), CAST(:time_zones AS text[]), CAST(:parents AS text[]))
-             WITH ORDINALITY
-             AS n (code, project, name, version, params, priority, worker_group, environment, dry_run, schedule_time,
-                   time_zone, parent, place)
+        FROM {_NEW_CHILDREN.arrays} WITH ORDINALITY AS n ({", ".join(_NEW_CHILDREN.names)}, place)
     ), asked AS (
         INSERT INTO command (type, workflow_code, workflow_version, params, priority, worker_group, environment,
                              dry_run, schedule_time, time_zone, parent, created_by, from_above)
@@ -122,7 +130,7 @@ _START = text("""
         FROM wanted WHERE found IS NOT NULL ORDER BY place
     )
     SELECT place - 1 AS place FROM wanted WHERE found IS NULL
-""")
+""")  # noqa: S608 - the columns are constants of this module
 # For a child that succeeded only the link changes; the others are resumed, each by the command for its state.
 _RELINK = text("""
     UPDATE workflow_instance c SET parent_attempt = r.attempt
@@ -154,19 +162,19 @@ _ANY_RUNS = text("""
     SELECT EXISTS (SELECT FROM workflow_instance
                    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[])) AND ended_at IS NULL)
 """)
-_TELL = text("""
-    WITH told AS (
+_REPORT_UNMADE = text("""
+    WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT * FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
                              CAST(:indexes AS integer[]), CAST(:states AS text[]), CAST(:reasons AS text[]))
         RETURNING workflow_instance_id
     )
-    SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
+    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
 """)
 # A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
 # forever, so it counts as a failure if there is a reason.
-_TELL_AT_REST = text("""
-    WITH told AS (
+_REPORT_AT_REST = text("""
+    WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
                CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
@@ -176,7 +184,7 @@ _TELL_AT_REST = text("""
                                 AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)
         RETURNING workflow_instance_id
     )
-    SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
+    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
 """)
 _RESUMES = {
     WorkflowState.FAILURE: "START_FAILURE_TASK_PROCESS",
@@ -229,26 +237,11 @@ async def existing(connection: AsyncConnection, parents: Sequence[Parent]) -> di
 
 async def start(connection: FencedTransaction, new: Sequence[NewChild]) -> None:
     """Request the start of these children. If a workflow does not exist, the parent run is notified at once."""
-    missing = await connection.execute(
-        _START,
-        {
-            "asker": SUB_WORKFLOW,
-            "codes": [each.workflow if isinstance(each.workflow, int) else None for each in new],
-            "projects": [each.project for each in new],
-            "names": [str(each.workflow) for each in new],
-            "versions": [each.version for each in new],
-            "params": [json.dumps(dict(each.params), ensure_ascii=False) for each in new],
-            "priorities": [each.priority for each in new],
-            "worker_groups": [each.worker_group for each in new],
-            "environments": [each.environment for each in new],
-            "dry_runs": [each.dry_run for each in new],
-            "schedule_times": [each.schedule_time for each in new],
-            "time_zones": [each.time_zone for each in new],
-            "parents": [str(each.parent) for each in new],
-        },
-    )
+    missing = await connection.execute(_START, {**_NEW_CHILDREN.values(new), "asker": SUB_WORKFLOW})
     if unknown := [new[place] for (place,) in missing.all()]:
-        await tell(connection, [Unmade(each.parent, WorkflowState.FAILURE, _unknown(each)) for each in unknown])
+        why = 'there is no workflow "{0.workflow}" in project "{0.project}"; save it, or name another'
+        unmade = [Unmade(each.parent, WorkflowState.FAILURE, why.format(each)) for each in unknown]
+        await report_unmade(connection, unmade)
 
 
 async def resume(connection: FencedTransaction, links: Sequence[tuple[Parent, int]]) -> None:
@@ -260,7 +253,7 @@ async def resume(connection: FencedTransaction, links: Sequence[tuple[Parent, in
     asked = [(_RESUMES[state], id_) for id_, state in states.items() if state in _RESUMES]
     # A child that somebody else resumed may have succeeded since its row was read, and notified the old attempt.
     if done := [id_ for id_, state in states.items() if state is WorkflowState.SUCCESS]:
-        await tell_at_rest(connection, dict.fromkeys(done))
+        await report_at_rest(connection, dict.fromkeys(done))
     if asked:
         values = {"types": [type_ for type_, _ in asked], "ids": [id_ for _, id_ in asked], "asker": SUB_WORKFLOW}
         await connection.execute(_ASK, values)
@@ -279,27 +272,23 @@ async def halt(connection: FencedTransaction, halts: Mapping[WorkflowInstanceId,
     await connection.execute(_HALT, {"instances": list(halts), "types": types, "asker": SUB_WORKFLOW})
 
 
-async def tell(connection: AsyncConnection, unmade: Sequence[Unmade]) -> None:
+async def report_unmade(connection: AsyncConnection, unmade: Sequence[Unmade]) -> None:
     """Notify the parent runs of children that were never created."""
     values = {**_places([each.parent for each in unmade]), "states": [each.state for each in unmade]}
     values["reasons"] = [each.reason for each in unmade]
-    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL, values)).all()}
+    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_REPORT_UNMADE, values)).all()}
     await notify(connection, EVENT, masters)
 
 
-async def tell_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
+async def report_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
     """Notify the parent runs that these children, whose resume they requested, do not run.
 
     With the reason, or without one if the children are being halted themselves.
     """
     values = {"ids": list(reasons), "reasons": list(reasons.values())}
-    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL_AT_REST, values)).all()}
+    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_REPORT_AT_REST, values)).all()}
     if masters:
         await notify(connection, EVENT, masters)
-
-
-def _unknown(child: NewChild) -> str:
-    return f'there is no workflow "{child.workflow}" in project "{child.project}"; save it, or name another'
 
 
 def _places(parents: Sequence[Parent]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Lists of task codes as stored in a column: text, so a row written by hand may hold anything."""
+"""Lists of task codes as stored in a column: text, so a row written by hand may contain anything."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ def read_codes(text_: str | None, what: str) -> frozenset[TaskCode] | None:
     try:
         return frozenset(TaskCode(int(code)) for code in json.loads(text_))
     except (ValueError, TypeError, RecursionError):
-        raise BadData(f"{what}, as the database has it, is no JSON list of task codes") from None
+        raise BadData(f"{what}, as the database has it, is not a JSON list of task codes") from None

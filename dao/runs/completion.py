@@ -21,8 +21,8 @@ _AWAITED = text("""
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[]))
 """)
 # `coalesce`: with IS NOT NULL alone and no statistics on children, the planner might scan their whole index.
-_TELL_PARENT = text("""
-    WITH told AS (
+_NOTIFY_PARENT = text("""
+    WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, child_index)
         SELECT parent_instance_id, parent_task_code, parent_attempt, state,
                CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END, child_index
@@ -30,7 +30,7 @@ _TELL_PARENT = text("""
           AND num_nulls(parent_task_code, parent_attempt, child_index) = 0      -- else it stands under nothing
         RETURNING workflow_instance_id
     )
-    SELECT DISTINCT p.master_id FROM told JOIN workflow_instance p ON p.id = told.workflow_instance_id
+    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
 """)
 # Always, not only if a run waits: one that is just being added to the line is not visible yet. The lock of the line
 # makes the handler of the command wait for it.
@@ -58,14 +58,14 @@ _NEXT_DATE = text("""
 """)
 
 
-async def tell(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId]) -> None:
+async def notify_awaiting(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId]) -> None:
     """Notify whatever waits for these runs, which have just ended."""
     if not ids:
         return
     values = {"ids": list(ids)}
     awaited = (await connection.execute(_AWAITED, values)).one()
     if awaited.parent:
-        masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_TELL_PARENT, values)).all()}
+        masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_NOTIFY_PARENT, values)).all()}
         await notify(connection, EVENT, masters)
     if awaited.serial:
         await connection.execute(_WAKE_LINE, values)

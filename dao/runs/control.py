@@ -63,7 +63,7 @@ _ASK_HALT = text("""
         UPDATE workflow_instance i SET requested_state = a.state
         FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS a (id, state) WHERE i.id = a.id
         RETURNING i.id, i.requested_state, i.master_id
-    ), told AS (
+    ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
         SELECT id, 0, 0, requested_state FROM asked
     )

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import DEPENDENCY
+from dao.postgres.row_arrays import RowArrays
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState, WorkflowState
 
@@ -63,7 +64,7 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Notice:
     """`Happened` as sent in a notification: the time in whole seconds since 1970, the task's name as a checksum."""
 
     workflow_code: int
@@ -161,24 +162,25 @@ _FIND = text("""
     ) AS run
 """)
 # SKIP LOCKED: a lock on one of these rows must not delay the others.
-_END = text("""
+_ENDS = RowArrays({"id": "bigint", "state": "text", "reason": "text"})
+_END = text(f"""
     WITH free AS MATERIALIZED (
         SELECT t.id FROM task_instance t
         JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
-        WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'RUNNING_EXECUTION', false)
+        WHERE t.id = ANY(CAST(:id AS bigint[])) AND coalesce(t.state = 'RUNNING_EXECUTION', false)
         FOR UPDATE OF t SKIP LOCKED
     ), ended AS (
-        UPDATE task_instance t SET state = e.state, ended_at = clock_timestamp(), reason = e.reason
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
-        WHERE t.id = ANY(ARRAY(SELECT id FROM free)) AND t.id = e.id
+        UPDATE task_instance t SET state = n.state, ended_at = clock_timestamp(), reason = n.reason
+        FROM {_ENDS.unnest}
+        WHERE t.id = ANY(ARRAY(SELECT id FROM free)) AND t.id = n.id
         RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state
-    ), told AS (
+    ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
         SELECT workflow_instance_id, task_code, attempt, state FROM ended
     )
     SELECT id FROM ended
-""")
-_TELL = text("SELECT pg_notify(:channel, said) FROM unnest(CAST(:said AS text[])) AS payload (said)")
+""")  # noqa: S608 - the part is a constant of this module
+_NOTIFY = text("SELECT pg_notify(:channel, said) FROM unnest(CAST(:said AS text[])) AS payload (said)")
 _PAYLOAD_CHARACTERS_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes."""
 
@@ -237,34 +239,29 @@ async def end(connection: FencedTransaction, ends: Sequence[DependentEnd], maste
 
     A task missing in the result has ended already, or its row is locked.
     """
-    values = {
-        "ids": [each.id for each in ends],
-        "states": [each.state for each in ends],
-        "reasons": [each.reason for each in ends],
-        "master": master,
-    }
-    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_END, values)).all()}
+    rows = await connection.execute(_END, {**_ENDS.values(ends), "master": master})
+    return {TaskInstanceId(id_) for (id_,) in rows.all()}
 
 
-async def tell(connection: FencedTransaction, happened: Iterable[Happened]) -> None:
+async def notify_masters(connection: FencedTransaction, happened: Iterable[Happened]) -> None:
     """Notify all masters of ends for which DEPENDENT tasks may wait. Call it once, last in a transaction."""
     if said := list(payloads(happened)):
-        await connection.execute(_TELL, {"channel": DEPENDENCY, "said": said})
+        await connection.execute(_NOTIFY, {"channel": DEPENDENCY, "said": said})
 
 
-def read_told(payload: str) -> list[Told] | None:
-    """The content of a notification by `tell`; None = another payload: anything may have happened."""
+def read_notice(payload: str) -> list[Notice] | None:
+    """The content of a notification by `notify_masters`; None = another payload: anything may have happened."""
     if not payload:
         return None
-    told = []
+    notices = []
     for token in payload.split(" "):
         code, _, rest = token.partition(":")
         at, _, task = rest.partition("/")
         try:
-            told.append(Told(int(code), int(at), int(task) if task else None))
+            notices.append(Notice(int(code), int(at), int(task) if task else None))
         except ValueError:
             return None
-    return told
+    return notices
 
 
 def checksum(task: str) -> int:

@@ -90,9 +90,9 @@ async def failures_below(connection: AsyncConnection, run: WorkflowInstanceId) -
 async def asked(connection: AsyncConnection, run: WorkflowInstanceId) -> list[tuple[CommandId, Parent]]:
     """The commands for children of a run that no master has taken, in their order."""
     found = []
-    for id_, told in (await connection.execute(_ASKED, {"run": str(run)})).all():
+    for id_, written in (await connection.execute(_ASKED, {"run": str(run)})).all():
         with suppress(Refused):  # written by hand; the master that takes it reports what is wrong
-            if (parent := read_parent(told)) is not None:
+            if (parent := read_parent(written)) is not None:
                 found.append((CommandId(id_), parent))
     return found
 

@@ -67,7 +67,7 @@ _OVERTAKEN = text("""
 """)
 # Level-triggered, by any master: lines without a live run and without a command. It steps from line to line, however
 # many runs wait in each.
-_CALL_FORGOTTEN = text("""
+_CALL_MISSED = text("""
     WITH RECURSIVE waiting AS (
         (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT'    -- index: workflow_instance_waiting
          ORDER BY workflow_code LIMIT 1)
@@ -131,6 +131,6 @@ async def anyone_waits(connection: AsyncConnection) -> bool:
     return bool((await connection.execute(_ANY_WAITS)).scalar_one())
 
 
-async def call_forgotten(connection: FencedTransaction) -> int:
+async def call_missed(connection: FencedTransaction) -> int:
     """Insert commands for lines that wait although no run is live. Returns how many."""
-    return int((await connection.execute(_CALL_FORGOTTEN)).scalar_one())
+    return int((await connection.execute(_CALL_MISSED)).scalar_one())

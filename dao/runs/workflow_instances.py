@@ -8,27 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.cluster.lost_owners import DRIVEN_OR_FAILED_OVER, GONE_MASTERS
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
+from dao.postgres.row_arrays import RowArrays
 from dao.runs.code_lists import read_codes
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
 from model.states import WorkflowState
-
-TAKEOVERS_MAX = 3
-"""A run ends as FAILURE after this many owners were fenced, each soon after it began to drive the run: the run may be
-what kills them."""
-SOON_MIN, SOON_MAX, SOON_PART = timedelta(minutes=2), timedelta(minutes=20), 20
-"""Soon: within a `SOON_PART`-th of the run's age, but within these bounds. An older run may kill more slowly, and may
-lose more masters for other reasons."""
 
 
 class OwnershipLost(BadData):
@@ -85,33 +78,34 @@ class InstanceEnd:
     outputs: str | None = None
 
 
-# A run that is not driven has no owner, so there is no failover for it.
-_NEW = """
-    INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
-                                   priority, worker_group, params, ended_at, reason, command_type, execution_type,
-                                   startup_names, schedule_time, time_zone, schedule_id, dry_run, environment,
-                                   warning_type, alert_group, scope, backfill, depth, parent_instance_id,
-                                   parent_task_code, parent_attempt, child_index)
-    SELECT n.command_id, n.code, n.version, n.state, CASE WHEN n.state = 'RUNNING_EXECUTION' THEN :master ELSE 0 END,
-           n.failure_strategy, n.priority::priority_level, n.worker_group, n.params,
-           CASE WHEN n.state IN ('PAUSE', 'STOP') THEN clock_timestamp() END, nullif(n.reason, ''), n.command_type,
-           n.execution_type, n.startup_names, coalesce(n.schedule_time, clock_timestamp()), n.time_zone, n.schedule_id,
-           n.dry_run, n.environment, n.warning_type, n.alert_group, n.scope, n.backfill, n.depth, n.parent_instance,
-           n.parent_code, n.parent_attempt, n.child_index
-    FROM unnest(CAST(:command_ids AS bigint[]), CAST(:codes AS bigint[]), CAST(:versions AS integer[]),
-                CAST(:states AS text[]), CAST(:failure_strategies AS text[]), CAST(:priorities AS text[]),
-                CAST(:worker_groups AS text[]), CAST(:params AS text[]), CAST(:reasons AS text[]),
-                CAST(:command_types AS text[]), CAST(:execution_types AS text[]), CAST(:startup_names AS text[]),
-                CAST(:schedule_times AS timestamptz[]), CAST(:time_zones AS text[]), CAST(:schedule_ids AS bigint[]),
-                CAST(:dry_runs AS boolean[]), CAST(:environments AS text[]), CAST(:warning_types AS text[]),
-                CAST(:alert_groups AS text[]), CAST(:scopes AS text[]), CAST(:backfills AS text[]),
-                CAST(:depths AS smallint[]), CAST(:parent_instances AS bigint[]), CAST(:parent_codes AS integer[]),
-                CAST(:parent_attempts AS smallint[]), CAST(:child_indexes AS integer[]))
-         AS n (command_id, code, version, state, failure_strategy, priority, worker_group, params, reason,
-               command_type, execution_type, startup_names, schedule_time, time_zone, schedule_id, dry_run,
-               environment, warning_type, alert_group, scope, backfill, depth, parent_instance, parent_code,
-               parent_attempt, child_index)
-"""
+_INSTANCES = RowArrays(
+    {
+        **{"command_id": "bigint", "workflow_code": "bigint", "workflow_version": "integer", "schedule_id": "bigint"},
+        **dict.fromkeys(("state", "failure_strategy", "priority", "worker_group", "params", "reason"), "text"),
+        **dict.fromkeys(("command_type", "execution_type", "startup_names", "time_zone", "environment"), "text"),
+        **dict.fromkeys(("warning_type", "alert_group", "scope", "backfill"), "text"),
+        **{"schedule_time": "timestamptz", "dry_run": "boolean", "depth": "smallint"},
+        **{"parent_instance_id": "bigint", "parent_task_code": "integer"},
+        **{"parent_attempt": "smallint", "child_index": "integer"},
+    },
+    {
+        "parent_instance_id": lambda new: new.parent and new.parent.instance,
+        "parent_task_code": lambda new: new.parent and new.parent.code,
+        "parent_attempt": lambda new: new.parent and new.parent.attempt,
+        "child_index": lambda new: new.parent and new.parent.index,
+    },
+)
+# The value of each column of a new row, from the row `n` of `_INSTANCES`. A run that is not driven has no owner, so
+# there is no failover for it.
+_ROW = {
+    **{name: f"n.{name}" for name in _INSTANCES.names},
+    "master_id": "CASE WHEN n.state = 'RUNNING_EXECUTION' THEN :master ELSE 0 END",
+    "priority": "n.priority::priority_level",
+    "ended_at": "CASE WHEN n.state IN ('PAUSE', 'STOP') THEN clock_timestamp() END",
+    "reason": "nullif(n.reason, '')",
+    "schedule_time": "coalesce(n.schedule_time, clock_timestamp())",
+}
+_NEW = f"INSERT INTO workflow_instance ({', '.join(_ROW)}) SELECT {', '.join(_ROW.values())} FROM {_INSTANCES.unnest}"  # noqa: S608
 _INSERT = text(f"{_NEW} RETURNING id, command_id, schedule_time")
 # An existing run is not created again: a second START of one child, or a second fire of one time of a schedule.
 _INSERT_ONCE = text(f"{_NEW} ON CONFLICT DO NOTHING RETURNING id, command_id, schedule_time")
@@ -122,21 +116,21 @@ _ENTER = text("""
       AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE'), false)
     RETURNING i.id
 """)
+_ENDS = RowArrays({"id": "bigint", **dict.fromkeys(("state", "reason", "outputs"), "text")})
 # Checks the state, not `ended_at`: see `dao.tasks.task_instances`, queue.
-_FINISH = text("""
+_FINISH = text(f"""
     WITH ended AS (
         UPDATE workflow_instance i
-        SET state = f.state, reason = nullif(f.reason, ''), ended_at = clock_timestamp(), outputs = f.outputs,
+        SET state = n.state, reason = nullif(n.reason, ''), ended_at = clock_timestamp(), outputs = n.outputs,
             requested_state = NULL
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
-                    CAST(:outputs AS text[])) AS f (id, state, reason, outputs)
-        WHERE i.id = f.id
+        FROM {_ENDS.unnest}
+        WHERE i.id = n.id
           AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
         RETURNING i.id, i.parent_instance_id IS NOT NULL OR i.execution_type <> 'PARALLEL' OR i.backfill IS NOT NULL
                   AS is_awaited
     )
     SELECT array_agg(id) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited FROM ended
-""")
+""")  # noqa: S608 - the part is a constant of this module
 INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params,
               state, requested_state, startup_names,
               -- Within what Python has years for: one row must not fail the fetch of all.
@@ -146,37 +140,7 @@ INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, pri
               child_index, CASE WHEN isfinite(coalesce(running_since, started_at))
                                 THEN extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at))
                                 ELSE 0 END::float8 AS ran_s"""
-# A time written by hand may be infinite, and has no age.
-_SOON = f"""
-    least(interval '{SOON_MAX.total_seconds()} s', greatest(interval '{SOON_MIN.total_seconds()} s',
-          CASE WHEN isfinite(i.started_at) THEN (clock_timestamp() - i.started_at) / {SOON_PART} END))
-"""
-# `takeovers` counts owners that were fenced, not those that left: a rolling restart must not fail a long run. An owner
-# that had driven the run for long did not die of it, so the count starts again. The time of its last beat counts, not
-# the time of the fence: it may take hours until a master is restarted and fences the old one.
-_CLAIM_FAILOVER = text(f"""
-    UPDATE workflow_instance i
-    SET master_id = :master,
-        state = CASE WHEN i.state = 'READY_STOP' THEN i.state  -- a stop is not overruled by a pause
-                     WHEN i.requested_state IS NOT NULL THEN i.requested_state
-                     WHEN i.state = 'FAILOVER' THEN 'RUNNING_EXECUTION' ELSE i.state END,
-        takeovers = CASE WHEN node_state IS DISTINCT FROM 'FENCED' THEN i.takeovers
-                         WHEN last_seen > coalesce(i.owned_since, i.started_at) + {_SOON} THEN 1
-                         ELSE least(i.takeovers, {TAKEOVERS_MAX}) + 1 END,
-        owned_since = clock_timestamp()
-    FROM (SELECT id AS locked_id FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE)
-         AS locked,
-         (SELECT DISTINCT w.master_id AS owner_id, n.state AS node_state,
-                 coalesce(b.beaten_at, n.ended_at) AS last_seen
-          FROM workflow_instance w LEFT JOIN node n ON n.id = w.master_id AND n.kind = 'MASTER'
-          LEFT JOIN node_beat b ON b.node_id = n.id
-          WHERE w.id = ANY(CAST(:ids AS bigint[]))) AS owners
-    WHERE i.id = locked_id
-      AND coalesce(owner_id = i.master_id AND coalesce(node_state, 'LEFT') IN ('FENCED', 'LEFT')
-                   AND i.state IN {DRIVEN_OR_FAILED_OVER}, false)
-    RETURNING {INSTANCE_COLUMNS}, takeovers
-""")  # noqa: S608 - the columns are a constant of this module
-_SETTLE = text("""
+_RESET_TAKEOVERS = text("""
     UPDATE workflow_instance SET takeovers = 0
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND takeovers > 0
 """)
@@ -196,36 +160,6 @@ _TAKE_BACK = text(f"""
     UPDATE workflow_instance SET state = coalesce(requested_state, 'RUNNING_EXECUTION')
     WHERE {_OWN} AND coalesce(state = 'FAILOVER', false)
 """)  # noqa: S608 - the condition is a constant of this module
-# Level-triggered: any caller finds all runs of owners that are gone or never existed. Runs with an open RECOVER command
-# are left out, so a second execution finds only the rest; a unique index protects against two at once.
-_LEFT_BEHIND = f"""
-        SELECT i.id, i.workflow_code, i.priority
-        FROM gone_master g
-        JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
-        WHERE i.state IN {DRIVEN_OR_FAILED_OVER} AND i.id <> ALL(CAST(:aside AS bigint[]))
-          AND (CAST(:only AS bigint) IS NULL OR i.id = CAST(:only AS bigint))
-          AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
-                          WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
-        LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
-"""  # noqa: S608 - the states are a constant
-_FIND_LEFT_BEHIND = text(f"WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}) SELECT id FROM left_behind")  # noqa: S608
-_FAIL_OVER = text(f"""
-    WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}
-    ), handed AS (
-        UPDATE workflow_instance i   -- a halt is kept, even one that somebody wrote into the state alone
-        SET state = 'FAILOVER', requested_state = CASE WHEN i.state IN ('READY_PAUSE', 'READY_STOP')
-                                                            AND i.requested_state IS DISTINCT FROM 'READY_STOP'
-                                                       THEN i.state ELSE i.requested_state END
-        FROM left_behind l WHERE i.id = l.id RETURNING i.id
-    ), asked AS (
-        INSERT INTO command (type, workflow_code, workflow_instance_id, priority, created_by)
-        SELECT 'RECOVER_TOLERANCE_FAULT_PROCESS', l.workflow_code, l.id, l.priority::text, 'failover'
-        FROM left_behind l JOIN handed h ON h.id = l.id ORDER BY l.id
-        ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
-    )
-    SELECT count(*) FROM handed
-""")  # noqa: S608 - the parts are constants
-_FIND_ONE = text("SELECT state, ended_at IS NOT NULL AS ended, master_id FROM workflow_instance WHERE id = :id")
 
 
 async def insert(
@@ -238,35 +172,7 @@ async def insert(
     may_be_there = any(each.parent is not None or each.schedule_id is not None for each in new)
     rows = await connection.execute(
         _INSERT_ONCE if may_be_there else _INSERT,
-        {
-            "master": master,
-            "command_ids": [each.command_id for each in new],
-            "codes": [each.workflow_code for each in new],
-            "versions": [each.workflow_version for each in new],
-            "states": [each.state for each in new],
-            "failure_strategies": [each.failure_strategy for each in new],
-            "priorities": [each.priority for each in new],
-            "worker_groups": [each.worker_group for each in new],
-            "params": [each.params for each in new],
-            "reasons": [each.reason for each in new],
-            "command_types": [each.command_type for each in new],
-            "execution_types": [each.execution_type for each in new],
-            "startup_names": [each.startup_names for each in new],
-            "schedule_times": [each.schedule_time for each in new],
-            "time_zones": [each.time_zone for each in new],
-            "schedule_ids": [each.schedule_id for each in new],
-            "dry_runs": [each.dry_run for each in new],
-            "environments": [each.environment for each in new],
-            "warning_types": [each.warning_type for each in new],
-            "alert_groups": [each.alert_group for each in new],
-            "scopes": [each.scope for each in new],
-            "backfills": [each.backfill for each in new],
-            "depths": [each.depth for each in new],
-            "parent_instances": [each.parent.instance if each.parent else None for each in new],
-            "parent_codes": [each.parent.code if each.parent else None for each in new],
-            "parent_attempts": [each.parent.attempt if each.parent else None for each in new],
-            "child_indexes": [each.parent.index if each.parent else None for each in new],
-        },
+        {**_INSTANCES.values(new), "master": master},
     )
     return {
         CommandId(command_id): (WorkflowInstanceId(id_), schedule_time) for id_, command_id, schedule_time in rows.all()
@@ -288,29 +194,10 @@ async def finish(connection: FencedTransaction, ends: Sequence[InstanceEnd], mas
 
     Raises `OwnershipLost`.
     """
-    ended, awaited = (
-        await connection.execute(
-            _FINISH,
-            {
-                "master": master,
-                "ids": [end.id for end in ends],
-                "states": [end.state for end in ends],
-                "reasons": [end.reason for end in ends],
-                "outputs": [end.outputs for end in ends],
-            },
-        )
-    ).one()
+    ended, awaited = (await connection.execute(_FINISH, {**_ENDS.values(ends), "master": master})).one()
     if missed := {end.id for end in ends} - set(ended or ()):
         raise OwnershipLost(missed, f"{named(missed)} of {len(ends)} runs to finish are not driven by master {master}")
     return [WorkflowInstanceId(id_) for id_ in awaited or ()]
-
-
-async def claim_failover(
-    connection: FencedTransaction, ids: Sequence[WorkflowInstanceId], master: Epoch
-) -> dict[WorkflowInstanceId, tuple[WorkflowInstance, int]]:
-    """Take ownership of unfinished runs whose masters are gone; returns each with its number of takeovers."""
-    rows = (await connection.execute(_CLAIM_FAILOVER, {"master": master, "ids": list(ids)})).all()
-    return {WorkflowInstanceId(row.id): (read_instance(row), row.takeovers) for row in rows}
 
 
 async def ran_s(
@@ -320,9 +207,9 @@ async def ran_s(
     return {each.id: each.ran_s for each in await read_owned(connection, ids, master)}
 
 
-async def settle(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+async def reset_takeovers(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
     """Reset the takeovers of own runs that have made progress since: these runs do not kill masters."""
-    await connection.execute(_SETTLE, {"ids": list(ids), "master": master})
+    await connection.execute(_RESET_TAKEOVERS, {"ids": list(ids), "master": master})
 
 
 async def owned(connection: AsyncConnection, master: Epoch) -> set[WorkflowInstanceId]:
@@ -349,41 +236,6 @@ async def read_owned(
     """Those of `ids` that are unfinished runs of this master."""
     rows = (await connection.execute(_READ_OWNED, {"ids": list(ids), "master": master})).all()
     return [read_instance(row) for row in rows]
-
-
-async def fail_over(
-    connection: AsyncConnection,
-    limit: int,
-    *,
-    aside: Sequence[WorkflowInstanceId] = (),
-    only: WorkflowInstanceId | None = None,
-) -> int:
-    """Request the failover of up to `limit` runs whose masters are gone, by RECOVER commands. Returns how many.
-
-    Without the runs in `aside`, or only the run `only`.
-    """
-    values = {"limit": limit, "aside": list(aside), "only": only}
-    return int((await connection.execute(_FAIL_OVER, values)).scalar_one())
-
-
-async def left_behind(
-    connection: AsyncConnection, limit: int, aside: Sequence[WorkflowInstanceId] = ()
-) -> list[WorkflowInstanceId]:
-    """The runs for which `fail_over` would request a failover."""
-    values = {"limit": limit, "aside": list(aside), "only": None}
-    return [WorkflowInstanceId(id_) for (id_,) in (await connection.execute(_FIND_LEFT_BEHIND, values)).all()]
-
-
-async def why_not_recovered(connection: AsyncConnection, id_: WorkflowInstanceId) -> str:
-    """A message that says why a run could not be failed over."""
-    row = (await connection.execute(_FIND_ONE, {"id": id_})).first()
-    if row is None:
-        return f"there is no workflow instance {id_}"
-    if row.ended:
-        return f"workflow instance {id_} has already ended as {row.state}; there is nothing to fail over"
-    if row.state == WorkflowState.SERIAL_WAIT:
-        return f"workflow instance {id_} waits for its turn, and no master drives it; there is nothing to fail over"
-    return f"workflow instance {id_} belongs to master {row.master_id}, which lives; it is not taken away"
 
 
 def named(ids: Collection[int]) -> str:

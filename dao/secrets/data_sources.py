@@ -53,9 +53,9 @@ async def all_data_sources(connection: AsyncConnection) -> list[DataSource]:
 
 async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
     """The whole URL, password included. Raises `NotFound`, or `Refused` when it cannot be decrypted."""
-    if "://" in name:  # it may hold a password, so no message repeats it
+    if "://" in name:  # it may contain a password, so no message repeats it
         raise Refused(
-            "a URL is no name of a data source: definitions are not secret; save it by `shoal datasource set NAME`"
+            "a URL is not a name of a data source: definitions are not secret; save it by `shoal datasource set NAME`"
         )
     c = data_source.c
     row = (await connection.execute(select(c.url, c.key_id).where(c.name == name))).first()

@@ -35,7 +35,7 @@ async def put(connection: AsyncConnection, name: str, script: str, vault: Vault)
     if len(script.encode(errors="surrogatepass")) > SCRIPT_BYTES_MAX:
         raise Refused(f'the script of environment "{name}" is larger than {SCRIPT_BYTES_MAX} bytes')
     if not is_storable(script):
-        raise Refused(f'the script of environment "{name}" is no text: it holds a NUL or half a character')
+        raise Refused(f'the script of environment "{name}" is not a text: it contains a NUL or half a character')
     sealed = vault.seal(script, f"{PURPOSE} {name}")
     values = {"script": sealed.data, "key_id": sealed.key_id}
     await connection.execute(

@@ -18,7 +18,7 @@ PURPOSE = "parameter"
 def seal(name: str, value: str, vault: Vault) -> str:
     """The value encrypted for storage. Raises `Refused` if there is no key, or if a log could not mask the value."""
     if re.fullmatch(NAME, name) is None:
-        raise Refused(f"{name[:200]!r} is no name for a parameter; use letters, digits, _ and . and no digit first")
+        raise Refused(f"{name[:200]!r} is not a name for a parameter; use letters, digits, _ and . and no digit first")
     if len(value) < SECRET_CHARACTERS_MIN:
         raise Refused(
             f'the value of the SECRET parameter "{name}" has fewer than {SECRET_CHARACTERS_MIN} characters; so short '

@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 def check_name(name: str, what: str) -> str:
     """Return `name` if it is valid for a data source or environment. Raises `Refused`."""
     if _NAME.fullmatch(name) is None:
-        raise Refused(f"{name[:200]!r} is no name for {what}; use up to 200 letters, digits and _ . -")
+        raise Refused(f"{name[:200]!r} is not a name for {what}; use up to 200 letters, digits and _ . -")
     return name
 
 

@@ -43,7 +43,7 @@ class Vault:
     Args:
         keys: as `new_key` makes them, the one that encrypts first.
 
-    Raises `Refused` for a text that is no key; the message names it by its position, never its text.
+    Raises `Refused` for a text that is not a key; the message names it by its position, never its text.
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
@@ -53,7 +53,7 @@ class Vault:
                 self._keys[key_id_of(key)] = Fernet(key)
             except ValueError:
                 raise Refused(
-                    f"key {number} of {len(keys)} for secrets is no key (44 characters of URL-safe base64); "
+                    f"key {number} of {len(keys)} for secrets is not a key (44 characters of URL-safe base64); "
                     f"`shoal secrets add-key FILE` makes one"
                 ) from None
 

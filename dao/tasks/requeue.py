@@ -39,7 +39,7 @@ _PUT_BACK = text("""
                                   ELSE 'it was stopped before it began' END
         FROM meant m WHERE t.id = m.id
         RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state, t.worker_group
-    ), told AS (
+    ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
         SELECT workflow_instance_id, task_code, attempt, state FROM put WHERE state <> 'QUEUED'
     )

@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.row_arrays import RowArrays
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState
 
@@ -99,34 +100,38 @@ _MARK_RUNNING = text("""
 # `ended_at`, not the state, shows that the attempt still runs: a condition on the state would also match the index of
 # everything that this worker runs, which would be read in full for each row. An attempt that a worker has and that has
 # not ended is DISPATCH or RUNNING_EXECUTION.
-_REPORT = text("""
+_REPORTS = RowArrays(
+    {
+        **{"id": "bigint", "attempt": "smallint", "exit_code": "integer"},
+        **dict.fromkeys(("state", "reason", "outputs"), "text"),
+    }
+)
+_REPORT = text(f"""
     WITH ended AS (
         UPDATE task_instance t
-        SET state = r.state, ended_at = clock_timestamp(), reason = nullif(r.reason, ''), exit_code = r.exit_code,
-            outputs = r.outputs
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:attempts AS smallint[]), CAST(:states AS text[]),
-                    CAST(:reasons AS text[]), CAST(:exit_codes AS integer[]), CAST(:outputs AS text[]))
-             AS r (id, attempt, state, reason, exit_code, outputs)
-        WHERE t.id = r.id AND coalesce(t.attempt = r.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
+        SET state = n.state, ended_at = clock_timestamp(), reason = nullif(n.reason, ''), exit_code = n.exit_code,
+            outputs = n.outputs
+        FROM {_REPORTS.unnest}
+        WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
         RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state, t.outputs, t.cache_key, t.dry_run
     ), cached AS (
         INSERT INTO task_cache (key, outputs)
         SELECT cache_key, outputs FROM ended WHERE state = 'SUCCESS' AND cache_key IS NOT NULL AND NOT dry_run
         ORDER BY cache_key  -- two workers that write the same keys wait for each other in one direction only
         ON CONFLICT DO NOTHING
-    ), told AS (
+    ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, owner)
         SELECT workflow_instance_id, task_code, attempt, state, outputs,
                (SELECT i.master_id FROM workflow_instance i WHERE i.id = ended.workflow_instance_id)
         FROM ended
     )
     SELECT id FROM ended
-""")
+""")  # noqa: S608 - the part is a constant of this module
 _TO_KILL = text("""
     SELECT id FROM task_instance
     WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION') AND kill_requested
 """)
-_HELD = text(f"""
+_OWNED = text(f"""
     SELECT {_COLUMNS} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
 """)  # noqa: S608 - the columns are a constant of this module
@@ -156,18 +161,7 @@ async def report(connection: FencedTransaction, reports: Sequence[Report], worke
 
     The outputs of a success with a cache key are stored for later tasks with the same key.
     """
-    rows = await connection.execute(
-        _REPORT,
-        {
-            "worker": worker,
-            "ids": [each.id for each in reports],
-            "attempts": [each.attempt for each in reports],
-            "states": [each.state for each in reports],
-            "reasons": [each.reason for each in reports],
-            "exit_codes": [each.exit_code for each in reports],
-            "outputs": [each.outputs for each in reports],
-        },
-    )
+    rows = await connection.execute(_REPORT, {**_REPORTS.values(reports), "worker": worker})
     return {TaskInstanceId(id_) for (id_,) in rows.all()}
 
 
@@ -176,9 +170,9 @@ async def to_kill(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanc
     return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_TO_KILL, {"worker": worker})).all()}
 
 
-async def held(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]:
+async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]:
     """The tasks that this worker runs according to the database."""
-    rows = (await connection.execute(_HELD, {"worker": worker})).all()
+    rows = (await connection.execute(_OWNED, {"worker": worker})).all()
     return [ClaimedTask(*row) for row in rows]
 
 

@@ -28,7 +28,7 @@ _CONSUME = text("""
         FROM task_event e                                                        -- index: task_event_owner
         WHERE e.owner = :master
           AND (CAST(:only AS bigint) IS NULL OR e.workflow_instance_id = CAST(:only AS bigint))
-          AND e.workflow_instance_id <> ALL(CAST(:aside AS bigint[]))
+          AND e.workflow_instance_id <> ALL(CAST(:without AS bigint[]))
         ORDER BY e.id LIMIT :limit
         FOR UPDATE OF e SKIP LOCKED
     ), passed_on AS (
@@ -40,11 +40,11 @@ _CONSUME = text("""
     )
     SELECT workflow_instance_id, task_code, attempt, state, outputs, child_index FROM gone ORDER BY id
 """)
-_FORGET = text("""
+_DELETE_OF = text("""
     DELETE FROM task_event WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))  -- index: task_event_run
 """)
 # A bounded number for each owner that is gone: events that wait for a failover of their run are deleted by it
-# (`forget`).
+# (`delete_of`).
 STRAY_EVENTS = """
     event_owner (id) AS (
         SELECT min(owner) FROM task_event
@@ -66,21 +66,21 @@ STRAY_EVENTS = """
         LEFT JOIN LATERAL (SELECT i.* FROM workflow_instance i WHERE i.id = e.workflow_instance_id LIMIT 1) AS i ON true
     )"""
 _READDRESS = text(f"""
-    WITH RECURSIVE {STRAY_EVENTS}, held AS MATERIALIZED (
+    WITH RECURSIVE {STRAY_EVENTS}, locked AS MATERIALIZED (
         SELECT id FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM stray WHERE is_owned)) FOR UPDATE SKIP LOCKED
     )
     UPDATE task_event e SET owner = s.master_id FROM stray s
-    WHERE e.id = ANY(ARRAY(SELECT id FROM held)) AND s.id = e.id
+    WHERE e.id = ANY(ARRAY(SELECT id FROM locked)) AND s.id = e.id
     RETURNING e.owner
 """)  # noqa: S608 - the parts are constants of this module
 # Unread events of a former owner, of a run that has ended since or no longer exists.
 _DROP_STALE = text(f"""
-    WITH RECURSIVE {STRAY_EVENTS}, held AS MATERIALIZED (
+    WITH RECURSIVE {STRAY_EVENTS}, locked AS MATERIALIZED (
         SELECT id FROM task_event
         WHERE id = ANY(ARRAY(SELECT id FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)))
         FOR UPDATE SKIP LOCKED
     )
-    DELETE FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM held))
+    DELETE FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM locked))
 """)  # noqa: S608 - the parts are constants of this module
 
 
@@ -97,14 +97,16 @@ async def consume(
     master: Epoch,
     limit: int,
     *,
-    aside: Sequence[WorkflowInstanceId] = (),
+    without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
 ) -> list[TaskEnd | ChildEnd | HaltAsked | Unreadable]:
-    """Take up to `limit` events of this master's runs, oldest first: without those in `aside`, or only of run `only`.
+    """Take up to `limit` events of this master's runs, oldest first.
+
+    Leaves out those of the runs in `without`; or takes only those of the run `only`.
 
     The same transaction must act on them.
     """
-    values = {"master": master, "limit": limit, "aside": list(aside), "only": only}
+    values = {"master": master, "limit": limit, "without": list(without), "only": only}
     rows = (await connection.execute(_CONSUME, values)).all()
     return [_read(*row) for row in rows]
 
@@ -125,9 +127,9 @@ async def drop_stale(connection: FencedTransaction) -> int:
     return (await connection.execute(_DROP_STALE)).rowcount
 
 
-async def forget(connection: FencedTransaction, instances: Sequence[WorkflowInstanceId]) -> None:
+async def delete_of(connection: FencedTransaction, instances: Sequence[WorkflowInstanceId]) -> None:
     """Delete the events of runs whose rows are read later in the same transaction."""
-    await connection.execute(_FORGET, {"instances": list(instances)})
+    await connection.execute(_DELETE_OF, {"instances": list(instances)})
 
 
 def _read(

@@ -1,4 +1,4 @@
-"""The tables as SQLAlchemy objects, for queries that are composed from parts.
+"""The tables that queries are composed from, as SQLAlchemy objects.
 
 `sql/schema.sql` is the source, with its comments, defaults, checks and indexes; this file has only the columns and keys
 that a query can name. A test compares the two on a live database. Nothing is ever created from this file.
@@ -21,7 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
     Uuid,
 )
-from sqlalchemy.dialects.postgresql import ENUM, JSONB
+from sqlalchemy.dialects.postgresql import ENUM
 
 from model.choices import Priority
 
@@ -29,17 +29,6 @@ metadata = MetaData()
 
 _TIME = DateTime(timezone=True)
 _PRIORITY = ENUM(*Priority, name="priority_level", create_type=False)
-
-schema_version = Table(
-    "schema_version",
-    metadata,
-    Column("version", Integer, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("checksum", Text),
-    Column("program", Text),
-    Column("applied_at", _TIME, nullable=False),
-    Column("old_nodes_may_run", Boolean, nullable=False),
-)
 
 workflow_definition = Table(
     "workflow_definition",
@@ -52,26 +41,6 @@ workflow_definition = Table(
     Column("created_at", _TIME, nullable=False),
     Column("updated_at", _TIME, nullable=False),
     UniqueConstraint("project", "name", name="workflow_definition_name"),
-)
-
-workflow_version = Table(
-    "workflow_version",
-    metadata,
-    Column("workflow_code", BigInteger, primary_key=True),
-    Column("version", Integer, primary_key=True),
-    Column("spec", JSONB, nullable=False),
-    Column("created_at", _TIME, nullable=False),
-    Column("created_by", Text, nullable=False),
-)
-
-cluster = Table(
-    "cluster",
-    metadata,
-    Column("only_one", Boolean, primary_key=True),
-    Column("timing", JSONB),
-    Column("registry_mark", Text),
-    Column("registry_place", Text),
-    Column("mark", Text),
 )
 
 node = Table(
@@ -90,104 +59,6 @@ node = Table(
     Column("ended_at", _TIME),
     Column("ended_why", Text),
     Column("name", Text, nullable=False),
-)
-
-node_beat = Table(
-    "node_beat",
-    metadata,
-    Column("node_id", BigInteger, primary_key=True),
-    Column("beat_no", BigInteger, nullable=False),
-    Column("heartbeat", Text, nullable=False),
-    Column("beaten_at", _TIME, nullable=False),
-)
-
-registry_lease = Table(
-    "registry_lease",
-    metadata,
-    Column("kind", Text, primary_key=True),
-    Column("epoch", BigInteger, primary_key=True),
-    Column("heartbeat", Text, nullable=False),
-    Column("expires_at", _TIME, nullable=False),
-)
-
-log_key = Table(
-    "log_key",
-    metadata,
-    Column("node_id", BigInteger, primary_key=True),
-    Column("key", Text, nullable=False),
-)
-
-command = Table(
-    "command",
-    metadata,
-    Column("id", BigInteger, primary_key=True),
-    Column("type", Text, nullable=False),
-    Column("workflow_code", BigInteger),
-    Column("workflow_version", Integer),
-    Column("workflow_instance_id", BigInteger),
-    Column("params", Text, nullable=False),
-    Column("priority", Text),
-    Column("failure_strategy", Text),
-    Column("worker_group", Text),
-    Column("created_at", _TIME, nullable=False),
-    Column("created_by", Text, nullable=False),
-    Column("priority_rank", SmallInteger, nullable=False),
-    Column("deaths", SmallInteger, nullable=False),
-    Column("tried_by", BigInteger),
-    Column("from_above", Boolean, nullable=False),
-    Column("warning_type", Text),
-    Column("alert_group", Text),
-    Column("environment", Text),
-    Column("dry_run", Boolean, nullable=False),
-    Column("task_depend_type", Text),
-    Column("start_tasks", Text),
-    Column("schedule_time", _TIME),
-    Column("time_zone", Text),
-    Column("schedule_id", BigInteger),
-    Column("parent", Text),
-)
-
-command_history = Table(
-    "command_history",
-    metadata,
-    Column("command_id", BigInteger, primary_key=True),
-    Column("type", Text, nullable=False),
-    Column("outcome", Text, nullable=False),
-    Column("workflow_instance_id", BigInteger),
-    Column("master_id", BigInteger, nullable=False),
-    Column("slot_current", SmallInteger),
-    Column("slot_total", SmallInteger),
-    Column("created_at", _TIME, nullable=False),
-    Column("handled_at", _TIME, nullable=False),
-)
-
-error_command = Table(
-    "error_command",
-    metadata,
-    Column("command_id", BigInteger, primary_key=True),
-    Column("type", Text),
-    Column("workflow_code", BigInteger),
-    Column("workflow_version", Integer),
-    Column("workflow_instance_id", BigInteger),
-    Column("params", Text),
-    Column("priority", Text),
-    Column("failure_strategy", Text),
-    Column("worker_group", Text),
-    Column("created_at", _TIME),
-    Column("created_by", Text),
-    Column("reason", Text, nullable=False),
-    Column("master_id", BigInteger, nullable=False),
-    Column("refused_at", _TIME, nullable=False),
-    Column("warning_type", Text),
-    Column("alert_group", Text),
-    Column("environment", Text),
-    Column("dry_run", Boolean),
-    Column("task_depend_type", Text),
-    Column("start_tasks", Text),
-    Column("schedule_time", _TIME),
-    Column("time_zone", Text),
-    Column("schedule_id", BigInteger),
-    Column("parent", Text),
 )
 
 workflow_instance = Table(
@@ -274,30 +145,6 @@ task_instance = Table(
     UniqueConstraint("workflow_instance_id", "task_code", "attempt", name="task_instance_attempt"),
 )
 
-task_event = Table(
-    "task_event",
-    metadata,
-    Column("id", BigInteger, primary_key=True),
-    Column("workflow_instance_id", BigInteger, nullable=False),
-    Column("task_code", Integer, nullable=False),
-    Column("attempt", SmallInteger, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("created_at", _TIME, nullable=False),
-    Column("outputs", Text),
-    Column("child_index", Integer),
-    Column("owner", BigInteger),
-)
-
-project = Table(
-    "project",
-    metadata,
-    Column("code", BigInteger, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("params", Text, nullable=False),
-    Column("created_at", _TIME, nullable=False),
-    UniqueConstraint("name", name="project_name"),
-)
-
 environment = Table(
     "environment",
     metadata,
@@ -317,39 +164,4 @@ data_source = Table(
     Column("key_id", Text, nullable=False),
     Column("created_at", _TIME, nullable=False),
     Column("updated_at", _TIME, nullable=False),
-)
-
-schedule = Table(
-    "schedule",
-    metadata,
-    Column("id", BigInteger, primary_key=True),
-    Column("workflow_code", BigInteger, nullable=False),
-    Column("crontab", Text, nullable=False),
-    Column("time_zone", Text, nullable=False),
-    Column("start_time", _TIME),
-    Column("end_time", _TIME),
-    Column("state", Text, nullable=False),
-    Column("params", Text, nullable=False),
-    Column("priority", Text),
-    Column("failure_strategy", Text),
-    Column("warning_type", Text),
-    Column("alert_group", Text),
-    Column("worker_group", Text),
-    Column("environment", Text),
-    Column("misfire", Text, nullable=False),
-    Column("misfire_grace_s", Double, nullable=False),
-    Column("next_fire_at", _TIME),
-    Column("last_fire_at", _TIME),
-    Column("problem", Text),
-    Column("created_at", _TIME, nullable=False),
-    Column("updated_at", _TIME, nullable=False),
-    Column("counts_from", _TIME, nullable=False),
-)
-
-task_cache = Table(
-    "task_cache",
-    metadata,
-    Column("key", Text, primary_key=True),
-    Column("outputs", Text),
-    Column("created_at", _TIME, nullable=False),
 )

@@ -38,7 +38,7 @@ from model.errors import Refused
 from model.ids import CommandId
 from model.nodes import Slot
 from node.life import Life
-from node.write_loop import blaming_what_is_held, run_rounds
+from node.write_loop import blaming_the_data, run_rounds
 from registry.clock import boottime_s
 
 log = structlog.get_logger()
@@ -230,7 +230,7 @@ class CommandLoop:
         async with self._life.writing() as connection:
             for row in await commands.take(connection, [id_]):
                 self._quarantined[id_] = row
-                with blaming_what_is_held():
+                with blaming_the_data():
                     await refuse_alone(connection, row, error, self._life.me.epoch, self._membership.slot)
 
     def _log(self, outcomes: Sequence[Outcome], slot: Slot | None, took_s: float) -> None:

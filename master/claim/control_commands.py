@@ -13,7 +13,7 @@ from dataclasses import replace
 from dao.runs import children, completion, control
 from dao.runs.children import Above
 from dao.runs.control import Locked, Revival
-from dao.tasks import task_events, task_instances
+from dao.tasks import past_attempts, task_events, task_instances
 from master.claim.batch_work import BatchWork
 from master.claim.revival import revival
 from master.claim.serial import next_of
@@ -79,11 +79,11 @@ class Mover:
                 continue
             states[id_] = after
             work.done(row, id_)
-        await completion.tell(connection, list(waits_over))
+        await completion.notify_awaiting(connection, list(waits_over))
         if asked:
             await control.ask_halt(connection, asked)
         if at_rest:
-            await children.tell_at_rest(connection, at_rest)
+            await children.report_at_rest(connection, at_rest)
 
     async def next_in_line(self, rows: Sequence[tuple[CommandRow, RecoverSerialWait]], work: BatchWork) -> None:
         """Let the oldest waiting run of each workflow continue, if none is before it."""
@@ -100,7 +100,7 @@ class Mover:
     async def _begin(self, waiting: Locked, work: BatchWork) -> None:
         """A run that waited begins, owned by this master. One that cannot ends as FAILURE: it must not block its
         line."""
-        await task_events.forget(work.connection, [waiting.id])
+        await task_events.delete_of(work.connection, [waiting.id])
         begun = await control.revive(work.connection, [Revival(waiting.id, keeps_executing=True)], self._epoch)
         work.lines.goes_on(waiting.id, waiting.workflow_code)
         await self._driver.restorer.restore(work, list(begun.values()))
@@ -112,7 +112,7 @@ class Mover:
         plan = self._driver.plans.at_hand([key], work.writes.plans)[key]
         if isinstance(plan, Refused):
             raise plan
-        attempts = (await task_instances.latest_attempts(connection, [id_]))[id_]
+        attempts = (await past_attempts.latest_attempts(connection, [id_]))[id_]
         if any(not attempt.state.is_final for attempt in attempts):
             # A run that was given up ended at once, and its tasks are still being killed: they must not run twice.
             raise Refused(
@@ -123,7 +123,7 @@ class Mover:
         again = going_on.again & {attempt.code for attempt in attempts}
         if again:
             await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
-        await task_events.forget(connection, [id_])
+        await task_events.delete_of(connection, [id_])
         change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent)
         revived = await control.revive(connection, [change], self._epoch)
         work.lines.goes_on(id_, instance.workflow_code)

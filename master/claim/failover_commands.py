@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import structlog
 
-from dao.runs import workflow_instances
-from dao.runs.workflow_instances import TAKEOVERS_MAX
+from dao.runs import failover
+from dao.runs.failover import TAKEOVERS_MAX
 from dao.tasks import task_events
 from master.claim.batch_work import BatchWork
 from master.drive.driver import Driver
@@ -23,16 +23,16 @@ async def claim_failover(
     """Handle these commands."""
     connection = work.connection
     ids = [command.workflow_instance_id for _, command in recovers]
-    taken = await workflow_instances.claim_failover(connection, ids, epoch)
+    taken = await failover.claim_failover(connection, ids, epoch)
     # Earlier changes are in the rows, which are read next; later ones arrive as events.
-    await task_events.forget(connection, list(taken))
+    await task_events.delete_of(connection, list(taken))
     sound = [instance for instance, takeovers in taken.values() if takeovers < TAKEOVERS_MAX]
     await driver.restorer.restore(work, sound)
     driver.runs.note_failovers(instance.id for instance, takeovers in taken.values() if takeovers)
     for row, command in recovers:
         id_ = command.workflow_instance_id
         if id_ not in taken:
-            work.refuse(row, await workflow_instances.why_not_recovered(connection, id_), id_)
+            work.refuse(row, await failover.why_not_recovered(connection, id_), id_)
             continue
         if taken[id_][1] >= TAKEOVERS_MAX:
             reason = f"its masters died {TAKEOVERS_MAX} times while driving it; it may be what kills them"

@@ -110,7 +110,7 @@ async def _end(connection: FencedTransaction, overtaken: Sequence[WorkflowInstan
     locked = await control.lock(connection, overtaken)
     waiting = [id_ for id_, run in locked.items() if not run.state.is_final]
     await control.end_waiting(connection, dict.fromkeys(waiting, _OVERTAKEN))
-    await completion.tell(connection, waiting)
+    await completion.notify_awaiting(connection, waiting)
 
 
 async def next_of(connection: FencedTransaction, lines: Lines, code: WorkflowCode) -> Locked | None:
@@ -132,6 +132,6 @@ async def next_of(connection: FencedTransaction, lines: Lines, code: WorkflowCod
                 return run
             if run.state in _ASKED:  # changed by hand: an ordinary request ends it at once
                 await control.end_waiting(connection, {run.id: _ASKED[run.state]})
-                await completion.tell(connection, [run.id])
+                await completion.notify_awaiting(connection, [run.id])
         # Else it was paused or stopped in between, and the next query does not return it any more.
     return None

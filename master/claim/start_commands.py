@@ -133,7 +133,7 @@ class Starter:
         if accepted:
             await self._make(accepted, work)
         if unmade:
-            await children.tell(connection, unmade)
+            await children.report_unmade(connection, unmade)
 
     async def _make(self, accepted: Sequence[_Accepted], work: BatchWork) -> None:
         connection = work.connection
@@ -153,7 +153,7 @@ class Starter:
             elif each.new.state.is_final:
                 over.append(id_)
             work.done(each.row, id_)
-        await completion.tell(connection, over)
+        await completion.notify_awaiting(connection, over)
         for runnable in running:
             await feed(runnable, Started(), work.writes)
         work.touch(runnable.instance.id for runnable in running)
@@ -184,7 +184,7 @@ async def tell_parent(connection: FencedTransaction, row: CommandRow, reason: st
     if parent is None or not await children.above(connection, [parent.instance]):
         return
     if not await children.existing(connection, [parent]):  # else a duplicate: the child notifies the parent
-        await children.tell(connection, [Unmade(parent, W.FAILURE, reason)])
+        await children.report_unmade(connection, [Unmade(parent, W.FAILURE, reason)])
 
 
 def _startable(

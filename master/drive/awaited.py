@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dao.runs.dependencies import Span, Told, checksum
+from dao.runs.dependencies import Notice, Span, checksum
 from model.ids import TaskInstanceId
 from model.logic.dependent import ALL_TASKS
 
@@ -49,7 +49,7 @@ class Awaited:
             if not of_key:
                 del self._spans[key]
 
-    def by(self, told: Iterable[Told]) -> set[TaskInstanceId]:
+    def by(self, told: Iterable[Notice]) -> set[TaskInstanceId]:
         """The tasks that await any of these ends."""
         return {
             id_

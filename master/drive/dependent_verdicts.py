@@ -16,7 +16,7 @@ from model.choices import TimeoutStrategy
 from model.errors import Refused, Unavailable
 from model.ids import WorkflowCode
 from model.logic.date_cycles import intervals
-from model.logic.dependent import DependentItem, DependentParams, Outcome, State, Verdict, judge
+from model.logic.dependent import DependentItem, DependentParams, Outcome, State, Verdict, evaluate
 from model.means import is_passing
 from model.states import TaskState, WorkflowState
 from model.zones import zone
@@ -106,7 +106,7 @@ def _evaluated(
     if isinstance(spans, Unavailable):
         return _within_timeout(task, Verdict(Outcome.WAIT, str(spans), AGAIN_IN_MINUTES)), ()
     facts = {item: [_state(item, found.get(span)) for span in of] for item, of in spans.items()}
-    verdict = _within_timeout(task, judge(params, facts, task.waited_s / 60))
+    verdict = _within_timeout(task, evaluate(params, facts, task.waited_s / 60))
     return verdict, [span for of in spans.values() for span in of]
 
 

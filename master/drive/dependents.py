@@ -1,7 +1,7 @@
 """DEPENDENT tasks: evaluated by their owner when something ended that they await, and periodically.
 
 They need no thread and no process, only a row with the time at which they began to wait. An end costs only the tasks
-that await it: every master is notified of it (`dao.runs.dependencies.tell`), and finds in memory who awaits it
+that await it: `dao.runs.dependencies.notify_masters` notifies every master, which finds in memory who awaits it
 (`master/drive/awaited.py`). A lost notification costs time and never correctness, since each evaluation reads the rows:
 a slow walk evaluates all waiting tasks, one stretch at each poll. While no task waits anywhere, no query is made and no
 end is announced.
@@ -19,7 +19,7 @@ import structlog
 
 from dao.postgres.errors import BadData, LockTaken
 from dao.runs import dependencies
-from dao.runs.dependencies import BEGINNING, DependentEnd, WaitingTask, read_told
+from dao.runs.dependencies import BEGINNING, DependentEnd, WaitingTask, read_notice
 from master.claim.quarantine import Quarantine
 from master.drive.awaited import Awaited
 from master.drive.dependent_verdicts import evaluate_all
@@ -29,7 +29,7 @@ from model.logic.dependent import Outcome, Verdict
 from model.states import TaskState
 from node.life import Life
 from node.waiting import set_within
-from node.write_loop import blaming_what_is_held
+from node.write_loop import blaming_the_data
 from registry.clock import boottime_s
 
 log = structlog.get_logger()
@@ -75,7 +75,7 @@ class Dependents:
 
     def notified(self, payload: str) -> None:
         """A notification came: evaluate the tasks that await what ended, or all of them."""
-        told = read_told(payload)
+        told = read_notice(payload)
         if told is None:
             self._round, self._place, self._walks_on = self._round + 1, BEGINNING, True
             self._wake.set()
@@ -211,7 +211,7 @@ class Dependents:
     async def _write(self, ends: Sequence[DependentEnd]) -> set[TaskInstanceId]:
         """Write these; return those whose rows others have locked."""
         async with self._life.writing() as connection:
-            with blaming_what_is_held():
+            with blaming_the_data():
                 done = await dependencies.end(connection, ends, self._life.me.epoch)
         self._changed.set()
         self._drop(done)

@@ -212,7 +212,7 @@ class Driver:
         self, size: int, only: WorkflowInstanceId | None, work: Work
     ) -> tuple[int, dict[WorkflowInstanceId, str]]:
         aside = self._quarantine.ids if only is None else ()
-        events = await task_events.consume(work.connection, self._me.epoch, size, aside=aside, only=only)
+        events = await task_events.consume(work.connection, self._me.epoch, size, without=aside, only=only)
         work.touch({event.workflow_instance_id for event in events} if only is None else {only})
         work.suspects = sorted(work.touched)
         await self.restorer.restore_owned(work, work.touched - self.runs.ids())
@@ -223,7 +223,7 @@ class Driver:
             else:
                 await self._feed(event, work.writes)
         if progressed := work.touched & self.runs.failed_over:
-            await workflow_instances.settle(work.connection, list(progressed), self._me.epoch)
+            await workflow_instances.reset_takeovers(work.connection, list(progressed), self._me.epoch)
             work.writes.progressed |= progressed
         return len(events), unreadable
 
@@ -272,7 +272,7 @@ class Driver:
 
     async def _write_failure(self, id_: WorkflowInstanceId, error: str, work: Work) -> None:
         work.touch([id_])
-        await task_events.forget(work.connection, [id_])
+        await task_events.delete_of(work.connection, [id_])
         await workflow_instances.take_back(work.connection, [id_], self._me.epoch)
         for own in await workflow_instances.still_owned(work.connection, [id_], self._me.epoch):
             work.writes.fail(own, f"it could not be driven: {error}")

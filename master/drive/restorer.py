@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from dao.cluster.nodes import Me
 from dao.runs import children, workflow_instances
-from dao.tasks import task_instances
+from dao.tasks import past_attempts
 from master.drive.events import Child, HaltAsked, Restored
 from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
@@ -43,7 +43,7 @@ class Restorer:
             return
         connection, writes = work.connection, work.writes
         plans = self._plans.at_hand({plan_key(each) for each in instances}, writes.plans)
-        attempts = await task_instances.latest_attempts(connection, [instance.id for instance in instances])
+        attempts = await past_attempts.latest_attempts(connection, [instance.id for instance in instances])
         with_children = [
             each.id for each in instances if isinstance(known := plans[plan_key(each)], Plan) and known.has_children
         ]

@@ -22,7 +22,7 @@ from master.drive.plans import Fetched, Plans
 from master.drive.writes import Writes
 from model.ids import WorkflowInstanceId
 from node.life import Life
-from node.write_loop import blaming_what_is_held
+from node.write_loop import blaming_the_data
 
 
 class Work:
@@ -49,7 +49,7 @@ class Work:
         if announces:
             ends = [run.instance for end in self.writes.ends if (run := runs.get(end.id)) is not None]
             happened = [(instance, None) for instance in ends] + self.writes.succeeded
-            await dependencies.tell(
+            await dependencies.notify_masters(
                 self.connection,
                 [
                     Happened(instance.workflow_code, instance.schedule_time, task)
@@ -110,7 +110,7 @@ class Transactions:
         try:
             async with self._life.writing() as connection:
                 work = of(connection, plans)
-                with blaming_what_is_held():
+                with blaming_the_data():
                     result = await body(work)
                     await work.flush(self._life.me, self._runs, announces=self.announces_ends)
         except BaseException as error:

@@ -164,7 +164,7 @@ class Writes:
         if self._children:
             await children.start(connection, self._children)
         if self.ends:
-            await completion.tell(connection, await workflow_instances.finish(connection, self.ends, master))
+            await completion.notify_awaiting(connection, await workflow_instances.finish(connection, self.ends, master))
         if self._kills:
             await notify(connection, KILL)
         if self._groups:

@@ -16,8 +16,8 @@ import structlog
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData, LockTaken
 from dao.postgres.notify import EVENT, TASK, notify
-from dao.runs import workflow_instances
-from dao.tasks import task_events, task_instances
+from dao.runs import failover
+from dao.tasks import lost_tasks, task_events
 from master.claim.quarantine import PAUSE_FIRST_S, PAUSE_MAX_S
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from node.life import Life
@@ -107,23 +107,23 @@ class Leftovers:
 
 
 async def _find_runs(connection: FencedTransaction, aside: Sequence[WorkflowInstanceId]) -> list[WorkflowInstanceId]:
-    return await workflow_instances.left_behind(connection, FAILOVER_BATCH, aside)
+    return await failover.left_behind(connection, FAILOVER_BATCH, aside)
 
 
 async def _fail_over(
     connection: FencedTransaction, aside: Sequence[WorkflowInstanceId], only: WorkflowInstanceId | None
 ) -> int:
-    return await workflow_instances.fail_over(connection, FAILOVER_BATCH, aside=aside, only=only)
+    return await failover.fail_over(connection, FAILOVER_BATCH, without=aside, only=only)
 
 
 async def _find_tasks(connection: FencedTransaction, aside: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
-    return await task_instances.lost(connection, FAILOVER_BATCH, aside)
+    return await lost_tasks.lost(connection, FAILOVER_BATCH, aside)
 
 
 async def _mark_lost(
     connection: FencedTransaction, aside: Sequence[TaskInstanceId], only: TaskInstanceId | None
 ) -> int:
-    count = await task_instances.mark_lost(connection, FAILOVER_BATCH, aside=aside, only=only)
+    count = await lost_tasks.mark_lost(connection, FAILOVER_BATCH, without=aside, only=only)
     if count:
         await notify(connection, EVENT)
         await notify(connection, TASK)

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import structlog
 
-from dao.cluster import nodes
+from dao.cluster import fencing, gone_nodes
 from dao.cluster.nodes import NodeRow
 from dao.postgres.errors import BadData, LockTaken
 from dao.runs import serial_line
@@ -200,7 +200,7 @@ class Membership:
     def _evaluate_load(self) -> bool:
         """Update the load; return whether it changed between BUSY and NORMAL."""
         runs = self._active() / self._settings.max_running_workflows
-        return self._overload.judge(boottime_s(), {Measure.RUNS: runs})
+        return self._overload.evaluate(boottime_s(), {Measure.RUNS: runs})
 
     def _others_changed(self) -> bool:
         """Whether a master changed between BUSY and NORMAL. No registry event reports that: an entry has changed, none
@@ -246,7 +246,7 @@ class Membership:
         return await present(self._registry, max(self._life.silence.session_s, *told))
 
     async def _fence(self, node: NodeRow, why: str) -> None:
-        if await nodes.fence(self._life.database, node, why, judge=self._life.me):
+        if await fencing.fence(self._life.database, node, why, by=self._life.me):
             log.warning(
                 "node_fenced",
                 kind=node.kind,
@@ -265,16 +265,16 @@ class Membership:
         forgotten = FORGET_BATCH
         while forgotten == FORGET_BATCH:
             async with self._life.writing() as connection:
-                forgotten = await nodes.forget_ended(connection, NODES_KEPT, FORGET_BATCH)
+                forgotten = await gone_nodes.delete_ended(connection, NODES_KEPT, FORGET_BATCH)
 
     async def _fail_over_all(self) -> None:
         # Almost always there is nothing: one query instead of a transaction, which would also wake all masters.
         async with self._life.database.reading() as connection:
-            left = await nodes.anything_left(connection)
+            left = await gone_nodes.anything_left(connection)
             waits = await serial_line.anyone_waits(connection)
         if waits:
             async with self._life.writing() as connection:
-                if called := await serial_line.call_forgotten(connection):
+                if called := await serial_line.call_missed(connection):
                     log.warning("waiting_runs_called", commands=called, so="they go on, though nobody had told them to")
         if left:
             await self._leftovers.fail_over()

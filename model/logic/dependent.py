@@ -110,7 +110,7 @@ Facts = Mapping[DependentItem, Sequence[State | None]]
 """Item -> for each span of its cycle (`intervals`) the state of the latest instance there, or None without one."""
 
 
-def judge(params: DependentParams, facts: Facts, waited_minutes: float) -> Verdict:
+def evaluate(params: DependentParams, facts: Facts, waited_minutes: float) -> Verdict:
     """Decide whether to continue waiting.
 
     Args:

@@ -158,5 +158,5 @@ def _json_list(name: str, text: str) -> list[str] | None:
     except (ValueError, RecursionError):
         return None
     if any(isinstance(value, list | dict) for value in found):
-        raise Refused(f'list "{name}" holds a list or an object; its elements must be texts, numbers, true or false')
+        raise Refused(f'list "{name}" contains a list or an object; its elements must be texts, numbers, true or false')
     return [value if isinstance(value, str) else "" if value is None else json.dumps(value) for value in found]

@@ -10,7 +10,7 @@ A value is text. CEL must know which comparison is meant, since to it 5 and "5" 
 - Between two of `&& || ? :`, or in the arguments of one function, all references are text if there is a quoted text:
   `${a} == "5"`, `${a} in ["5", "6"]`. So are the arguments of `size` and `string`, and the target of a method.
 - All others have the type they look like: 5, 007 and 1.5 are numbers, true and false are booleans, the rest is text.
-- If the types then do not match (text < number), all are tried by their looks, and then all as text.
+- If the types then do not match (text < number), all are tried by what they look like, and then all as text.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Condition:
             raise Refused(f"its values have more than {VALUES_LENGTH_MAX:,} characters; compare something shorter")
         for name in self.uses:
             if not is_storable(values[name]):
-                raise Refused(f"the value of {name} holds a NUL or half a character; remove it")
+                raise Refused(f"the value of {name} contains a NUL or half a character; remove it")
         program = self._compiled()
         faults = []
         for as_text in _AS_TEXT:

@@ -51,11 +51,11 @@ async def upgrade(
 
 async def check(call: Invocation) -> None:
     """Check that the database can be reached and has the schema that this program needs."""
-    from dao.postgres import schema
+    from dao.postgres import schema_scripts
     from shoal.cli.output import print_json, say
 
     async with call.reading() as reading:
-        version = schema.read_scripts().version
+        version = schema_scripts.read_scripts().version
         if call.as_json:
             print_json({"database": reading.database.shown, "schema_version": version})
         else:

@@ -14,7 +14,7 @@ from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
     from dao.cluster.nodes import NodeRow
-    from dao.views.listings import GroupQueue, Residue, WaitingCommand
+    from dao.views.queue_listings import GroupQueue, Residue, WaitingCommand
     from shoal.cluster.slot_report import SlotReport
 
 
@@ -69,7 +69,7 @@ async def queue(
 
 
 async def _read(call: Invocation, limit: int) -> Waiting:
-    from dao.views import listings
+    from dao.views import listings, queue_listings
     from shoal.cluster.slot_report import read_slots
 
     step = call.settings.master.id_step
@@ -79,9 +79,9 @@ async def _read(call: Invocation, limit: int) -> Waiting:
         return Waiting(
             slots,
             step,
-            await listings.waiting_commands(reading.connection, limit),
-            await listings.waiting_by_residue(reading.connection, slots.total, step) if slots.total else [],
-            await listings.queue_by_group(reading.connection),
+            await queue_listings.waiting_commands(reading.connection, limit),
+            await queue_listings.waiting_by_residue(reading.connection, slots.total, step) if slots.total else [],
+            await queue_listings.queue_by_group(reading.connection),
             _by_group(living),
             _by_group(row for row in living if row.heartbeat and row.heartbeat.status == "BUSY"),
         )

@@ -21,9 +21,9 @@ from dao.checks.table_checks import SHOWN_MAX, Check
 from dao.cluster import cluster
 from dao.cluster.nodes import NodeRow
 from dao.commands import commands, error_commands
-from dao.postgres import schema
+from dao.postgres import schema, schema_scripts
 from dao.postgres.database import Database, database_time
-from dao.views import listings
+from dao.views import listings, queue_listings
 from model.errors import Refused, ShoalError, Unavailable
 from model.nodes import NodeKind, NodeState
 from model.timing import Timing
@@ -83,7 +83,7 @@ async def examine(settings: Settings, database: Database) -> AsyncIterator[Resul
     except Refused as error:
         yield _judged("schema", "its schema fits this program", [str(error)], "shoal db init, or shoal db upgrade")
         return
-    yield _good("schema", "its schema fits this program", f"version {schema.read_scripts().version}")
+    yield _good("schema", "its schema fits this program", f"version {schema_scripts.read_scripts().version}")
     async for result in _of_the_server(database, found):
         yield result
     yield clock_result((its_time - asked_at).total_seconds() - took_s / 2)
@@ -156,7 +156,7 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
     ]  # fmt: skip
 
 
-def room_result(slots: SlotReport, waiting: Sequence[listings.WithoutRoom]) -> Result:
+def room_result(slots: SlotReport, waiting: Sequence[queue_listings.WithoutRoom]) -> Result:
     """Whether a master has room for what waits. It is no fault if none has: runs end, and free some."""
     holds = "a master has room for what waits"
     masters = [master_facts(master.row) for master in slots.masters]
@@ -178,7 +178,7 @@ def room_result(slots: SlotReport, waiting: Sequence[listings.WithoutRoom]) -> R
 
 
 def worker_results(
-    rows: Sequence[NodeRow], queue: Sequence[listings.GroupQueue], silent_after: timedelta
+    rows: Sequence[NodeRow], queue: Sequence[queue_listings.GroupQueue], silent_after: timedelta
 ) -> list[Result]:
     """Whether there are workers, and some for each group with waiting tasks."""
     none = [] if rows else ["no worker is alive: no task runs but those of the masters"]
@@ -236,12 +236,12 @@ async def _of_the_server(database: Database, server: Server) -> AsyncIterator[Re
 
 async def _of_the_cluster(connection: AsyncConnection, settings: Settings, timing: Timing) -> list[Result]:
     slots = await read_slots(connection, settings)
-    workers, queue = await listings.workers(connection), await listings.queue_by_group(connection)
+    workers, queue = await listings.workers(connection), await queue_listings.queue_by_group(connection)
     increment = await commands.id_increment(connection)
     step = settings.master.id_step
     stride = [f"ids come in steps of {increment}, and master.id_step is {step}: some slots get no commands"]
     silent_after = 3 * timing.heartbeat_every
-    waiting = await listings.without_room(connection, timedelta(seconds=QUEUED_S), COUNTED_MAX)
+    waiting = await queue_listings.without_room(connection, timedelta(seconds=QUEUED_S), COUNTED_MAX)
     return [
         *master_results(slots, silent_after),
         room_result(slots, waiting),

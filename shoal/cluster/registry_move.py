@@ -22,14 +22,14 @@ OPEN_S = 5.0
 
 
 async def record_named(database: Database, settings: Settings) -> None:
-    """Record the registry in the settings, if there is one. Raises as `belonging.settle`."""
+    """Record the registry in the settings, if there is one. Raises as `belonging.verify`."""
     url = settings.named_registry()
     if url is None:
         return
     async with database.reading() as connection:
         belonging.url_to_use(url, await cluster.registry(connection), settings.database())
     async with _opened(url, settings) as registry:
-        await belonging.settle(database, registry, belonging.place_of(url, settings.database()))
+        await belonging.verify(database, registry, belonging.place_of(url, settings.database()))
 
 
 async def move_to(database: Database, url: str, settings: Settings) -> RecordedRegistry:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.cluster.nodes import NodeRow
 from dao.runs import relations
 from dao.runs.relations import ChildRun
-from dao.views import listings, lookups
+from dao.views import listings, lookups, queue_listings
 from dao.views.listings import Run, TaskRun
 from master.drive.plan import Plan
 from model.command_moves import URGENT
@@ -246,7 +246,7 @@ async def _is_gone(connection: AsyncConnection, attempt: TaskRun) -> bool:
 
 
 async def _groups(connection: AsyncConnection, workers: Iterable[NodeRow]) -> dict[str, GroupFacts]:
-    waiting = {each.worker_group: each.waiting for each in await listings.queue_by_group(connection)}
+    waiting = {each.worker_group: each.waiting for each in await queue_listings.queue_by_group(connection)}
     serving: dict[str, list[Heartbeat]] = {name: [] for name in waiting}
     for worker in workers:
         if worker.state is NodeState.ALIVE and worker.heartbeat is not None:

@@ -8,11 +8,11 @@ from datetime import timedelta
 from dao.cluster.nodes import Me
 from dao.commands import commands, suspect_commands
 from dao.commands.commands import Outcome
-from dao.runs import children, completion, control, serial_line, workflow_instances
+from dao.runs import children, completion, control, failover, serial_line, workflow_instances
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import NewInstance
-from dao.tasks import task_events, task_instances
+from dao.tasks import past_attempts, task_events, task_instances
 from model.choices import ExecutionType, FailureStrategy, Priority
 from model.command_moves import COMMAND_MOVES, CommandType
 from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
@@ -76,7 +76,7 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
         if above is None or above.state in (W.READY_STOP, W.READY_PAUSE) or p.chance(0.1):
             unmade = Unmade(parent, p.random.choice((W.STOP, W.PAUSE, W.FAILURE)), "nothing came of it")
             if above is not None:
-                await p.call(children.tell, [unmade])
+                await p.call(children.report_unmade, [unmade])
             return Outcome(row, None, "nothing came of it")
         await p.call(children.existing, [parent, parent])
     execution, state, reason = SERIAL.get(start.workflow_code, ExecutionType.PARALLEL), W.RUNNING_EXECUTION, ""
@@ -110,23 +110,21 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
     if p.chance(0.03):
         await p.call(workflow_instances.insert, [new], me.epoch)  # the command was taken twice: the schema refuses
     if state.is_final and made:
-        await p.call(completion.tell, [id_ for id_, _ in made.values()])
+        await p.call(completion.notify_awaiting, [id_ for id_, _ in made.values()])
     return Outcome(row, made[row.id][0] if row.id in made else None)
 
 
 async def _claim_failover(p: Program, me: Me, row: CommandRow, id_: WorkflowInstanceId) -> Outcome:
-    taken = await p.call(
-        workflow_instances.claim_failover, [id_, *p.instances(1)] if p.chance(0.1) else [id_], me.epoch
-    )
-    await p.call(task_events.forget, list(taken))
+    taken = await p.call(failover.claim_failover, [id_, *p.instances(1)] if p.chance(0.1) else [id_], me.epoch)
+    await p.call(task_events.delete_of, list(taken))
     await _restore(p, list(taken))
     if id_ not in taken:
-        return Outcome(row, id_, await p.call(workflow_instances.why_not_recovered, id_))
+        return Outcome(row, id_, await p.call(failover.why_not_recovered, id_))
     return Outcome(row, id_)
 
 
 async def _restore(p: Program, ids: list[WorkflowInstanceId]) -> None:
-    await p.call(task_instances.latest_attempts, ids)
+    await p.call(past_attempts.latest_attempts, ids)
     await p.call(children.of, ids)
 
 
@@ -138,7 +136,7 @@ async def _next_in_line(p: Program, me: Me, row: CommandRow, code: WorkflowCode)
     if overtaken:
         await p.call(control.lock, overtaken)
         await p.call(control.end_waiting, dict.fromkeys(overtaken, (W.STOP, "a newer run has priority")))
-        await p.call(completion.tell, overtaken)
+        await p.call(completion.notify_awaiting, overtaken)
     waiting = await p.call(serial_line.waiting, code, 1)
     if not waiting:
         return Outcome(row, None)
@@ -156,11 +154,11 @@ async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
     after = None if locked is None else COMMAND_MOVES[move.type].get(locked.state)
     if after is None or p.chance(0.3 if is_from_above else 0.05):
         if is_from_above and locked is not None:
-            await p.call(children.tell_at_rest, {id_: p.random.choice((None, "it was refused"))})
+            await p.call(children.report_at_rest, {id_: p.random.choice((None, "it was refused"))})
         return Outcome(row, id_ if locked else None, "it was refused")
     if after in (W.PAUSE, W.STOP):
         await p.call(control.end_waiting, {id_: (after, "before it had begun")})
-        await p.call(completion.tell, [id_])
+        await p.call(completion.notify_awaiting, [id_])
     elif move.type in (C.PAUSE, C.STOP):
         await p.call(control.ask_halt, {id_: after})
     else:
@@ -169,11 +167,11 @@ async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
 
 
 async def _revive(p: Program, me: Me, id_: WorkflowInstanceId, parent: Parent | None) -> None:
-    attempts = (await p.call(task_instances.latest_attempts, [id_])).get(id_, [])
+    attempts = (await p.call(past_attempts.latest_attempts, [id_])).get(id_, [])
     again = [(id_, attempt.code) for attempt in attempts if p.chance(0.5)]
     if again:
         await p.call(task_instances.invalidate, again)
-    await p.call(task_events.forget, [id_])
+    await p.call(task_events.delete_of, [id_])
     executing = frozenset({TaskCode(1)}) if p.chance(0.4) else None
     run = p.stores.tx.get(p.server.instances, id_)
     if run is not None and run.parent is not None and p.chance(0.5):

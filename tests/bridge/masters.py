@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
-from dao.cluster import nodes
+from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
-from dao.commands import commands
+from dao.commands import commands, waiting_work
 from dao.postgres.database import database_time
-from dao.runs import children, completion, dependencies, serial_line, workflow_instances
+from dao.runs import children, completion, dependencies, failover, serial_line, workflow_instances
 from dao.runs.children import NewChild, Unmade
 from dao.runs.dependencies import BEGINNING, DependentEnd, Happened, Span
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import task_events, task_instances
+from dao.tasks import lost_tasks, past_attempts, task_events, task_instances, task_timers
 from dao.tasks.task_instances import MasterTaskEnd, NewTask
 from model.choices import Priority
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -49,7 +49,7 @@ async def advance(p: Program) -> None:
     if p.chance(0.1):
         await p.call(workflow_instances.take_back, p.instances(), me.epoch)
     if p.chance(0.2):
-        await p.call(workflow_instances.settle, [id_ for id_, _ in owned], me.epoch)
+        await p.call(workflow_instances.reset_takeovers, [id_ for id_, _ in owned], me.epoch)
 
 
 async def _queue(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None:
@@ -116,9 +116,13 @@ async def _below(p: Program, _me: Me, id_: WorkflowInstanceId, _: Values) -> Non
     await p.call(children.of, p.instances())
     under = [row.id for row, _ in p.rows(p.server.instances, lambda each: each.parent is not None)]
     if under:
-        await p.call(children.tell_at_rest, {each: p.random.choice((None, "it was refused")) for each in p.some(under)})
+        await p.call(
+            children.report_at_rest, {each: p.random.choice((None, "it was refused")) for each in p.some(under)}
+        )
     if p.chance(0.3):
-        await p.call(children.tell, [Unmade(Parent(id_, TaskCode(STANDS), 1, 0), W.FAILURE, "it was never made")])
+        await p.call(
+            children.report_unmade, [Unmade(Parent(id_, TaskCode(STANDS), 1, 0), W.FAILURE, "it was never made")]
+        )
 
 
 async def _halt(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> None:
@@ -166,7 +170,7 @@ async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> N
         state = p.random.choice((W.PAUSE, W.STOP))
     outputs = '{"o":"1"}' if state is W.SUCCESS and p.chance(0.5) else None
     end = InstanceEnd(id_, state, "" if state is W.SUCCESS else "so it ended", outputs)
-    await p.call(completion.tell, await p.call(workflow_instances.finish, [end], me.epoch))
+    await p.call(completion.notify_awaiting, await p.call(workflow_instances.finish, [end], me.epoch))
 
 
 _WRITES = (_queue, _stand, _below, _halt, _end_in_master, _finish)
@@ -194,7 +198,7 @@ async def wait_for_others(p: Program) -> None:
     await p.call(dependencies.find, [*spans, *(replace(span, task="ALL") for span in spans)])
     completion = [DependentEnd(id_, p.random.choice((T.SUCCESS, T.FAILURE)), "it was judged") for id_ in wanted]
     await p.call(dependencies.end, completion, me.epoch)
-    await p.call(dependencies.tell, [Happened(WorkflowCode(1), _AGES_AGO, None)])
+    await p.call(dependencies.notify_masters, [Happened(WorkflowCode(1), _AGES_AGO, None)])
 
 
 WAITS = 7
@@ -208,36 +212,36 @@ _SPANS = ((_AGES_AGO, _SOON), (_AGES_AGO, datetime(2020, 1, 1, tzinfo=UTC)))
 
 async def clean_up(p: Program) -> None:
     """What is due, what the dead left, what was forgotten."""
-    await p.call(nodes.anything_left)
+    await p.call(gone_nodes.anything_left)
     if p.chance(0.5):
         await p.call(serial_line.anyone_waits)
-        await p.call(serial_line.call_forgotten)
+        await p.call(serial_line.call_missed)
     if p.chance(0.2):  # as one does that met an error
-        await p.call(workflow_instances.left_behind, 100, p.instances())
-        await p.call(task_instances.lost, 100)
-        await p.call(workflow_instances.fail_over, 100, only=p.one(p.instances()))
-        await p.call(task_instances.mark_lost, 1, aside=[TaskInstanceId(1)])
+        await p.call(failover.left_behind, 100, p.instances())
+        await p.call(lost_tasks.lost, 100)
+        await p.call(failover.fail_over, 100, only=p.one(p.instances()))
+        await p.call(lost_tasks.mark_lost, 1, without=[TaskInstanceId(1)])
     if p.chance(0.7):
-        await p.call(workflow_instances.fail_over, 100)
-        await p.call(task_instances.mark_lost, 100)
+        await p.call(failover.fail_over, 100)
+        await p.call(lost_tasks.mark_lost, 100)
         await p.call(task_events.readdress)
         await p.call(task_events.drop_stale)
-        await p.call(nodes.forget_ended, timedelta(days=30), 100)
-    await p.call(task_instances.queue_due, 100)
-    await p.call(task_instances.fail_undispatched, 100)
-    await p.call(task_instances.next_due_in_s)
+        await p.call(gone_nodes.delete_ended, timedelta(days=30), 100)
+    await p.call(task_timers.queue_due, 100)
+    await p.call(task_timers.fail_undispatched, 100)
+    await p.call(task_timers.next_due_in_s)
 
 
 async def look(p: Program) -> None:
     """What reads only."""
     me = p.node(NodeKind.MASTER)
     slot = p.random.choice((None, Slot(0, 1), Slot(1, 2)))
-    await p.call(commands.work_waits, slot, AN_HOUR, 1, me.epoch)
+    await p.call(waiting_work.work_waits, slot, AN_HOUR, 1, me.epoch)
     await p.call(commands.id_increment)
     owned = await p.call(workflow_instances.owned, me.epoch)
     await p.call(workflow_instances.read_owned, sorted({*owned, *p.instances()}), me.epoch)
     await p.call(workflow_instances.still_owned, sorted({*owned, *p.instances()}), me.epoch)
-    await p.call(task_instances.latest_attempts, p.instances())
+    await p.call(past_attempts.latest_attempts, p.instances())
     await p.call(stuck_runs.walk, me.epoch, WorkflowInstanceId(p.random.choice((0, 0, 2))), 50, p.random.choice(_AGES))
     believed = [UnderWay(each.workflow_instance_id, each.task_code, each.attempt) for _, each in p.rows(p.server.tasks)]
     await p.call(stuck_runs.unheard, p.some(believed) if believed else [], p.random.choice(_AGES))

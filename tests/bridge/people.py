@@ -13,13 +13,13 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.cluster import nodes
+from dao.cluster import fencing, nodes
 from dao.cluster.nodes import Me, NodeRow
 from dao.commands import commands, suspect_commands
 from dao.commands.commands import NewCommand
 from dao.definitions import schedules
 from dao.definitions.schedules import DueSchedules, Fire
-from dao.postgres import schema
+from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from model.choices import Misfire, Priority
 from model.command_moves import COMMAND_MOVES, CommandType
@@ -28,6 +28,7 @@ from model.nodes import Heartbeat, NodeKind, ProcessIdentity, Slot
 from model.schedules import ScheduleSpec
 from tests.bridge.program import CODES, Program
 from tests.bridge.two_stores import Each
+from tests.simulation.statements.cluster import fencing as model_fencing
 from tests.simulation.statements.cluster import nodes as model_nodes
 from tests.simulation.statements.commands import commands as model_commands
 from tests.simulation.statements.commands import suspect_commands as model_suspect
@@ -107,7 +108,7 @@ async def beat(p: Program) -> None:
 async def _upgrade_now_and_then(p: Program) -> None:
     random = Random(f"{p.seed}/schema/{p.stores.calls}")
     if random.random() < 0.1:
-        version = schema.known_version() + random.randint(1, 3)
+        version = newer_schema.known_version() + random.randint(1, 3)
         await p.stores.both("a newer schema", _record_schema, _record_in_model, version, random.random() < 0.7)
 
 
@@ -125,7 +126,7 @@ def _record_in_model(tx: Transaction, version: int, may_run: bool) -> None:
 
 
 class _OpenTransaction:
-    """What `nodes.fence` asks of a database, within the transaction that is open."""
+    """What `fencing.fence` asks of a database, within the transaction that is open."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
@@ -140,13 +141,13 @@ class _OpenTransaction:
 
 
 async def fence_within(connection: AsyncConnection, dead: NodeRow, judge: Me | None) -> bool:
-    return await nodes.fence(cast(Database, _OpenTransaction(connection)), dead, "a test", judge=judge)
+    return await fencing.fence(cast(Database, _OpenTransaction(connection)), dead, "a test", by=judge)
 
 
 def fence_in_model(tx: Transaction, dead: NodeRow, judge: Me | None) -> bool:
     if judge is not None:
         model_nodes.hold_alive(tx, judge)
-    fenced = model_nodes.fence(tx, dead.epoch, dead.beat_no, "a test")
+    fenced = model_fencing.fence(tx, dead.epoch, dead.beat_no, "a test")
     if fenced and dead.slot is not None:
         model_suspect.mark_suspects(tx, dead.epoch, dead.slot)
     return fenced
@@ -157,7 +158,7 @@ async def fence(p: Program) -> None:
         p.seen = await p.call(nodes.living)
     judge = None if p.chance(0.1) else p.node(p.random.choice(list(NodeKind)))
     dead = p.one(p.seen)
-    await p.stores.both("dao.cluster.nodes.fence", fence_within, fence_in_model, dead, judge)
+    await p.stores.both("dao.cluster.fencing.fence", fence_within, fence_in_model, dead, judge)
 
 
 async def mark_suspects(p: Program) -> None:

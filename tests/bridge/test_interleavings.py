@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from dao.cluster.nodes import OUT_OF_REACH
+from dao.cluster.fencing import OUT_OF_REACH
 from dao.postgres.database import Database
 from model.states import TaskState, WorkflowState
 from tests.bridge import scenes

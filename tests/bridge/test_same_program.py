@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 from sqlalchemy import text
 
-from dao.postgres import schema
+from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from model.nodes import NodeKind
 from tests.bridge import command_batches, masters, people, workers
@@ -45,7 +45,7 @@ async def begin(database: Database) -> TwoStores:
         named = "INSERT INTO workflow_definition (code, name) SELECT code, 'w' || code FROM unnest(:codes) AS w (code)"
         await connection.execute(text(named), {"codes": list(CODES)})
         later = text("DELETE FROM schema_version WHERE version > :known")
-        await connection.execute(later, {"known": schema.known_version()})
+        await connection.execute(later, {"known": newer_schema.known_version()})
     server = empty_model()
     made = Transaction(server)
     for code in CODES:

@@ -29,16 +29,16 @@ from tests.simulation.wiring import models
 UNORDERED = (
     *(
         "dao.tasks.task_claims.claim",
-        "dao.tasks.task_claims.held",
+        "dao.tasks.task_claims.owned",
         "dao.tasks.task_instances.halt",
-        "dao.tasks.task_instances.queue_due",
+        "dao.tasks.task_timers.queue_due",
     ),
     *(
-        "dao.tasks.task_instances.latest_attempts",
+        "dao.tasks.past_attempts.latest_attempts",
         "dao.commands.suspect_commands.try_next",
         "dao.runs.workflow_instances.read_owned",
     ),
-    *("dao.runs.workflow_instances.left_behind", "dao.tasks.task_instances.lost"),
+    *("dao.runs.failover.left_behind", "dao.tasks.lost_tasks.lost"),
     *("dao.runs.workflow_instances.finish", "dao.runs.workflow_instances.still_owned", "dao.runs.children.of"),
     *("dao.runs.dependencies.waiting_of", "dao.runs.dependencies.still_waiting"),
 )

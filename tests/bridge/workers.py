@@ -31,7 +31,7 @@ async def claim_tasks(p: Program) -> None:
 
 async def mark_running(p: Program) -> None:
     me = await p.licensed(NodeKind.WORKER)
-    task = p.one(sorted(await p.call(task_claims.held, me.epoch), key=_id_of))
+    task = p.one(sorted(await p.call(task_claims.owned, me.epoch), key=_id_of))
     await p.call(task_claims.mark_running, task, me.epoch)
 
 

@@ -101,7 +101,7 @@ async def test_results_of_a_worker_that_was_killed_without_database_are_told_by_
         successor = scene.start_again()
         await eventually(lambda: successor.events("database_not_there_yet"), within_s=20)
     await scene.everything_ends(runs=1, attempts=1)
-    [told] = successor.events("left_results_told")
+    [told] = successor.events("left_results_reported")
     assert (told["former"], told["results"], told["new"]) == (worker.epoch, RUNS, RUNS)
     assert scene.cluster.one("SELECT state FROM node WHERE id = %s", worker.epoch) == "FENCED"
 
@@ -165,8 +165,8 @@ async def test_a_full_disk_costs_a_living_worker_nothing(scene: Scene) -> None:
     worker = await scene.start(f"printf '#{{setValue(a=%0{size // 2}d)}}\\n' 0")
     async with scene.without_database():
         resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-        await eventually(lambda: worker.events("results_not_kept"), within_s=20)
+        await eventually(lambda: worker.events("results_not_stored"), within_s=20)
     await scene.everything_ends(runs=1, attempts=1)
     assert worker.is_alive
-    assert len(worker.events("results_not_kept")) == 1
+    assert len(worker.events("results_not_stored")) == 1
     assert scene.cluster.one("SELECT min(length(outputs)) FROM task_instance WHERE task_type = 'SHELL'") > size // 2

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dao.postgres import schema
+from dao.postgres import newer_schema, schema
 from dao.postgres.database import Database
 from shoal.cli.roles import EXIT_OUTDATED
 from tests.cluster.cluster import Cluster, Node
@@ -18,7 +18,7 @@ from tests.cluster.test_timing import SAID
 from tests.eventually import eventually
 from tests.shoal.command_line import CommandLine
 
-NEXT = schema.known_version() + 1
+NEXT = newer_schema.known_version() + 1
 SQL = Path(schema.__file__).parents[2] / "sql"
 Upgrade = Callable[..., Coroutine[Any, Any, None]]
 

@@ -116,7 +116,7 @@ async def test_a_locked_command_table_makes_no_error_command(cluster: Cluster) -
     cluster.rows("LOCK TABLE command IN ACCESS EXCLUSIVE MODE")
     try:
         await eventually(
-            lambda: any(node.events("claim_waits") or node.events("look_failed") for node in cluster.nodes), within_s=15
+            lambda: any(node.events("claim_waits") or node.events("poll_failed") for node in cluster.nodes), within_s=15
         )
     finally:
         cluster.rows("COMMIT")

@@ -284,8 +284,8 @@ async def test_a_run_with_a_list_that_cannot_be_read_is_named_and_the_others_go_
     (cluster.folder / "go").touch()
     await eventually(lambda: cluster.unfinished() == 4, within_s=20)
     assert {each["error"] for each in second.events("command_waits")} == {
-        f"the scope of workflow instance {scope}, as the database has it, is no JSON list of task codes",
-        f"the branch of task 1 of workflow instance {branch}, as the database has it, is no JSON list of task codes",
+        f"the scope of workflow instance {scope}, as the database has it, is not a JSON list of task codes",
+        f"the branch of task 1 of workflow instance {branch}, as the database has it, is not a JSON list of task codes",
     }
     cluster.rows("UPDATE workflow_instance SET scope = NULL WHERE id = %s", scope)
     cluster.rows("UPDATE task_instance SET branch = NULL WHERE workflow_instance_id = %s", branch)

@@ -123,7 +123,7 @@ async def test_a_lost_pause_is_obeyed_and_the_run_can_go_on(watched: Cluster) ->
     await eventually(lambda: watched.journal.lines())
     watched.rows("INSERT INTO command (type, workflow_instance_id) VALUES ('PAUSE', 1)")
     await eventually(lambda: watched.one("SELECT state FROM workflow_instance") == "READY_PAUSE", within_s=20)
-    assert put_right(masters) == [(1, "a pause or stop was asked for, and its master was never told")]
+    assert put_right(masters) == [(1, "a pause or stop was asked for, and its master was never notified")]
     done.touch()
     await eventually(lambda: watched.one("SELECT state FROM workflow_instance") == "PAUSE", within_s=20)
     watched.rows("INSERT INTO command (type, workflow_instance_id) VALUES ('RECOVER_SUSPENDED_PROCESS', 1)")

@@ -10,7 +10,7 @@ from uuid import uuid4
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.cluster import nodes
+from dao.cluster import fencing, nodes
 from dao.cluster.nodes import Me, NodeRow
 from dao.postgres.database import Database
 from dao.runs import workflow_instances
@@ -71,7 +71,7 @@ class Scene:
 
     async def fence(self, dead: Me) -> bool:
         """Fence a node; whether it was us who did."""
-        return await nodes.fence(self.database, await self.row_of(dead), "a test", judge=None)
+        return await fencing.fence(self.database, await self.row_of(dead), "a test", by=None)
 
     async def row_of(self, wanted: Me) -> NodeRow:
         """A living node as others see it."""

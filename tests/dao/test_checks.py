@@ -108,7 +108,7 @@ async def refused_and_done(scene: Scene) -> str:
         "VALUES (7, 'STOP', 'DONE', 1, now())"
     )
     await scene.sql("INSERT INTO error_command (command_id, reason, master_id) VALUES (7, 'x', 1)")
-    return "command 7 is told to be an error, and to be done"
+    return "command 7 is recorded as an error and as done"
 
 
 async def handled_and_waiting(scene: Scene) -> str:

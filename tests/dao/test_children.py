@@ -249,7 +249,7 @@ async def test_the_instance_above_hears_of_a_child_that_was_never_made(scene: Sc
     above = await scene.instance(master)
     async with scene.writing() as connection:
         unmade = [Unmade(place(above, 7), W.FAILURE, "it is OFFLINE"), Unmade(place(above, 8), W.PAUSE)]
-        await children.tell(connection, unmade)
+        await children.report_unmade(connection, unmade)
     assert await heard(scene, master) == [
         ChildEnd(above, TASK, 1, 7, W.FAILURE, "it is OFFLINE"),
         ChildEnd(above, TASK, 1, 8, W.PAUSE),
@@ -282,7 +282,7 @@ async def test_the_instance_above_hears_of_a_child_that_was_to_go_on_and_rests(s
     states = (W.SUCCESS, W.PAUSE, W.PAUSE, W.RUNNING_EXECUTION)
     ids = [await child(scene, master, place(above, index), state) for index, state in enumerate(states)]
     async with scene.writing() as connection:
-        await children.tell_at_rest(connection, dict(zip(ids, ["x", "it is OFFLINE", None, "x"], strict=True)))
+        await children.report_at_rest(connection, dict(zip(ids, ["x", "it is OFFLINE", None, "x"], strict=True)))
     assert await heard(scene, master) == [
         ChildEnd(above, TASK, 1, 0, W.SUCCESS, '{"a": "1"}'),
         ChildEnd(above, TASK, 1, 1, W.FAILURE, "it is OFFLINE"),

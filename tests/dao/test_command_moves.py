@@ -12,7 +12,7 @@ import pytest
 
 from dao.cluster.nodes import Me
 from dao.postgres.errors import BadData
-from dao.runs import control, workflow_instances
+from dao.runs import control, failover, workflow_instances
 from dao.runs.control import Revival
 from model.command_moves import COMMAND_MOVES, CommandType
 from model.ids import WorkflowInstanceId
@@ -45,7 +45,7 @@ async def move(scene: Scene, type_: CommandType, id_: WorkflowInstanceId, new: W
     """As a master does it that has taken the command; its owner, or who takes it over, follows what it is asked."""
     async with scene.writing() as connection:
         if type_ is C.RECOVER_TOLERANCE_FAULT_PROCESS:
-            await workflow_instances.claim_failover(connection, [id_], master.epoch)
+            await failover.claim_failover(connection, [id_], master.epoch)
         elif new.is_final:
             await control.end_waiting(connection, {id_: (new, "it was asked")})
         elif new in _HALTS:

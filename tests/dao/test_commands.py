@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from dao.commands import commands
+from dao.commands import commands, waiting_work
 from dao.commands.commands import NewCommand, Outcome
 from dao.postgres.errors import BadData
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
@@ -190,7 +190,7 @@ async def test_a_look_tells_what_waits_for_whom(scene: Scene) -> None:
 
     async def look(slot: Slot | None) -> tuple[bool, bool, bool]:
         async with scene.database.reading() as connection:
-            found = await commands.work_waits(connection, slot, timedelta(minutes=1), 1, me.epoch)
+            found = await waiting_work.work_waits(connection, slot, timedelta(minutes=1), 1, me.epoch)
         return found.mine, found.aged, found.events
 
     assert await look(ALL) == (False, False, False)

@@ -30,7 +30,7 @@ async def end(
         awaited = await workflow_instances.finish(
             connection, [InstanceEnd(id_, state, "so it is", '{"rows": "7"}') for id_ in ids], master.epoch
         )
-        await completion.tell(connection, awaited)
+        await completion.notify_awaiting(connection, awaited)
     return awaited
 
 

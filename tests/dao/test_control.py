@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from dao.cluster.nodes import Me
-from dao.runs import control, workflow_instances
+from dao.runs import control, failover, workflow_instances
 from dao.runs.control import Locked, Revival
 from dao.runs.workflow_instances import InstanceEnd, OwnershipLost
 from dao.tasks import task_events
@@ -121,10 +121,10 @@ async def test_a_halt_outlives_the_owner_that_was_asked_for_it(scene: Scene) -> 
     await ask(scene, before, W.READY_PAUSE)
     await scene.fence(dead)
     async with scene.writing() as connection:
-        assert await workflow_instances.fail_over(connection, 10) == 2
+        assert await failover.fail_over(connection, 10) == 2
     await ask(scene, between, W.READY_STOP)
     async with scene.writing() as connection:
-        taken = await workflow_instances.claim_failover(connection, [before, between], heir.epoch)
+        taken = await failover.claim_failover(connection, [before, between], heir.epoch)
     assert {id_: instance.state for id_, (instance, _) in taken.items()} == {
         before: W.READY_PAUSE,
         between: W.READY_STOP,
@@ -175,7 +175,7 @@ async def test_what_waits_has_no_owner_so_that_nobody_hands_it_on(scene: Scene) 
     over = await scene.instance(master, state=W.STOP, reason="it gives way")
     await scene.fence(master)
     async with scene.writing() as connection:
-        assert await workflow_instances.fail_over(connection, 10) == 0
+        assert await failover.fail_over(connection, 10) == 0
     assert await scene.sql("SELECT DISTINCT master_id FROM workflow_instance") == [0]
     assert await column(scene, "ended_at IS NOT NULL AND reason = 'it gives way'", over)
 

@@ -7,7 +7,7 @@ import pytest
 from dao.cluster import nodes
 from dao.tasks import task_claims
 from dao.tasks.task_claims import Report
-from dao.views import listings
+from dao.views import listings, queue_listings
 from model.choices import Priority
 from model.errors import NotFound
 from model.ids import WorkflowInstanceId
@@ -36,8 +36,8 @@ async def test_commands_are_listed_in_the_order_in_which_they_will_be_taken(scen
     [high] = await scene.commands(1, priority="HIGH")
     [odd] = await scene.sql("INSERT INTO command (type, created_at) VALUES ('NONSENSE', '-infinity') RETURNING id")
     async with scene.database.reading() as connection:
-        first, second, third, last = await listings.waiting_commands(connection, 10)
-        assert len(await listings.waiting_commands(connection, 3)) == 3
+        first, second, third, last = await queue_listings.waiting_commands(connection, 10)
+        assert len(await queue_listings.waiting_commands(connection, 3)) == 3
     assert [each.id for each in (first, second, third, last)] == [high, *medium, odd]
     assert (first.type, first.workflow_code, first.workflow, first.priority) == ("START_PROCESS", 1001, "hello", "HIGH")
     assert second.age_s == pytest.approx(3600, abs=60)
@@ -48,8 +48,8 @@ async def test_commands_are_counted_for_each_slot(scene: Scene) -> None:
     ids = await scene.commands(5, age="1 h")
     await scene.sql("INSERT INTO command (type, created_at) VALUES ('NONSENSE', 'infinity')")
     async with scene.database.reading() as connection:
-        by_slot = await listings.waiting_by_residue(connection, 3)
-        lone = await listings.waiting_by_residue(connection, 10_000)
+        by_slot = await queue_listings.waiting_by_residue(connection, 3)
+        lone = await queue_listings.waiting_by_residue(connection, 10_000)
     assert [each.slot for each in by_slot] == [0, 1, 2]
     assert [each.waiting for each in by_slot] == [
         sum(id_ % 3 == slot for id_ in (*ids, ids[-1] + 1)) for slot in (0, 1, 2)
@@ -123,7 +123,7 @@ async def test_the_queue_is_counted_by_worker_group(scene: Scene) -> None:
     await scene.queue(instance, 7, worker_group="gpu", master=master)
     await scene.sql("UPDATE task_instance SET queued_at = now() - interval '1 h' WHERE task_code = 4")
     async with scene.database.reading() as connection:
-        cpu, default, gpu = await listings.queue_by_group(connection)
+        cpu, default, gpu = await queue_listings.queue_by_group(connection)
     assert (cpu.worker_group, cpu.waiting, cpu.oldest_s, cpu.running) == ("cpu", 0, None, 2)
     assert (default.worker_group, default.waiting, default.running) == ("default", 3, 1)
     assert default.oldest_s == pytest.approx(3600, abs=60)

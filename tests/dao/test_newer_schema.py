@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import nodes
-from dao.postgres import schema
+from dao.postgres import newer_schema, schema, schema_scripts
 from dao.postgres.database import Database
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
@@ -29,7 +29,7 @@ async def test_what_a_script_says_of_old_nodes_is_recorded_with_its_version(
     an_upgrade(folder, NEXT, "add_note", f"{first_line}\nCREATE TABLE note (a int);")
     await schema.upgrade(empty_database, folder)
     async with empty_database.reading() as connection:
-        assert await schema.newer(connection) == schema.Newer(NEXT, must_stop=not may_run)
+        assert await newer_schema.newer(connection) == newer_schema.Newer(NEXT, must_stop=not may_run)
 
 
 async def test_an_upgrade_that_is_run_by_hand_records_itself_and_what_it_says_of_old_nodes(
@@ -38,14 +38,14 @@ async def test_an_upgrade_that_is_run_by_hand_records_itself_and_what_it_says_of
     (tmp_path / "upgrades").mkdir()
     copyfile(OLDEST, tmp_path / "schema.sql")
     await schema.init(empty_database, tmp_path)
-    upgrades = schema.read_scripts().upgrades
+    upgrades = schema_scripts.read_scripts().upgrades
     for script in upgrades:
-        if script.version < schema.STATED_FROM:
+        if script.version < schema_scripts.STATED_FROM:
             an_upgrade(tmp_path, script.version, script.name, script.content)
     await schema.upgrade(empty_database, tmp_path)
     scene = Scene(empty_database)
     for script in upgrades:
-        if script.version >= schema.STATED_FROM:
+        if script.version >= schema_scripts.STATED_FROM:
             await _run_by_hand(empty_database, script.content)
             recorded = "SELECT name, old_nodes_may_run FROM schema_version WHERE version = :version"
             assert await scene.sql(recorded, version=script.version) == [(script.name, script.old_nodes_may_run)]
@@ -63,20 +63,20 @@ async def _run_by_hand(database: Database, content: str) -> None:
 
 
 async def test_a_beat_tells_of_a_newer_schema_and_whether_one_of_them_forbids_to_go_on(scene: Scene) -> None:
-    me, known = await scene.master(), schema.known_version()
+    me, known = await scene.master(), newer_schema.known_version()
 
-    async def told(beat_no: int) -> schema.Newer | None:
+    async def told(beat_no: int) -> newer_schema.Newer | None:
         async with scene.writing() as connection:
             return (await nodes.beat(connection, me, beat_no, unanswered=0, heartbeat=heartbeat_of(me))).newer
 
     recorded = "INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (:version, 'next', :may_run)"
     assert await told(0) is None
     await scene.sql(recorded, version=known + 1, may_run=True)
-    assert await told(1) == schema.Newer(known + 1, must_stop=False)
+    assert await told(1) == newer_schema.Newer(known + 1, must_stop=False)
     await scene.sql("INSERT INTO schema_version (version, name) VALUES (:version, 'by hand')", version=known + 2)
-    assert await told(2) == schema.Newer(known + 2, must_stop=True), "who does not say so must stop"
+    assert await told(2) == newer_schema.Newer(known + 2, must_stop=True), "who does not say so must stop"
     await scene.sql(recorded, version=known + 3, may_run=True)
-    assert await told(3) == schema.Newer(known + 2, must_stop=True)
+    assert await told(3) == newer_schema.Newer(known + 2, must_stop=True)
 
 
 async def test_a_row_of_versions_that_somebody_edits_is_no_upgrade(scene: Scene) -> None:

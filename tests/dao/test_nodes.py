@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from dao.cluster import nodes
+from dao.cluster import fencing, gone_nodes, nodes
 from dao.cluster.nodes import Me, application_name
 from dao.postgres.database import Database
 from dao.postgres.errors import LockTaken
@@ -89,8 +89,8 @@ async def test_a_stranger_with_our_epoch_cannot_write_or_beat(scene: Scene) -> N
 async def test_a_fenced_node_can_neither_write_nor_beat_and_is_fenced_once(scene: Scene) -> None:
     me = await scene.master()
     row = await scene.row_of(me)
-    assert await nodes.fence(scene.database, row, "its beat stood still", judge=None) is True
-    assert await nodes.fence(scene.database, row, "again", judge=None) is False
+    assert await fencing.fence(scene.database, row, "its beat stood still", by=None) is True
+    assert await fencing.fence(scene.database, row, "again", by=None) is False
     assert await scene.sql("SELECT state, ended_why FROM node") == [("FENCED", "its beat stood still")]
     with pytest.raises(Fenced, match=f"epoch {me.epoch}"):
         await beat(scene, me, 0)
@@ -107,7 +107,7 @@ async def test_a_node_that_beat_since_it_was_judged_is_left_in_peace(scene: Scen
     await beat(scene, me, 0)
     session = Database(scene.database.url, application_name=application_name(NodeKind.WORKER, me.epoch))
     async with session.reading() as own:
-        assert await nodes.fence(scene.database, seen, "its beat stood still", judge=judge) is False
+        assert await fencing.fence(scene.database, seen, "its beat stood still", by=judge) is False
         assert (await own.execute(text("SELECT 1"))).scalar_one() == 1, "its sessions were not ended either"
     await session.close()
     assert (await scene.row_of(me)).state is NodeState.ALIVE
@@ -118,7 +118,7 @@ async def test_a_judge_that_was_fenced_itself_fences_nobody(scene: Scene) -> Non
     row = await scene.row_of(other)
     await scene.fence(judge)
     with pytest.raises(Fenced):
-        await nodes.fence(scene.database, row, "its beat stood still", judge=judge)
+        await fencing.fence(scene.database, row, "its beat stood still", by=judge)
     assert (await scene.row_of(other)).state is NodeState.ALIVE
 
 
@@ -260,7 +260,7 @@ async def test_nodes_that_ended_long_ago_are_forgotten_and_their_epochs_never_gi
     gone = []
     while True:
         async with scene.writing() as connection:
-            gone.append(await nodes.forget_ended(connection, timedelta(days=30), 1))
+            gone.append(await gone_nodes.delete_ended(connection, timedelta(days=30), 1))
         if not gone[-1]:
             break
     assert gone == [1, 1, 0], "in steps"

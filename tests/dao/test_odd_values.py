@@ -12,12 +12,12 @@ import pytest
 
 from dao.checks import stuck_runs
 from dao.cluster import nodes
-from dao.cluster.nodes import BEAT_NO_MAX
-from dao.commands import commands, suspect_commands
+from dao.cluster.fencing import BEAT_NO_MAX
+from dao.commands import suspect_commands, waiting_work
 from dao.runs import completion, workflow_instances
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_claims
-from dao.views import listings
+from dao.views import queue_listings
 from model.errors import Fenced
 from model.ids import WorkflowInstanceId
 from model.instances import Parent
@@ -74,7 +74,7 @@ async def test_a_wait_for_no_time_stops_no_look(scene: Scene, time: str) -> None
     await scene.sql("UPDATE task_instance SET due_at = CAST(:time AS timestamptz)", time=time)
     await scene.commands(1)
     async with scene.database.reading() as connection:
-        work = await commands.work_waits(connection, Slot(0, 1), timedelta(hours=1), 1, master.epoch)
+        work = await waiting_work.work_waits(connection, Slot(0, 1), timedelta(hours=1), 1, master.epoch)
     assert work.mine
     is_due = work.due_in_s is not None and work.due_in_s <= 0
     assert is_due == (time in ("-infinity", "4000-01-01 BC"))
@@ -92,7 +92,7 @@ async def test_a_run_that_began_at_no_time_stops_no_walk_of_the_watcher(scene: S
     async with scene.database.reading() as connection:
         walked = await stuck_runs.walk(connection, master.epoch, WorkflowInstanceId(0), 10, timedelta(0))
         await stuck_runs.stuck(connection, timedelta(0))
-        await listings.queue_by_group(connection)
+        await queue_listings.queue_by_group(connection)
     assert list(walked.ids) == [odd, other]
     assert worker.epoch > 0
 
@@ -136,7 +136,7 @@ async def test_a_run_under_half_a_place_ends_and_tells_nobody(scene: Scene, colu
     await scene.sql(f"UPDATE workflow_instance SET {column} = NULL WHERE id = :id", id=below)
     async with scene.writing() as connection:
         end = InstanceEnd(below, WorkflowState.SUCCESS, "")
-        await completion.tell(connection, await workflow_instances.finish(connection, [end], master.epoch))
+        await completion.notify_awaiting(connection, await workflow_instances.finish(connection, [end], master.epoch))
     assert await scene.sql("SELECT count(*) FROM task_event") == [0]
 
 

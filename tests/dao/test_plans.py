@@ -23,15 +23,15 @@ from dao.checks import stuck_runs, table_checks
 from dao.checks.stuck_runs import UnderWay
 from dao.checks.table_checks import AFTER_REASONS, BEFORE_REASONS, RECENT
 from dao.cluster import nodes
-from dao.commands import commands
+from dao.commands import commands, waiting_work
 from dao.definitions import schedules
 from dao.definitions.schedules import Fire
 from dao.postgres.database import Database
-from dao.runs import children, completion, control, serial_line, workflow_instances
+from dao.runs import children, completion, control, failover, serial_line, workflow_instances
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import task_claims, task_events, task_instances
+from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances
 from dao.tasks.task_claims import Report
 from dao.tasks.task_instances import MasterTaskEnd
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -95,18 +95,18 @@ HOT = {
         2_000,
     ),
     "idle look of a master": Hot(
-        lambda c: commands.work_waits(c, Slot(0, 2), timedelta(days=1), 1, Epoch(77)),
+        lambda c: waiting_work.work_waits(c, Slot(0, 2), timedelta(days=1), 1, Epoch(77)),
         {"command_pkey", "command_age"},
         2_100,
     ),
     "idle look without a slot": Hot(
-        lambda c: commands.work_waits(c, None, timedelta(days=1), 1, LIVING_MASTER), {"command_age"}, 2_100
+        lambda c: waiting_work.work_waits(c, None, timedelta(days=1), 1, LIVING_MASTER), {"command_age"}, 2_100
     ),
     "consume": Hot(
         lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_owner", "workflow_instance_pkey"}, 500
     ),
     "consume, many aside": Hot(
-        lambda c: task_events.consume(c, LIVING_MASTER, 100, aside=RUNNING[:200]),
+        lambda c: task_events.consume(c, LIVING_MASTER, 100, without=RUNNING[:200]),
         {"task_event_owner", "workflow_instance_pkey"},
         2_100,
     ),
@@ -151,7 +151,7 @@ HOT = {
     ),
     "look for who waits": Hot(serial_line.anyone_waits, {"workflow_instance_waiting"}, 10),
     "call the forgotten": Hot(
-        serial_line.call_forgotten, {"workflow_instance_waiting", "workflow_instance_live", "command_calls"}, 1_100
+        serial_line.call_missed, {"workflow_instance_waiting", "workflow_instance_live", "command_calls"}, 1_100
     ),
     "hold runs": Hot(lambda c: control.lock(c, RUNNING[:5]), {"workflow_instance_pkey"}, 5),
     "ask for a halt": Hot(
@@ -178,17 +178,19 @@ HOT = {
         3 * len(ABOVE),
     ),
     "tell who is above": Hot(
-        lambda c: children.tell(c, [Unmade(Parent(each, TaskCode(3), 1, 7), WorkflowState.FAILURE) for each in ABOVE]),
+        lambda c: children.report_unmade(
+            c, [Unmade(Parent(each, TaskCode(3), 1, 7), WorkflowState.FAILURE) for each in ABOVE]
+        ),
         {"workflow_instance_pkey"},
         len(ABOVE),
     ),
     "tell who waits for an end": Hot(
-        lambda c: completion.tell(c, [WorkflowInstanceId(each) for each in OVER]),
+        lambda c: completion.notify_awaiting(c, [WorkflowInstanceId(each) for each in OVER]),
         {"workflow_instance_pkey"},
         5 * len(OVER),
     ),
     "latest attempts": Hot(
-        lambda c: task_instances.latest_attempts(c, RUNNING), {"task_instance_attempt"}, len(RUNNING)
+        lambda c: past_attempts.latest_attempts(c, RUNNING), {"task_instance_attempt"}, len(RUNNING)
     ),
     "finish": Hot(
         lambda c: workflow_instances.finish(
@@ -211,17 +213,17 @@ HOT = {
         2 * len(RUNNING),
     ),
     "claim a failover": Hot(
-        lambda c: workflow_instances.claim_failover(c, [WorkflowInstanceId(2), WorkflowInstanceId(3)], LIVING_MASTER),
+        lambda c: failover.claim_failover(c, [WorkflowInstanceId(2), WorkflowInstanceId(3)], LIVING_MASTER),
         {"workflow_instance_pkey"},
         10,
     ),
     "owned": Hot(lambda c: workflow_instances.owned(c, LIVING_MASTER), {"workflow_instance_unfinished"}, 250),
     "fail over": Hot(
-        lambda c: workflow_instances.fail_over(c, 100),
+        lambda c: failover.fail_over(c, 100),
         {"workflow_instance_unfinished", "workflow_instance_pkey"},
         1_200,
     ),
-    "mark lost": Hot(lambda c: task_instances.mark_lost(c, 100), {"task_instance_running", "task_instance_pkey"}, 700),
+    "mark lost": Hot(lambda c: lost_tasks.mark_lost(c, 100), {"task_instance_running", "task_instance_pkey"}, 700),
     "task claim": Hot(
         lambda c: task_claims.claim(c, ["gpu", "default"], 50, LIVING_WORKER),
         {"task_instance_queue", "task_instance_pkey", "workflow_instance_pkey"},

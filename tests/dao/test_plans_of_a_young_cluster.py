@@ -18,10 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
 from dao.postgres.database import Database
-from dao.runs import children, completion, control, workflow_instances
+from dao.runs import children, completion, control, failover, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import task_claims, task_instances
+from dao.tasks import past_attempts, task_claims, task_instances
 from dao.tasks.task_claims import Report
 from dao.tasks.task_instances import MasterTaskEnd
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
@@ -67,7 +67,7 @@ BATCHES: dict[str, Call] = {
     "finish": lambda c: workflow_instances.finish(
         c, [InstanceEnd(each, WorkflowState.SUCCESS, "") for each in BATCH], MASTER
     ),
-    "settle": lambda c: workflow_instances.settle(c, BATCH, MASTER),
+    "settle": lambda c: workflow_instances.reset_takeovers(c, BATCH, MASTER),
     "read owned": lambda c: workflow_instances.read_owned(c, BATCH, MASTER),
     "ask for a halt": lambda c: control.ask_halt(c, dict.fromkeys(BATCH, WorkflowState.READY_STOP)),
     "revive": lambda c: control.revive(c, [Revival(each) for each in BATCH], MASTER),
@@ -78,14 +78,14 @@ BATCHES: dict[str, Call] = {
         c, [(Parent(WorkflowInstanceId(each + 20_000), TaskCode(1), 1, 0), 2) for each in BATCH]
     ),
     "halt children": lambda c: children.halt(c, {WorkflowInstanceId(each + 20_000): TaskState.KILL for each in BATCH}),
-    "tell at rest": lambda c: children.tell_at_rest(c, dict.fromkeys(BATCH)),
-    "tell who waits for an end": lambda c: completion.tell(c, BATCH),
+    "tell at rest": lambda c: children.report_at_rest(c, dict.fromkeys(BATCH)),
+    "tell who waits for an end": lambda c: completion.notify_awaiting(c, BATCH),
     "end what waits": lambda c: control.end_waiting(c, dict.fromkeys(BATCH, (WorkflowState.STOP, "x"))),
-    "fail over": lambda c: workflow_instances.claim_failover(c, BATCH, MASTER),
+    "fail over": lambda c: failover.claim_failover(c, BATCH, MASTER),
     "what was not heard": lambda c: stuck_runs.unheard(
         c, [UnderWay(each, TaskCode(1), 1) for each in BATCH], timedelta(0)
     ),
-    "latest attempts": lambda c: task_instances.latest_attempts(c, BATCH),
+    "latest attempts": lambda c: past_attempts.latest_attempts(c, BATCH),
     "report": lambda c: task_claims.report(
         c, [Report(TaskInstanceId(each), 1, TaskState.SUCCESS, "", 0, None) for each in BATCH], WORKER
     ),

@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
-from dao.cluster import nodes
-from dao.commands import commands
+from dao.cluster import gone_nodes
+from dao.commands import waiting_work
 from dao.runs import dependencies
 from dao.runs.dependencies import BEGINNING, DependentEnd
 from dao.tasks import task_events
@@ -60,10 +60,10 @@ UNREAD = """
          generate_series(1, 5000)
 """
 LOOKS: dict[str, Callable[[AsyncConnection], Awaitable[Any]]] = {
-    "idle look": lambda c: commands.work_waits(c, None, timedelta(days=1), 1, Epoch(77)),
-    "look for what is left": lambda c: nodes.anything_left(c),
+    "idle look": lambda c: waiting_work.work_waits(c, None, timedelta(days=1), 1, Epoch(77)),
+    "look for what is left": lambda c: gone_nodes.anything_left(c),
     "consume": lambda c: task_events.consume(c, Epoch(77), 100),
-    "forget": lambda c: task_events.forget(c, RUNNING[-1:]),
+    "forget": lambda c: task_events.delete_of(c, RUNNING[-1:]),
     "what was not heard": lambda c: stuck_runs.unheard(c, [UnderWay(RUNNING[0], TaskCode(1), 1)], timedelta(0)),
 }
 
@@ -84,6 +84,6 @@ async def test_however_many_events_others_have_not_read_a_look_reads_none_of_the
 
 async def test_nodes_that_ended_are_forgotten_by_their_index(full: AsyncConnection) -> None:
     explaining = Explaining(full)
-    await nodes.forget_ended(cast(AsyncConnection, explaining), timedelta(days=30), 100)
+    await gone_nodes.delete_ended(cast(AsyncConnection, explaining), timedelta(days=30), 100)
     assert "node_ended" in explaining.plan.indexes, explaining.plan
     assert not explaining.plan.whole_tables & {*BIG, "node"}, explaining.plan

@@ -8,7 +8,7 @@ import pytest
 
 from dao.cluster.nodes import Me
 from dao.runs import workflow_instances
-from dao.tasks import task_instances
+from dao.tasks import lost_tasks, task_instances, task_timers
 from model.ids import WorkflowInstanceId
 from model.states import TaskState, WaitReason, WorkflowState
 from tests.dao.scene import Scene
@@ -36,8 +36,8 @@ async def due(scene: Scene, master: Me) -> WorkflowInstanceId:
 
 async def bring_back(scene: Scene) -> None:
     async with scene.writing() as connection:
-        await task_instances.mark_lost(connection, 100)
-        await task_instances.queue_due(connection, 100)
+        await lost_tasks.mark_lost(connection, 100)
+        await task_timers.queue_due(connection, 100)
 
 
 WAYS = {"a lost worker": lost_in_dispatch, "a wait that is over": due}
@@ -91,8 +91,8 @@ async def test_a_pause_that_waits_for_what_comes_back_holds_it_back(scene: Scene
             return [end.code for end in ends]
 
     async with scene.writing() as connection:
-        await task_instances.mark_lost(connection, 100)
-        await task_instances.queue_due(connection, 100)
+        await lost_tasks.mark_lost(connection, 100)
+        await task_timers.queue_due(connection, 100)
         pausing = asyncio.create_task(pause())
         await scene.waits_for_a_lock()
     assert await pausing == [1]

@@ -13,7 +13,7 @@ from shutil import copyfile
 import pytest
 from sqlalchemy import text
 
-from dao.postgres import schema
+from dao.postgres import schema, schema_scripts
 from dao.postgres.database import SESSION_SETTINGS, Database
 from dao.postgres.errors import BadData
 from model.choices import (
@@ -36,7 +36,7 @@ from tests.dao.transition_sql import transition_trigger
 OLDEST = Path(__file__).parent / "schema_1.sql"
 SQL = Path(schema.__file__).parents[2] / "sql"
 
-NOW = schema.read_scripts().version
+NOW = schema_scripts.read_scripts().version
 NEXT = NOW + 1
 """The number of an upgrade that there is not yet."""
 
@@ -97,7 +97,7 @@ async def test_a_database_of_others_is_refused_and_left_as_it_was(empty_database
 
 
 def test_the_number_in_the_whole_schema_is_that_of_the_last_upgrade() -> None:
-    scripts = schema.read_scripts()
+    scripts = schema_scripts.read_scripts()
     said = re.search(r"INSERT INTO schema_version \(version, name\) VALUES \((\d+), 'schema'\)", scripts.schema.content)
     assert said is not None
     assert int(said[1]) == scripts.version
@@ -237,8 +237,8 @@ async def test_a_script_may_take_longer_than_our_statements(
 
 
 def test_each_upgrade_states_whether_old_nodes_may_run_meanwhile() -> None:
-    for script in schema.read_scripts().upgrades:
-        assert script.version < schema.STATED_FROM or script.states_its_way, script.name
+    for script in schema_scripts.read_scripts().upgrades:
+        assert script.version < schema_scripts.STATED_FROM or script.states_its_way, script.name
 
 
 async def test_a_script_that_waits_for_a_reader_holds_up_nobody_for_long_and_names_it(
@@ -284,7 +284,7 @@ async def test_a_script_that_was_changed_after_it_ran_is_said(empty_database: Da
 def test_a_gap_in_the_numbers_of_the_upgrades_is_refused(folder: Path) -> None:
     an_upgrade(folder, NEXT + 1, "too_far", "")
     with pytest.raises(ValueError, match=f"must be named {NEXT:04}_what_it_does"):
-        schema.read_scripts(folder)
+        schema_scripts.read_scripts(folder)
 
 
 # ------------------------------------------------------------------------------------- told when it does not fit

@@ -52,7 +52,7 @@ async def line(scene: Scene, *codes: WorkflowCode) -> list[InLine]:
 
 async def called(scene: Scene) -> int:
     async with scene.writing() as connection:
-        return await serial_line.call_forgotten(connection)
+        return await serial_line.call_missed(connection)
 
 
 async def test_of_two_that_start_it_in_the_same_moment_exactly_one_runs(scene: Scene) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from dao.checks import stuck_runs
-from dao.checks.stuck_runs import HALT_UNTOLD, NO_CHILD, NO_TIME, NOTHING_UNDER_WAY, UnderWay, Walked
+from dao.checks.stuck_runs import HALT_UNREPORTED, NO_CHILD, NO_TIME, NOTHING_UNDER_WAY, UnderWay, Walked
 from dao.cluster.nodes import Me
 from dao.runs import control
 from dao.tasks import task_claims
@@ -176,7 +176,7 @@ async def test_a_halt_of_which_the_owner_was_never_told_is_found_though_tasks_ru
         await control.ask_halt(connection, {run: WorkflowState.READY_STOP})
     assert await missing(scene, master) == {}
     await scene.sql("DELETE FROM task_event")
-    assert await missing(scene, master) == {run: HALT_UNTOLD}
+    assert await missing(scene, master) == {run: HALT_UNREPORTED}
     await scene.sql("UPDATE workflow_instance SET state = 'READY_STOP' WHERE id = :run", run=run)
     assert await missing(scene, master) == {}
 

@@ -8,7 +8,7 @@ import pytest
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
-from dao.commands import commands, suspect_commands
+from dao.commands import commands, suspect_commands, waiting_work
 from dao.commands.suspect_commands import Suspect
 from model.ids import CommandId
 from model.nodes import Heartbeat, Slot
@@ -38,9 +38,9 @@ async def tries(scene: Scene, me: Me) -> list[Suspect]:
         return await suspect_commands.try_next(connection, me.epoch, 1_000)
 
 
-async def waiting(scene: Scene, me: Me) -> commands.WaitingWork:
+async def waiting(scene: Scene, me: Me) -> waiting_work.WaitingWork:
     async with scene.writing() as connection:
-        return await commands.work_waits(connection, Slot(0, 1), timedelta(hours=1), 1, me.epoch)
+        return await waiting_work.work_waits(connection, Slot(0, 1), timedelta(hours=1), 1, me.epoch)
 
 
 async def claimed(scene: Scene) -> list[CommandId]:

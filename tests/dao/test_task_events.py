@@ -9,8 +9,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster.nodes import Me
-from dao.commands import commands
-from dao.runs import workflow_instances
+from dao.commands import waiting_work
+from dao.runs import failover
 from dao.tasks import task_events
 from dao.tasks.task_events import Unreadable
 from model.ids import TaskCode, WorkflowInstanceId
@@ -34,10 +34,10 @@ async def ends(
     master: Me,
     limit: int = 100,
     *,
-    aside: Sequence[WorkflowInstanceId] = (),
+    without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
 ) -> list[TaskEnd]:
-    events = await task_events.consume(connection, master.epoch, limit, aside=aside, only=only)
+    events = await task_events.consume(connection, master.epoch, limit, without=without, only=only)
     return [event for event in events if isinstance(event, TaskEnd)]
 
 
@@ -65,7 +65,7 @@ async def test_events_of_what_is_put_in_quarantine_are_left_and_read_for_it_alon
     await told(scene, free, 3)
     await told(scene, theirs, 4)
     async with scene.writing() as connection:
-        assert [end.code for end in await ends(connection, master, aside=[held])] == [3]
+        assert [end.code for end in await ends(connection, master, without=[held])] == [3]
         assert [end.code for end in await ends(connection, master, only=theirs)] == []
         assert [end.code for end in await ends(connection, master, only=held)] == [1, 2]
 
@@ -88,7 +88,7 @@ async def test_events_wait_for_the_next_owner(scene: Scene) -> None:
     await told(scene, instance, 1)
     assert await consume(scene, heir) == []
     async with scene.writing() as connection:
-        await workflow_instances.claim_failover(connection, [instance], heir.epoch)
+        await failover.claim_failover(connection, [instance], heir.epoch)
         await task_events.readdress(connection)
     assert [end.code for end in await consume(scene, heir)] == [1]
 
@@ -99,7 +99,7 @@ async def test_an_owner_that_reads_the_rows_forgets_their_events(scene: Scene) -
     await told(scene, read, 1, 2)
     await told(scene, other, 3)
     async with scene.writing() as connection:
-        await task_events.forget(connection, [read])
+        await task_events.delete_of(connection, [read])
     assert [end.code for end in await consume(scene, master)] == [3]
 
 
@@ -135,8 +135,8 @@ async def test_an_end_that_was_told_to_the_former_owner_of_a_run_reaches_the_new
     run = await scene.instance(former)
     await scene.fence(former)
     async with scene.writing() as connection:
-        await workflow_instances.fail_over(connection, 10)
-        await workflow_instances.claim_failover(connection, [run], new.epoch)
+        await failover.fail_over(connection, 10)
+        await failover.claim_failover(connection, [run], new.epoch)
     await scene.sql(
         "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, owner) "
         "VALUES (:run, 1, 1, 'SUCCESS', :owner)",
@@ -145,7 +145,7 @@ async def test_an_end_that_was_told_to_the_former_owner_of_a_run_reaches_the_new
     )
     assert await consume(scene, new) == []
     async with scene.database.reading() as connection:
-        waiting = await commands.work_waits(connection, None, timedelta(days=1), 1, new.epoch)
+        waiting = await waiting_work.work_waits(connection, None, timedelta(days=1), 1, new.epoch)
     assert (waiting.events, waiting.stray_events) == (False, True)
     async with scene.writing() as connection:
         assert await task_events.drop_stale(connection) == 0

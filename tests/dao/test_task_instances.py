@@ -7,11 +7,11 @@ from collections.abc import Collection
 
 import pytest
 
-from dao.cluster import nodes
+from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
 from dao.postgres.errors import BadData
 from dao.runs.workflow_instances import OwnershipLost
-from dao.tasks import task_claims, task_events, task_instances
+from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import TaskAttempt, TaskEnd
 from model.states import TaskState, WaitReason
@@ -41,7 +41,7 @@ async def kill(scene: Scene, *instances: WorkflowInstanceId, master: Me) -> list
 
 async def mark_lost(scene: Scene, limit: int = 100) -> int:
     async with scene.writing() as connection:
-        return await task_instances.mark_lost(connection, limit)
+        return await lost_tasks.mark_lost(connection, limit)
 
 
 async def test_only_the_owner_of_a_running_instance_queues_its_tasks(scene: Scene) -> None:
@@ -162,7 +162,7 @@ async def test_the_latest_attempt_of_each_task_is_read(scene: Scene) -> None:
     await scene.queue(first, 2, attempt=2, master=master)
     await scene.queue(second, 5, master=master)
     async with scene.database.reading() as connection:
-        found = await task_instances.latest_attempts(connection, [first, second, empty])
+        found = await past_attempts.latest_attempts(connection, [first, second, empty])
     assert {id_: sorted(attempts, key=lambda each: each.code) for id_, attempts in found.items()} == {
         first: [
             TaskAttempt(TaskCode(1), 1, TaskState.RUNNING_EXECUTION),
@@ -183,7 +183,7 @@ async def test_attempts_are_read_in_the_order_in_which_they_ended_with_all_that_
     await scene.queue(instance, 3, retries=2, state=TaskState.FAILURE, reason="x", master=master)
     async with scene.writing() as connection:
         await task_instances.invalidate(connection, [(instance, TaskCode(1)), (instance, TaskCode(9))])
-        found = await task_instances.latest_attempts(connection, [instance])
+        found = await past_attempts.latest_attempts(connection, [instance])
     assert found[instance] == [
         TaskAttempt(TaskCode(2), 1, TaskState.SUCCESS, 0, True, '{"a": "1"}', frozenset({TaskCode(4), TaskCode(7)})),
         TaskAttempt(TaskCode(1), 1, TaskState.SUCCESS, 0, False),
@@ -291,7 +291,7 @@ async def test_a_task_on_a_worker_that_never_was_is_lost_like_any_other(
     number = master.epoch if isinstance(worker_id, str) else worker_id
     await scene.sql("UPDATE task_instance SET worker_id = :worker WHERE task_code = 1", worker=number)
     async with scene.database.reading() as connection:
-        assert await nodes.anything_left(connection)
+        assert await gone_nodes.anything_left(connection)
     assert await mark_lost(scene) == 1
     assert await scene.states() == {
         1: "NEED_FAULT_TOLERANCE" if write_ahead else "QUEUED",

@@ -54,7 +54,7 @@ def test_a_changed_row_is_told_from_a_missing_key() -> None:
 
 @pytest.mark.parametrize("key", ["", "short", "x" * 44, OLD[:-1]], ids=["empty", "short", "no base64", "cut"])
 def test_what_is_no_key_is_refused_without_showing_it(key: str) -> None:
-    with pytest.raises(Refused, match="key 2 of 2 for secrets is no key") as refused:
+    with pytest.raises(Refused, match="key 2 of 2 for secrets is not a key") as refused:
         Vault([NEW, key])
     assert not key or key not in str(refused.value)
 
@@ -142,7 +142,7 @@ async def test_what_is_not_there_is_said(scene: Scene) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "a" * 201, "é", "a\n"])
 async def test_a_name_must_be_plain(scene: Scene, name: str) -> None:
-    with pytest.raises(Refused, match="is no name for"):
+    with pytest.raises(Refused, match="is not a name for"):
         async with scene.writing() as connection:
             await data_sources.put(connection, name, URL, Vault([OLD]))
 

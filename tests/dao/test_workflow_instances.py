@@ -6,11 +6,12 @@ import asyncio
 
 import pytest
 
-from dao.cluster import nodes
+from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
 from dao.postgres.errors import BadData
-from dao.runs import workflow_instances
-from dao.runs.workflow_instances import TAKEOVERS_MAX, InstanceEnd, NewInstance, OwnershipLost
+from dao.runs import failover, workflow_instances
+from dao.runs.failover import TAKEOVERS_MAX
+from dao.runs.workflow_instances import InstanceEnd, NewInstance, OwnershipLost
 from model.choices import FailureStrategy, Priority
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.states import WorkflowState
@@ -24,13 +25,13 @@ async def finish(scene: Scene, id_: WorkflowInstanceId, master: Me) -> None:
 
 async def fail_over(scene: Scene, limit: int = 100) -> int:
     async with scene.writing() as connection:
-        return await workflow_instances.fail_over(connection, limit)
+        return await failover.fail_over(connection, limit)
 
 
 async def claim_failover(scene: Scene, *ids: WorkflowInstanceId, master: Me) -> dict[WorkflowInstanceId, int]:
     """Those that were taken, with the number of their takeovers."""
     async with scene.writing() as connection:
-        taken = await workflow_instances.claim_failover(connection, ids, master.epoch)
+        taken = await failover.claim_failover(connection, ids, master.epoch)
     return {id_: takeovers for id_, (_, takeovers) in taken.items()}
 
 
@@ -151,14 +152,14 @@ async def test_a_run_whose_owner_cannot_drive_it_is_failed_over_and_failed_over(
         "UPDATE workflow_instance SET master_id = :owner WHERE id = ANY(:ids)", owner=number, ids=[odd, waits]
     )
     async with scene.database.reading() as connection:
-        assert await nodes.anything_left(connection)
+        assert await gone_nodes.anything_left(connection)
     assert await fail_over(scene) == 1
     assert await scene.sql("SELECT workflow_instance_id FROM command") == [odd]
     assert list(await claim_failover(scene, odd, waits, runs, master=me)) == [odd]
     await scene.sql("DELETE FROM command")
     assert await fail_over(scene) == 0
     async with scene.database.reading() as connection:
-        assert not await nodes.anything_left(connection)
+        assert not await gone_nodes.anything_left(connection)
     expected = "RUNNING_EXECUTION" if state == "FAILOVER" else state
     assert await owner_of(scene, odd) == (expected, me.epoch)
     assert (await owner_of(scene, waits))[0] == "SERIAL_WAIT"
@@ -219,8 +220,8 @@ async def test_why_a_run_cannot_be_failed_over_is_said(scene: Scene) -> None:
     running, ended = await scene.instance(master), await scene.instance(master)
     await finish(scene, ended, master)
     async with scene.database.reading() as connection:
-        said = [await workflow_instances.why_not_recovered(connection, id_) for id_ in (running, ended)]
-        said.append(await workflow_instances.why_not_recovered(connection, WorkflowInstanceId(777)))
+        said = [await failover.why_not_recovered(connection, id_) for id_ in (running, ended)]
+        said.append(await failover.why_not_recovered(connection, WorkflowInstanceId(777)))
     assert said == [
         f"workflow instance {running} belongs to master {master.epoch}, which lives; it is not taken away",
         f"workflow instance {ended} has already ended as SUCCESS; there is nothing to fail over",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from dao.runs.dependencies import Happened, Span, Told, checksum, payloads, read_told
+from dao.runs.dependencies import Happened, Notice, Span, checksum, payloads, read_notice
 from master.drive.awaited import Awaited
 from model.ids import TaskInstanceId, WorkflowCode
 
@@ -18,8 +18,8 @@ def span(code: int, begin: datetime = MIDNIGHT, lasts: timedelta = DAY, task: st
     return Span(WorkflowCode(code), begin, begin + lasts, task)
 
 
-def ended(code: int, at: datetime = NOON, task: str | None = None) -> Told:
-    return Told(code, int(at.timestamp()), None if task is None else checksum(task))
+def ended(code: int, at: datetime = NOON, task: str | None = None) -> Notice:
+    return Notice(code, int(at.timestamp()), None if task is None else checksum(task))
 
 
 def index(**awaiting: Span) -> Awaited:
@@ -96,13 +96,13 @@ def test_what_is_told_is_what_happened_however_much_it_is() -> None:
     ]
     said = list(payloads([*many, *many]))
     assert len(said) > 1 and all(len(each.encode()) < 7_950 for each in said)
-    told = [each for payload in said for each in read_told(payload) or ()]
+    told = [each for payload in said for each in read_notice(payload) or ()]
     expected = {ended(each.workflow_code, each.schedule_time, each.task) for each in many}
     assert set(told) == expected and len(told) == len(expected), "each once"
 
 
 def test_a_notification_that_nobody_understands_means_that_anything_may_have_happened() -> None:
-    assert read_told("") is None
-    assert read_told("1001") is None
-    assert read_told("a:b/c") is None
+    assert read_notice("") is None
+    assert read_notice("1001") is None
+    assert read_notice("a:b/c") is None
     assert list(payloads([])) == []

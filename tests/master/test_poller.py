@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
-from dao.tasks import task_instances
+from dao.tasks import task_timers
 from master.poller import Poller
 from master.settings import MasterSettings
 from model.states import WaitReason
@@ -37,14 +37,14 @@ async def life(database_url: str) -> AsyncIterator[Life]:
 def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many attempts each look queued, since the poller ran."""
     seen: list[int] = []
-    queue_due = task_instances.queue_due
+    queue_due = task_timers.queue_due
 
     async def spy(connection: Any, limit: int) -> list[str]:
         groups = await queue_due(connection, limit)
         seen.append(len(groups))
         return groups
 
-    monkeypatch.setattr(task_instances, "queue_due", spy)
+    monkeypatch.setattr(task_timers, "queue_due", spy)
     yield seen
 
 

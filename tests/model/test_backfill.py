@@ -175,7 +175,7 @@ def test_the_names_of_dolphinscheduler_are_known() -> None:
         ({"dates": []}, 'backfill needs "from" and "to", or "dates"'),
         ({"dates": ["2026-01-01"], "to": "2026-01-01"}, 'backfill has both "dates" and a range; keep one of them'),
         ({"dates": [1]}, "backfill: dates must be a list such as"),
-        ({"dates": ["soon"]}, 'backfill: date "soon" is no date or time; write 2026-01-31 or 2026-01-31T05:00:00'),
+        ({"dates": ["soon"]}, 'backfill: date "soon" is not a date or time; write 2026-01-31 or 2026-01-31T05:00:00'),
         ({"dates": ["0001-01-01"]}, "backfill: date 0001-01-01 is too far away; use a year from 1900 to 9000"),
         ({"dates": ["2026-01-01"] * (DATES_MAX + 1)}, "backfill has more than 10000 dates; split it into parts"),
         ({"from_": 1, "to": "2026-01-01"}, 'backfill: from must be a text such as "2026-01-31"'),

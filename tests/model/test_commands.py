@@ -222,8 +222,8 @@ def test_a_number_must_be_a_positive_one_that_the_database_has_room_for(
         ("priority", "urgent", 'priority "urgent" is unknown; use one of HIGHEST, HIGH, MEDIUM, LOW, LOWEST'),
         ("priority", "", 'priority "" is unknown; use one of HIGHEST, HIGH, MEDIUM, LOW, LOWEST'),
         ("failure_strategy", "STOP", 'failure_strategy "STOP" is unknown; use one of CONTINUE, END'),
-        ("worker_group", "a b", 'worker_group "a b" is no name of a group; use letters, digits and _ . - only'),
-        ("worker_group", "a\n", 'worker_group "a\n" is no name of a group; use letters, digits and _ . - only'),
+        ("worker_group", "a b", 'worker_group "a b" is not a name of a group; use letters, digits and _ . - only'),
+        ("worker_group", "a\n", 'worker_group "a\n" is not a name of a group; use letters, digits and _ . - only'),
         ("warning_type", "MAYBE", 'warning_type "MAYBE" is unknown; use one of NONE, SUCCESS, FAILURE, ALL'),
         (
             "task_depend_type",
@@ -247,10 +247,10 @@ def test_a_number_must_be_a_positive_one_that_the_database_has_room_for(
         (
             "start_tasks",
             r'["\ud800"]',
-            "start_tasks holds a NUL or half a character, which no name of a task has; remove it",
+            "start_tasks contains a NUL or half a character, which no name of a task has; remove it",
         ),
         ("start_tasks", "[true]", "start_tasks must be a list of names or codes of tasks"),
-        ("start_tasks", "[1", 'start_tasks is no valid JSON list; write one such as ["extract", "load"]'),
+        ("start_tasks", "[1", 'start_tasks is not a valid JSON list; write one such as ["extract", "load"]'),
         ("start_tasks", "x" * 1_048_577, "start_tasks is longer than 1048576 characters; name fewer tasks"),
         ("parent", "1/2/3", 'parent "1/2/3" must be instance/task code/attempt/index; masters write it'),
         ("params", "[1]", 'params must be a JSON object such as {"day": "2026-01-31"}, not a list'),

@@ -77,14 +77,14 @@ def test_deep_nesting_is_refused_in_a_sentence_wherever_the_stack_ends(levels: i
 
 
 def test_a_number_that_python_does_not_read_is_told_as_one() -> None:
-    assert fault(f'{{"p": {"9" * 5000}}}') == "params holds a number with too many digits; write it in quotes"
+    assert fault(f'{{"p": {"9" * 5000}}}') == "params contains a number with too many digits; write it in quotes"
 
 
 @pytest.mark.parametrize(
     "text", [r'{"p": "\u0000"}', r'{"\u0000": 1}', r'{"p": "\ud800"}', '{"p": "\udc80"}', r'{"p": ["\ud800"]}']
 )
 def test_what_no_process_takes_is_refused(text: str) -> None:
-    assert fault(text).endswith("holds a NUL or half a character, which no process takes; remove it")
+    assert fault(text).endswith("contains a NUL or half a character, which no process takes; remove it")
     fault(text).encode()
 
 

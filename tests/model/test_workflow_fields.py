@@ -12,7 +12,7 @@ from model.choices import Flag
 from model.workflow import InvalidWorkflow, TaskSpec, WorkflowSpec
 from tests.model.test_workflow import TASK, a_task, fault, nested
 
-NUL = "must not hold a NUL or half a character, which no process takes"
+NUL = "must not contain a NUL or half a character, which no process takes"
 
 
 @pytest.mark.parametrize(("field", "value"), [("description", "a\x00"), ("outputs", ["a", "\x00"])])

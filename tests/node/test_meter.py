@@ -108,28 +108,28 @@ async def test_a_disk_that_fills_makes_busy_and_one_that_is_freed_does_not(small
     settings = WorkerLoadSettings(disk_free_min=MIB, memory_max=1, load_max=0)
     overload = Overload(settings, so="takes nothing", folder=small_disk)
     await overload.measure()
-    overload.judge(0.0)
+    overload.evaluate(0.0)
     assert overload.status is NodeStatus.NORMAL
     (small_disk / "filler").write_bytes(b"0" * 1_500_000)
     await overload.measure()
-    assert overload.judge(20.0)
+    assert overload.evaluate(20.0)
     assert overload.status is NodeStatus.BUSY
     assert overload.because.startswith("free disk ")
     assert overload.because.endswith(" < 1 MiB")
     (small_disk / "filler").unlink()
     await overload.measure()
-    assert not overload.judge(25.0), "held"
-    assert overload.judge(30.0)
+    assert not overload.evaluate(25.0), "held"
+    assert overload.evaluate(30.0)
     assert overload.because == ""
 
 
 async def test_what_is_in_doubt_is_measured_before_anything_new_is_taken() -> None:
     overload = Overload(WorkerLoadSettings(disk_free_min=1, load_max=0, memory_max=1), so="", folder=Path("/"))
     await overload.measure()
-    overload.judge(0.0)
+    overload.evaluate(0.0)
     assert not overload.takes_nothing
     overload.doubt()
-    assert not overload.judge(1.0)
+    assert not overload.evaluate(1.0)
     assert overload.takes_nothing
     assert overload.status is NodeStatus.NORMAL
     await overload.measure()
@@ -142,5 +142,5 @@ async def test_a_disk_full_of_empty_files_makes_busy(small_disk: Path) -> None:
     for number in range(1_500):
         (small_disk / str(number)).touch()
     await overload.measure()
-    overload.judge(0.0)
+    overload.evaluate(0.0)
     assert overload.because.startswith("free files on its disk ")

@@ -8,20 +8,20 @@ from sqlalchemy import exc
 
 from dao.postgres.errors import BadData
 from model.errors import Fenced, Unavailable
-from node.write_loop import blaming_what_is_held
+from node.write_loop import blaming_the_data
 
 
 def test_a_server_that_goes_away_is_nobody_s_fault() -> None:
     for cause in (psycopg.errors.AdminShutdown("bye"), psycopg.OperationalError("server closed the connection")):
-        with pytest.raises(Unavailable), blaming_what_is_held():
+        with pytest.raises(Unavailable), blaming_the_data():
             raise exc.OperationalError("SELECT 1", {}, cause)
 
 
 def test_what_nobody_foresaw_blames_what_the_round_held() -> None:
-    with pytest.raises(BadData, match="KeyError"), blaming_what_is_held():
+    with pytest.raises(BadData, match="KeyError"), blaming_the_data():
         raise KeyError("a")
 
 
 def test_an_error_of_ours_comes_out_as_it_is() -> None:
-    with pytest.raises(Fenced), blaming_what_is_held():
+    with pytest.raises(Fenced), blaming_the_data():
         raise Fenced("by others")

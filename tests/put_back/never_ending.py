@@ -137,7 +137,7 @@ NEVER_ENDING = (
         "8",
         "three fenced masters in the long life of a run of one task made it FAILURE",
         Patch(
-            "dao/runs/workflow_instances.py",
+            "dao/runs/failover.py",
             "+ {_SOON} THEN 1\n",
             "+ {_SOON} THEN i.takeovers + 1\n",
             "every fenced owner counted",
@@ -205,7 +205,7 @@ NEVER_ENDING = (
         "nothing limited the wait for a worker",
         Patch(
             "master/poller.py",
-            "failed = await task_instances.fail_undispatched(connection, DUE_BATCH)",
+            "failed = await task_timers.fail_undispatched(connection, DUE_BATCH)",
             "failed = 0",
             "a look that fails none",
         ),

@@ -43,7 +43,7 @@ SECURITY = (
         "100 idle connections kept all readers out",
         Patch(
             "worker/log_service.py",
-            "                http=partial(Impatient, line={}),  # type: ignore[arg-type]\n",
+            "                http=partial(LogConnection, line={}),  # type: ignore[arg-type]\n",
             "                limit_concurrency=64,\n",
             "uvicorn's own protocol and limit",
         ),

@@ -72,7 +72,7 @@ TWO_AT_ONCE = (
         "24",
         "nodes went on unwarned under a schema that they did not know",
         Patch(
-            "dao/postgres/schema.py",
+            "dao/postgres/newer_schema.py",
             "    if newest is None:\n        return None\n",
             "    if newest is None or newest > 0:\n        return None\n",
             "a beat that hears of no newer one",

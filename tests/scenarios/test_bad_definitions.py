@@ -105,7 +105,7 @@ async def test_a_number_that_no_program_reads_is_refused(engine: Engine) -> None
     engine.cluster.rows("INSERT INTO workflow_definition (code, name) VALUES (%s, %s)", code, f"wrong {code}")
     spec = '{"tasks": [{"name": "a", "type": "FAKE", "params": {"sleep_s": %s}}]}' % ("1" * 5_000)
     engine.cluster.rows("INSERT INTO workflow_version (workflow_code, version, spec) VALUES (%s, 1, %s)", code, spec)
-    assert "holds a number too large to read" in await engine.refused(engine.ask("START_PROCESS", code))
+    assert "contains a number too large to read" in await engine.refused(engine.ask("START_PROCESS", code))
 
 
 async def test_a_definition_without_any_version_is_refused(engine: Engine) -> None:

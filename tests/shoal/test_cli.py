@@ -242,7 +242,7 @@ async def test_a_database_that_is_away_is_named_without_its_password() -> None:
     assert (master.code, worker.code) == (1, 1)
     for role in (master, worker):
         last = role.err.strip().splitlines()[-1]
-        assert last.startswith("shoal: gave up after 0.5 s: postgresql+psycopg://me:***@127.0.0.1:1/x")
+        assert last.startswith("shoal: timed out after 0.5 s: postgresql+psycopg://me:***@127.0.0.1:1/x")
         assert "secret" not in role.err
 
 

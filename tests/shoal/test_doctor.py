@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 
 from dao.checks.server_checks import Server
 from dao.cluster.nodes import NodeRow
-from dao.views.listings import GroupQueue
+from dao.views.queue_listings import GroupQueue
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
 from shoal.cluster.doctor import Result, Verdict, clock_result, database_result, master_results, worker_results

@@ -125,7 +125,7 @@ async def test_a_cron_text_is_tried_before_it_is_saved_and_without_a_database() 
         ("schedule add hello 'every day'", 2, 'cron "every day" must have 5 fields'),
         (f"schedule add nix {DAILY}", 5, 'there is no workflow "nix"'),
         (f"schedule add hello {DAILY} --zone Mars", 2, 'there is no time zone "Mars"'),
-        (f"schedule add hello {DAILY} --start soon", 2, '--start "soon" is no date or time; write 2026-01-31 or'),
+        (f"schedule add hello {DAILY} --start soon", 2, '--start "soon" is not a date or time; write 2026-01-31 or'),
         (f"schedule add hello {DAILY} --end 2020-01-01", 2, 'no fire time of "0 0 5 * * ?" is left before its end'),
         (f"schedule add hello {DAILY} --param day", 2, '--param "day" has no value; write it as name=value'),
         (f"schedule add hello {DAILY} --grace 1e300", 2, "misfire_grace_s must be from 0 to 31622400, not 1e+300"),

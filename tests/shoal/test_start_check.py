@@ -35,7 +35,10 @@ async def test_an_unknown_parameter_or_task_is_refused_with_the_near_one(shoal: 
         (("backfill", "one", "--date", "2026-01-01", "-p", "dey=5"), 'no parameter "dey"; did you mean "day"?'),
         (("schedule", "add", "one", "0 0 * * *", "-p", "dey=5"), 'no parameter "dey"; did you mean "day"?'),
         (("run", "one", "--timeout", "5m"), "--timeout limits --wait; give that too"),
-        (("run", "one", "--wait", "--timeout", "5x"), '--timeout "5x" is no time span; write it as 30s, 5m or 1h30m'),
+        (
+            ("run", "one", "--wait", "--timeout", "5x"),
+            '--timeout "5x" is not a time span; write it as 30s, 5m or 1h30m',
+        ),
     ):
         answer = await shoal(*words)
         assert answer.code == 2, words

@@ -38,19 +38,19 @@ class SimulatedSpool:
     def lines(self) -> int:
         return len(self._files[self._key].reports) if self._key in self._files else 0
 
-    def keep(self, reports: Collection[Report]) -> None:
+    def store(self, reports: Collection[Report]) -> None:
         file = self._files.setdefault(self._key, File(self._me, PROCESS.get()))
         file.reports += reports
 
-    def keep_only(self, reports: Collection[Report]) -> None:
+    def store_only(self, reports: Collection[Report]) -> None:
         self.remove()
-        self.keep(reports)
+        self.store(reports)
 
     def remove(self) -> None:
         self._files.pop(self._key, None)
 
-    def close(self, *, is_all_told: bool = False) -> None:
-        if is_all_told:
+    def close(self, *, is_all_reported: bool = False) -> None:
+        if is_all_reported:
             self.remove()
         elif self._key in self._files:
             self._files[self._key].writer = None

@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from dao.cluster import nodes
+from dao.cluster import fencing, nodes
 from model.command_moves import CommandType
 from model.errors import ShoalError
 from model.nodes import NodeKind, NodeState
@@ -219,7 +219,7 @@ async def _fence(world: World, epoch: int) -> None:
     for node in living:
         world.trace.add("somebody", f"fences master {epoch} for nothing")
         try:
-            await nodes.fence(database, node, "a mistake", judge=None)
+            await fencing.fence(database, node, "a mistake", by=None)
         except ShoalError as error:
             world.trace.add("somebody", str(error))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from dao.runs.workflow_instances import TAKEOVERS_MAX
+from dao.runs.failover import TAKEOVERS_MAX
 from model.choices import ExecutionType
 from model.command_moves import URGENT, CommandType
 from model.nodes import Heartbeat, NodeState
@@ -78,7 +78,7 @@ class Invariants:
                     self._task(row, before, after)
 
     def _node(self, row: Row, before: Values, after: Values) -> None:
-        """I14: silence that is no death costs nobody its life."""
+        """I14: silence that is not a death costs nobody its life."""
         is_fenced = before.state in _LIVING and after.state is NodeState.FENCED
         if is_fenced and "stood still" in (after.ended_why or "") and self.is_innocent(row.id):
             self._broken("I14", f"{after.kind.lower()} {row.id} lived, and was fenced: {after.ended_why}")

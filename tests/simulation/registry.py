@@ -189,7 +189,7 @@ class SimulatedRegistry:
         """There is one ensemble, and it is the cluster's."""
         return None
 
-    async def hold_mark(self, mark: str) -> str:
+    async def set_mark(self, mark: str) -> str:
         return mark
 
     async def _reached(self) -> None:

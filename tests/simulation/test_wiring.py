@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dao.cluster import nodes
+from dao.cluster import fencing, nodes
 from tests.simulation import wiring
 from tests.simulation.run import run
 from tests.simulation.wiring import OF_THEIR_OWN, NotModelled, models
@@ -84,6 +84,6 @@ def test_a_statement_without_a_model_is_a_violation_that_names_it(monkeypatch: p
 
 
 def test_a_run_leaves_the_modules_as_they_were() -> None:
-    before = (nodes.beat, nodes.fence, importlib.import_module("master.server").Listener)
+    before = (nodes.beat, fencing.fence, importlib.import_module("master.server").Listener)
     run(0)
-    assert (nodes.beat, nodes.fence, importlib.import_module("master.server").Listener) == before
+    assert (nodes.beat, fencing.fence, importlib.import_module("master.server").Listener) == before

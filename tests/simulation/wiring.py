@@ -51,7 +51,7 @@ from tests.simulation.loop import PROCESS
 from tests.simulation.protections import Protections
 from tests.simulation.registry import SimulatedRegistry
 from tests.simulation.server import Server, Session
-from tests.simulation.statements.cluster import nodes
+from tests.simulation.statements.cluster import fencing
 from tests.simulation.task_runs import SimulatedExecutor, SimulatedLauncher, SimulatedListener
 from tests.simulation.trace import TracedLog
 from tests.simulation.world import World
@@ -170,14 +170,14 @@ async def _notify(connection: Session, channel: str, hints: Any = ()) -> None:
     connection.notes.append((channel, ",".join(sorted({str(hint) for hint in hints}))))
 
 
-async def _fence(database: Database, dead: NodeRow, why: str, *, judge: Me | None) -> bool:
+async def _fence(database: Database, dead: NodeRow, why: str, *, by: Me | None) -> bool:
     """The real one has its own statements; the order is the same: end the sessions, then take the licence."""
     async with database.reading() as connection:
-        await connection.run(nodes.terminate, dead.kind, dead.epoch, dead.beat_no)  # type: ignore[attr-defined]
+        await connection.run(fencing.terminate, dead.kind, dead.epoch, dead.beat_no)  # type: ignore[attr-defined]
     async with database.writing() as connection:
-        if judge is not None:
-            await dao_nodes.hold_alive(connection, judge)
-        fenced: bool = await connection.run(nodes.fence, dead.epoch, dead.beat_no, why)  # type: ignore[attr-defined]
+        if by is not None:
+            await dao_nodes.hold_alive(connection, by)
+        fenced: bool = await connection.run(fencing.fence, dead.epoch, dead.beat_no, why)  # type: ignore[attr-defined]
         if fenced and dead.slot is not None:
             await dao_suspect_commands.mark_suspects(connection, dead.epoch, dead.slot)
         if fenced:
@@ -210,9 +210,9 @@ OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
     "dao.postgres.notify.notify": _notify,
     "dao.cluster.cluster.agree_on_timing": _own_timing,
     "dao.cluster.cluster.registry": _none_recorded,
-    "dao.cluster.nodes.fence": _fence,
+    "dao.cluster.fencing.fence": _fence,
     "dao.postgres.readiness.wait_until_ready": _ready,
-    "dao.postgres.schema.newer": _none_newer,
+    "dao.postgres.newer_schema.newer": _none_newer,
 }
 
 
@@ -373,7 +373,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (node.left_tasks.end_its_tasks, end_its_tasks),
         (Listener, listener),
         (make_registry, of_url),
-        (node.lives._settle, _settled),
+        (node.lives._verify_registry, _settled),
         (node.watchdog.watched, _unwatched),
         (Launcher, launcher),
         (Executor, executor),

@@ -21,7 +21,7 @@ from model.errors import Refused, Unavailable
 from model.means import NO_THREAD
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
-from node.lives import live_again_and_again
+from node.lives import live_until_stopped
 from tests.simulation.definitions import WAITING
 from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
@@ -190,8 +190,8 @@ class World:
         )
         vault: Any = None
         worker = Worker(URL, URL, self.timing_of(process), settings, vault, connect_timeout_s=5.0)
-        logs: Any = SimpleNamespace(address=(process.name, 1), scheme="http", tell_key=lambda _life: None)
-        await live_again_and_again(lambda stop: worker._live(stop, name, logs), stop, 5.0)
+        logs: Any = SimpleNamespace(address=(process.name, 1), scheme="http", publish_key=lambda _life: None)
+        await live_until_stopped(lambda stop: worker._live(stop, name, logs), stop, 5.0)
 
     def _ended(self, process: Process, task: asyncio.Task[Any]) -> None:
         if process.is_dead:

@@ -85,7 +85,7 @@ async def test_types_that_are_none_fail_the_task_in_a_sentence(errands: Errands,
     end = await errands.run(claimed("FAKE", params={}, parameter_types=types))
     assert (end.state, end.reason) == (
         TaskState.FAILURE,
-        "the types of its parameters, as the database has them, are no JSON object of types",
+        "the types of its parameters, as the database has them, are not a JSON object of types",
     )
 
 

@@ -34,7 +34,7 @@ def test_a_value_is_always_taken_for_a_value_and_never_for_more(
 
 
 def test_a_value_with_a_nul_is_refused() -> None:
-    with pytest.raises(Refused, match="holds a NUL"):
+    with pytest.raises(Refused, match="contains a NUL"):
         mark("v", "a\0]b")
 
 

@@ -93,8 +93,8 @@ def test_what_is_told_is_removed_and_a_folder_without_ends_goes(tmp_path: Path) 
     last_word.write(0, None, b"")
     assert Path(last_word.path).stat().st_mode & 0o777 == 0o600
     assert Path(last_word.path).parent.stat().st_mode & 0o777 == 0o700
-    words.told(TASK.id)
-    words.told(TaskInstanceId(99))
+    words.reported(TASK.id)
+    words.reported(TaskInstanceId(99))
     assert told(tmp_path) == []
     assert list((tmp_path / "ends").iterdir()) == []
 

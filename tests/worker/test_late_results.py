@@ -55,7 +55,7 @@ class Scene:
 
 @pytest_asyncio.fixture
 async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr(late_results, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(late_results, "CHECK_EVERY_S", 0.02)
     made = Scene(tmp_path / "results")
     running = asyncio.create_task(made.late.run())
     yield made
@@ -127,6 +127,6 @@ async def test_a_disk_that_refuses_is_said_once_and_tried_again(scene: Scene) ->
     with capture_logs() as said:
         scene.ended(1)
         await scene.looked(6)
-        assert [event["event"] for event in said if event["log_level"] == "error"] == ["results_not_kept"]
+        assert [event["event"] for event in said if event["log_level"] == "error"] == ["results_not_stored"]
     scene.folder.unlink()
     await eventually(lambda: scene.lines == 1)

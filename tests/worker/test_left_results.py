@@ -18,7 +18,7 @@ from dao.postgres.database import Database
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.states import TaskState
 from tests.dao.scene import Scene
-from worker.left_results import tell_what_is_left
+from worker.left_results import report_left_results
 from worker.spool import Spool
 
 
@@ -44,14 +44,14 @@ def success(task: ClaimedTask) -> Report:
 def leave(folder: Path, worker: Me, *reports: Report) -> None:
     """What the worker left when it died."""
     spool = Spool(folder, worker)
-    spool.keep(reports)
+    spool.store(reports)
     spool.close()
 
 
 async def tell(rows: Scene, folder: Path) -> list[str]:
     """What was said of it; nothing stays in the folder."""
     with capture_logs() as said:
-        await tell_what_is_left(folder, rows.database.url, 10)
+        await report_left_results(folder, rows.database.url, 10)
     assert list(folder.iterdir()) == []
     return [event["event"] for event in said]
 
@@ -59,7 +59,7 @@ async def tell(rows: Scene, folder: Path) -> list[str]:
 async def test_what_is_left_ends_its_attempts_and_tells_their_owner(rows: Scene, tmp_path: Path) -> None:
     worker, (one, two, _) = await former(rows)
     leave(tmp_path, worker, success(one), Report(two.id, 1, TaskState.FAILURE, "exit code 3", 3, None))
-    assert await tell(rows, tmp_path) == ["left_results_told"]
+    assert await tell(rows, tmp_path) == ["left_results_reported"]
     assert await rows.states() == {1: "SUCCESS", 2: "FAILURE", 3: "RUNNING_EXECUTION"}
     assert await rows.sql("SELECT task_code, attempt, state FROM task_event ORDER BY 1") == [
         (1, 1, "SUCCESS"),
@@ -72,7 +72,7 @@ async def test_told_twice_changes_nothing(rows: Scene, tmp_path: Path) -> None:
     worker, (one, *_) = await former(rows)
     for _ in range(2):
         leave(tmp_path, worker, success(one))
-        assert await tell(rows, tmp_path) == ["left_results_told"]
+        assert await tell(rows, tmp_path) == ["left_results_reported"]
     assert await rows.sql("SELECT count(*) FROM task_event") == [1]
 
 
@@ -115,7 +115,7 @@ async def test_a_fence_waits_until_what_is_being_told_is_told(rows: Scene, tmp_p
         fencing = asyncio.create_task(_fence_without_ending_sessions(rows, worker))
         await asyncio.wait([fencing], timeout=0.3)
         assert not fencing.done()
-    assert await telling == ["left_results_told"]
+    assert await telling == ["left_results_reported"]
     await fencing
     assert (await rows.states())[1] == "SUCCESS"
 
@@ -136,7 +136,7 @@ async def test_a_judge_that_ends_the_session_meanwhile_costs_a_try(rows: Scene, 
         await rows.sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = :name", name=name
         )
-    assert await telling == ["left_results_wait", "left_results_told"]
+    assert await telling == ["left_results_wait", "left_results_reported"]
     assert (await rows.states())[1] == "SUCCESS"
 
 
@@ -146,7 +146,7 @@ async def test_what_was_taken_away_meanwhile_stays_as_it_is(rows: Scene, tmp_pat
     await rows.sql("UPDATE task_instance SET attempt = 2 WHERE id = :id", id=two.id)
     await rows.sql("UPDATE task_instance SET state = 'KILL', ended_at = now() WHERE id = :id", id=three.id)
     leave(tmp_path, worker, success(one), success(two), success(three))
-    assert await tell(rows, tmp_path) == ["left_results_told"]
+    assert await tell(rows, tmp_path) == ["left_results_reported"]
     assert await rows.states() == {1: "RUNNING_EXECUTION", 2: "RUNNING_EXECUTION", 3: "KILL"}
 
 
@@ -160,7 +160,7 @@ async def test_the_same_epoch_in_another_database_is_another_life(rows: Scene, t
 async def test_one_result_that_cannot_be_written_does_not_keep_the_others_back(rows: Scene, tmp_path: Path) -> None:
     worker, (one, two, three) = await former(rows)
     leave(tmp_path, worker, success(one), replace(success(two), attempt=99_999), success(three))
-    assert await tell(rows, tmp_path) == ["left_result_dropped", "left_results_told"]
+    assert await tell(rows, tmp_path) == ["left_result_dropped", "left_results_reported"]
     assert await rows.states() == {1: "SUCCESS", 2: "RUNNING_EXECUTION", 3: "SUCCESS"}
 
 
@@ -169,7 +169,7 @@ async def test_several_lives_are_told_each_by_its_own_fate(rows: Scene, tmp_path
     leave(tmp_path, first, success(one))
     leave(tmp_path, second, success(two))
     await rows.fence(first)
-    assert await tell(rows, tmp_path) == ["left_results_dropped", "left_results_told"]
+    assert await tell(rows, tmp_path) == ["left_results_dropped", "left_results_reported"]
     assert await rows.sql(
         "SELECT state FROM task_instance WHERE worker_id = :id AND task_code = 1", id=second.epoch
     ) == ["SUCCESS"]

@@ -91,7 +91,7 @@ async def test_a_kill_ends_the_application_on_yarn(scene: Scene, home: Path) -> 
     command(home, "yarn", "echo killed it")
     await kill_when_submitted(scene, home)
     assert arguments(home)[3:] == ["yarn", "application", "-kill", "application_1700000000000_0042"]
-    assert "application_1700000000000_0042: it was told to end" in scene.log.text
+    assert "application_1700000000000_0042: it was asked to end" in scene.log.text
 
 
 @pytest.mark.parametrize(

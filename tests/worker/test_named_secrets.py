@@ -145,5 +145,5 @@ async def test_an_unknown_data_source_fails_the_task_with_its_name(bench: Bench)
 
 async def test_a_url_in_a_definition_is_no_name_of_a_data_source(bench: Bench) -> None:
     report, log = await bench.run("SQL", datasource=f"postgresql://ada:{PASSWORD}@db/x", sql="SELECT 1")
-    assert "is no name of a data source" in report.reason
+    assert "is not a name of a data source" in report.reason
     assert PASSWORD not in report.reason + log

@@ -19,7 +19,7 @@ from model.logic.dependent import Outcome
 from node.left_tasks import end_what_is_left
 from tests.no_descriptors import no_descriptors
 from worker.folder import WorkerFolder
-from worker.launcher.sweep import sweep
+from worker.launcher.leftovers import kill_marked
 from worker.task_log import LogFile, LogName, read_log
 from worker.tenants import account_of
 
@@ -48,7 +48,7 @@ def test_a_key_of_logs_that_cannot_be_read_now_is_not_replaced(tmp_path: Path) -
     assert folder.log_key() == key
 
 
-@pytest.mark.parametrize("look", [end_what_is_left, sweep])
+@pytest.mark.parametrize("look", [end_what_is_left, kill_marked])
 def test_processes_that_cannot_be_seen_now_are_not_said_to_be_gone(
     look: Callable[[str, float], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

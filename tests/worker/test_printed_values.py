@@ -85,7 +85,7 @@ def test_everything_goes_on_into_the_log() -> None:
         (b"".join(b"${setValue(a%d=)}\n" % n for n in range(VALUES_MAX + 1)), "more than 1000 values"),
         (b"${setValue(a=1)}\n" * (LINES_MAX + 1), "more than 20000 lines with setValue"),
         (b"${setValue(a=\xff)}\n", 'value of "a" that it printed is not UTF-8'),
-        (b"${setValue(a=\x00)}\n", 'value of "a" that it printed holds a NUL'),
+        (b"${setValue(a=\x00)}\n", 'value of "a" that it printed contains a NUL'),
     ],
 )
 def test_a_value_that_does_not_fit_fails_the_task_with_the_limit(text: bytes, sentence: str) -> None:

@@ -186,7 +186,7 @@ async def test_a_kill_asks_spark_to_end_the_driver_on_the_cluster(
     await kill_when(stand, lambda: printed in stand.scene.log.text, master=master, deploy_mode="cluster", conf=conf)
     settings = str(stand.scene.cwd / "shoal-spark.conf")
     assert stand.arguments[3:] == [settings if each == "FILE" else each for each in expected]
-    assert f"{expected[-1]}: it was told to end" in stand.scene.log.text
+    assert f"{expected[-1]}: it was asked to end" in stand.scene.log.text
 
 
 async def test_a_kill_on_yarn_uses_yarn_or_says_what_to_do(stand: Stand) -> None:
@@ -209,7 +209,7 @@ async def test_a_kill_before_the_cluster_answered_says_so(stand: Stand) -> None:
         ({"application": "${v}"}, "--kill", "would become an option"),
         ({"application": "--kill"}, "", "begins with no -"),
         ({"application": "a.jar", "main_class": "${v}"}, "A --jars", "not the name of a class"),
-        ({"application": "a.py", "jars": ["${v}"]}, "a.jar,evil.jar", "a name holds a comma"),
+        ({"application": "a.py", "jars": ["${v}"]}, "a.jar,evil.jar", "a name contains a comma"),
         ({"application": "a.py", "conf": {"spark.a": "x${v}"}}, "${env:HOME}", "could read other settings"),
         (
             {"application": "a.py", "conf": {"spark.driver.extraJavaOptions": "-Dx=${v}"}},
@@ -348,7 +348,7 @@ async def test_a_kill_ends_the_driver_on_a_real_standalone_cluster(scene: Scene,
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert "it was told to end" in scene.log.text, scene.log.text[-3000:]
+            assert "it was asked to end" in scene.log.text, scene.log.text[-3000:]
             while not re.search(r"Removing driver: driver-\S+ \(KILLED", log.text):
                 await asyncio.sleep(0.05)
     finally:

@@ -36,7 +36,7 @@ def kept(folder: Path, *batches: list[Report], me: Me = ME) -> Path:
     """The file of a life that is over, which kept these."""
     spool = Spool(folder, me)
     for batch in batches:
-        spool.keep(batch)
+        spool.store(batch)
     spool.close()
     return folder / str(me.epoch)
 
@@ -95,10 +95,10 @@ def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
 
 def test_nothing_is_left_when_all_is_told(tmp_path: Path) -> None:
     spool = Spool(tmp_path, ME)
-    spool.keep([report(1)])
+    spool.store([report(1)])
     spool.remove()
     assert list(tmp_path.iterdir()) == []
-    spool.keep([report(2)])
+    spool.store([report(2)])
     spool.close()
     with left(tmp_path) as (only,):
         assert only.reports == [report(2)]
@@ -106,9 +106,9 @@ def test_nothing_is_left_when_all_is_told(tmp_path: Path) -> None:
 
 def test_a_file_that_is_renewed_holds_what_is_asked_for_and_grows_on(tmp_path: Path) -> None:
     spool = Spool(tmp_path, ME)
-    spool.keep([report(number) for number in range(100)])
-    spool.keep_only([report(98), report(99)])
-    spool.keep([report(100)])
+    spool.store([report(number) for number in range(100)])
+    spool.store_only([report(98), report(99)])
+    spool.store([report(100)])
     assert spool.lines == 3
     assert left_by_former_lives(tmp_path) == []
     spool.close()
@@ -122,7 +122,7 @@ from pathlib import Path
 from tests.worker.test_spool import ME, report
 from worker.spool import Spool
 spool = Spool(Path(sys.argv[1]), ME)
-spool.keep([report(1)])
+spool.store([report(1)])
 print("kept", flush=True)
 sys.stdin.read()
 """
@@ -192,15 +192,15 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_full_disk_takes_nothing_from_what_was_kept_and_room_lets_it_go_on(tmp_path: Path) -> None:
     spool = Spool(tmp_path, ME)
-    spool.keep([report(1)])
+    spool.store([report(1)])
     large = replace(report(2), outputs="x" * 10_000)
     with file_size_limit(5_000):
         with pytest.raises(OSError, match="File too large"):
-            spool.keep([large])
+            spool.store([large])
         with pytest.raises(OSError, match="File too large"):
-            spool.keep_only([large])
+            spool.store_only([large])
         assert (tmp_path / "7").stat().st_size == 5_000, "it was written as far as it went"
-    spool.keep([report(3)])
+    spool.store([report(3)])
     spool.close()
     with capture_logs() as said, left(tmp_path) as (only,):
         assert only.reports == [report(1), report(3)]
@@ -212,8 +212,8 @@ def test_a_folder_that_cannot_be_made_is_an_error_each_time(tmp_path: Path) -> N
     spool = Spool(tmp_path / "results", ME)
     for _ in range(2):
         with pytest.raises(FileExistsError):
-            spool.keep([report(1)])
+            spool.store([report(1)])
     (tmp_path / "results").unlink()
-    spool.keep([report(1)])
+    spool.store([report(1)])
     assert spool.lines == 1
     spool.close()

@@ -19,7 +19,7 @@ from model.means import is_passing
 from worker.launcher.deadline import Deadline
 from worker.launcher.errors import DeadlinePassed, LauncherKilled, NoMeans
 from worker.launcher.last_word import LastWord
-from worker.launcher.sweep import reap
+from worker.launcher.leftovers import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
 from worker.launcher.wire import Identity, Request, answer_in
 from worker.order import Order, result_of
@@ -28,7 +28,7 @@ from worker.tasks.plugin import TaskLog, TaskResult
 logger = structlog.get_logger()
 
 LAUNCH_VARIABLE = "SHOAL_LAUNCH"
-"""Set in every task's environment to a value that is unique on the machine: the marker for `sweep`."""
+"""Set in every task's environment to a value that is unique on the machine: the marker for `leftovers`."""
 
 TRIES_MAX = 3
 """How many zygotes may die during one request."""
@@ -58,7 +58,7 @@ _SHOAL = str(Path(__file__).parents[2])
 class Launcher:
     """Runs commands in process trees of their own. Belongs to one event loop.
 
-    Use between `open` and `close`; if the process that holds it dies or passes its deadline, all its trees are killed.
+    Use between `open` and `close`; if the process that owns it dies or passes its deadline, all its trees are killed.
     """
 
     def __init__(self, grace_s: float = 5.0, no_new_privileges: bool = False, life: str | None = None) -> None:
@@ -161,12 +161,12 @@ class Launcher:
         for _ in range(TRIES_MAX):
             self._count += 1
             mark = f"{self._name}.{self._count}"
-            with ExitStack() as held:
+            with ExitStack() as opened:
                 memory_fd = _in_memory(request._replace(env={**request.env, LAUNCH_VARIABLE: mark, **self._marks}))
-                held.callback(os.close, memory_fd)
+                opened.callback(os.close, memory_fd)
                 process = await self._launch(memory_fd, log, f"{LAUNCH_VARIABLE}={mark}", type_name)
                 if type_name is None:
-                    held.close()  # a command writes no answer into it
+                    opened.close()  # a command writes no answer into it
                 self._running.add(process)
                 try:
                     code = await process.exit_code(grace_s, is_all=is_all)

@@ -1,7 +1,7 @@
 """How a run can end without an exit code. Each text becomes the reason of the task instance.
 
 ShoalError
-├── LauncherKilled     its keeper was killed; the tree has been swept
+├── LauncherKilled     its keeper was killed; its tree was killed
 ├── TreeLeft           processes that even SIGKILL did not end
 ├── Refused
 │   └── CannotStart    no such command or folder

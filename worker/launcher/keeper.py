@@ -171,11 +171,11 @@ def _watch(channel: socket.socket, family: _Family, deadline: Deadline) -> Cause
 
 def _kill_all(family: _Family) -> int:
     """Kill until the kernel reports that no child is left; return how many could not be killed."""
-    give_up_at = boottime_s() + KILL_S_MAX
+    deadline_s = boottime_s() + KILL_S_MAX
     pause_s = KILL_PAUSE_S
     known: set[int] = set()
     while family.reap():
-        if boottime_s() >= give_up_at:
+        if boottime_s() >= deadline_s:
             return len(tree.descendants(os.getpid()))
         found = tree.signal_descendants(os.getpid(), signal.SIGKILL)
         # New ones: a process forks as fast as we kill, so hurry. The same ones: they only need time to die.
@@ -188,7 +188,7 @@ def _kill_all(family: _Family) -> int:
 def _become_task(
     channel: socket.socket, request: Request, request_fd: int, output_fd: int, keeper_pid: int, body: Body
 ) -> NoReturn:
-    """Turn this new child into the task's main process; tell the worker if that is impossible."""
+    """Turn this new child into the task's main process; report to the worker if that is impossible."""
     try:
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -213,11 +213,7 @@ def _become_task(
     except OSError as error:
         where = f" in the folder {request.cwd}" if error.filename == request.cwd else ""
         barred = where and request.identity is not None and error.errno == errno.EACCES
-        cure = (
-            "; its tenant must be able to enter every folder above it: set worker.folder to such a one"
-            if barred
-            else ""
-        )
+        cure = "; its tenant must be able to enter every folder above it: choose such a worker.folder" if barred else ""
         _send(
             channel,
             NotStarted(f'"{request.argv[0]}" cannot be started{where}: {error.strerror}{cure}', is_passing(error)),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 READ_S_MAX = 0.05
 """How long a worker may take to read the end of the output before it counts as not reading."""
 
-LOOK_EVERY_S = 0.0005
+READ_EVERY_S = 0.0005
 
 
 class Output(NamedTuple):
@@ -23,10 +23,10 @@ class Output(NamedTuple):
 
     def is_read(self) -> bool:
         """Whether the worker has read all of it, or does so within a short time."""
-        for _ in range(round(READ_S_MAX / LOOK_EVERY_S)):
+        for _ in range(round(READ_S_MAX / READ_EVERY_S)):
             if not unread(self.read_fd):
                 return True
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(READ_EVERY_S)
         return False
 
     def rest(self) -> bytes:

@@ -24,7 +24,7 @@ def become_subreaper() -> None:
     """Make this process the parent of every descendant that loses its own, instead of init.
 
     The caller must reap children that it never started, or they stay zombies. Keepers and zygotes do. A worker need not
-    call it: what a dead zygote leaves is found by its marker (`sweep`), and init reaps better.
+    call it: what a dead zygote leaves is found by its marker (`leftovers.kill_marked`), and init reaps better.
     """
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 

@@ -13,8 +13,8 @@ import structlog
 from model.errors import ShoalError, Unavailable
 from worker.launcher import tree
 from worker.launcher.errors import CannotStart, DeadlinePassed, LauncherKilled, NoMeans, TreeLeft
+from worker.launcher.leftovers import kill_marked
 from worker.launcher.output import unread
-from worker.launcher.sweep import sweep
 from worker.launcher.wire import MESSAGE_BYTES_MAX, Cause, End, Ended, NotStarted, Started, decode, encode
 from worker.tasks.plugin import TaskLog
 
@@ -95,7 +95,7 @@ class TaskProcess:
             self._channel.send(encode(End(grace_s)))
 
     def _stop_waiting(self) -> None:
-        """Kill a keeper that exceeds its limit, perhaps stopped by its own task; the sweep does its work."""
+        """Kill a keeper that exceeds its limit, perhaps stopped by its own task; `kill_marked` does its work."""
         if self.keeper is None:
             # Its zygote hangs. Nothing has run, and a keeper whose channel is closed starts nothing.
             self._last_word.set_result(None)
@@ -147,7 +147,7 @@ class TaskProcess:
             ended = await self._last_word
             if ended is None and self.keeper is not None:
                 # In a thread: it reads all of /proc, and happens only when somebody kills keepers.
-                left = await asyncio.to_thread(sweep, self._marker)
+                left = await asyncio.to_thread(kill_marked, self._marker)
             else:
                 left = ended.left if ended is not None else 0
             # The tree is gone, so what is in the pipe is all; its end may never come if another process holds it open.
@@ -164,7 +164,7 @@ class TaskProcess:
             logger.warning(
                 "processes_left", marker=self._marker, count=left, so="they may still do harm; end them by hand"
             )
-            raise TreeLeft(f"{left} processes of the task could not be killed; look for them on this worker's machine")
+            raise TreeLeft(f"{left} processes of the task could not be killed; find them on this worker's machine")
         if self._not_started is not None:
             raise _why(self._not_started, has_keeper=self.keeper is not None)
         if self._log_fault is not None:

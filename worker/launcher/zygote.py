@@ -1,7 +1,7 @@
 """The zygote: a small process without threads that forks a keeper for every request of its worker.
 
 Forking the worker itself would copy its threads' locks and its secrets; a new Python for every task takes 20 ms and
-more. The zygote is started with an empty environment and holds nothing worth stealing. It ends with its worker's
+more. The zygote is started with an empty environment and contains nothing worth stealing. It ends with its worker's
 socket. If it dies, keepers and tasks continue: nothing of theirs passes through it.
 
 It is a subreaper too. Its children are its keepers; any other child is a stray, the orphan of a keeper that was killed

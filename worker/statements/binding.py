@@ -145,9 +145,7 @@ class Binder:
             return
         first = next(_REFERENCE.finditer(piece.text))[1]
         if piece.kind is Kind.NAME:
-            raise Refused(
-                f"${{{first}}} stands inside a quoted name ({_around(piece)}); a name is no value, write !{{{first}}}"
-            )
+            raise Refused(f"${{{first}}} stands inside a quoted name ({_around(piece)}); use !{{{first}}} for a name")
         if piece.kind is Kind.DOLLAR:
             raise Refused(
                 f"${{{first}}} stands inside $$...$$, where a value could become code; pass it as an argument"

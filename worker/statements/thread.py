@@ -35,7 +35,7 @@ async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], pa
     future.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody awaits it any more
     ended = threading.Event()
 
-    def settle(result: Callable[[], None]) -> None:
+    def resolve(result: Callable[[], None]) -> None:
         ended.set()
         with suppress(RuntimeError):  # the loop was closed: nobody waits
             loop.call_soon_threadsafe(result)
@@ -45,9 +45,9 @@ async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], pa
             value = work()
         except Exception as error:  # noqa: BLE001 - it is the awaiting task's
             failure = error
-            settle(lambda: future.set_exception(failure))
+            resolve(lambda: future.set_exception(failure))
         else:
-            settle(lambda: future.set_result(value))
+            resolve(lambda: future.set_result(value))
 
     def keep_interrupting() -> None:
         times = max(1, round(patience_s / INTERRUPT_EVERY_S))

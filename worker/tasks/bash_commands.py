@@ -32,19 +32,19 @@ _BEGINS_COMMAND = re.compile(r"(^|[;&|(!`\n]|\b(?:then|do|else|exec|eval|command
 _BINARY = frozenset({"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"})
 
 
-def judge_commands(script: Script) -> None:
+def check_commands(script: Script) -> None:
     """Determine what the value of each reference in a command must be, and whether the script parses some text as
     code."""
     for command in script.commands:
-        _Judge(script, command).judge(command.words)
+        _Check(script, command).check(command.words)
 
 
-class _Judge:
+class _Check:
     def __init__(self, script: Script, command: Command) -> None:
         self._script = script
         self._command = command
 
-    def judge(self, words: list[Word]) -> None:
+    def check(self, words: list[Word]) -> None:
         if not words:
             return
         first, rest = words[0], words[1:]
@@ -137,9 +137,9 @@ class _Judge:
         for skipped in range(place, len(rest)):
             # The word that looks like the command may be an option's argument: then the next shell is the command.
             if rest[skipped].text.rpartition("/")[2] in _SHELLS | {"eval"}:
-                self.judge(rest[skipped:])
+                self.check(rest[skipped:])
                 return
-        self.judge(rest[place:])
+        self.check(rest[place:])
 
     def _sourced(self, rest: list[Word]) -> None:
         self._need_all(rest[:1], Need.PLAIN, "it names the script that is read")
@@ -213,7 +213,7 @@ class _Judge:
     def _found(self, rest: list[Word]) -> None:
         for place, word in enumerate(rest):
             if word.literal in ("-exec", "-execdir", "-ok", "-okdir"):
-                self.judge(rest[place + 1 :])
+                self.check(rest[place + 1 :])
 
     def _language(self, name: str, rest: list[Word]) -> None:
         place = 0

@@ -8,10 +8,9 @@ still safe: no value is ever put into a script's text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from worker.tasks.bash_places import REFERENCE, Command, Form, Need, Script, Word
-from worker.tasks.bash_words import ENDS_WORD, Words
+from worker.tasks.bash_here_documents import HereDocuments
+from worker.tasks.bash_places import Command, Form, Need, Script, Word
 
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 _INTEGER_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
@@ -21,27 +20,13 @@ _BEFORE_A_COMMAND = frozenset(
 )
 
 
-@dataclass
-class _HereDocument:
-    end: str
-    strips: bool
-    is_quoted: bool
-    start: int
-    stop: int
-    command: Command
-
-
 def read_script(text: str) -> Script:
     """The places of all references in `text`."""
     return _Reader(text).read()
 
 
-class _Reader(Words):
+class _Reader(HereDocuments):
     """Reads commands."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._here: list[_HereDocument] = []
 
     def read(self) -> Script:
         while self._at < self._stop:
@@ -198,80 +183,6 @@ class _Reader(Words):
             if word.has_process:
                 command.has_own_input = command.input_is_dynamic = True
 
-    def _here_document(self, command: Command) -> None:
-        self._at += 2
-        strips = self._ahead("-")
-        self._at += strips
-        self._skip_blanks()
-        start, end, is_quoted = self._at, "", False
-        while self._at < self._stop and self._text[self._at] not in ENDS_WORD:
-            character = self._text[self._at]
-            if character in "'\"":
-                close = self._text.find(character, self._at + 1, self._stop)
-                close = self._stop if close < 0 else close
-                end += self._text[self._at + 1 : close]
-                self._at, is_quoted = close + 1, True
-            elif character == "\\":
-                end += self._text[self._at + 1 : self._at + 2]
-                self._at, is_quoted = self._at + 2, True
-            elif self._is_reference(self._at):
-                self._reference(Form.COMMENT, None, Need.INTEGER, "it would be the end of a here-document")
-            else:
-                end += character
-                self._at += 1
-        command.has_own_input = True
-        self._here.append(_HereDocument(end, strips, is_quoted, start, self._at, command))
-
-    def _bodies(self) -> None:
-        here, self._here = self._here, []
-        for document in here:
-            start = self._at
-            while True:
-                if self._at >= self._stop:
-                    self._is_lost()
-                    body_end = self._stop
-                    break
-                line_end = self._text.find("\n", self._at, self._stop)
-                line_end = self._stop if line_end < 0 else line_end
-                line = self._text[self._at : line_end]
-                if (line.lstrip("\t") if document.strips else line) == document.end:
-                    body_end, after = self._at, min(line_end + 1, self._stop)
-                    break
-                self._at = min(line_end + 1, self._stop)
-                after = self._at
-            self._body(document, start, body_end)
-            self._at = after
-
-    def _body(self, document: _HereDocument, start: int, end: int) -> None:
-        before = len(self._script.references)
-        stop, self._at, self._stop = self._stop, start, end
-        if document.is_quoted:
-            self._quoted_body(document)
-        else:
-            word = Word()
-            self._quoted(None, word)
-            document.command.input_is_dynamic = document.command.input_is_dynamic or word.is_dynamic
-        self._stop = stop
-        document.command.input += self._script.references[before:]
-
-    def _quoted_body(self, document: _HereDocument) -> None:
-        """Bash expands nothing here. If it contains references, it is turned into one that is expanded, all else
-        escaped."""
-        text = self._text[self._at : self._stop]
-        if not REFERENCE.search(text):
-            return
-        is_simple = re.fullmatch(r"[A-Za-z0-9_]+", document.end) is not None
-        if is_simple:
-            self._script.edits.append((document.start, document.stop, document.end))
-        while self._at < self._stop:
-            if self._is_reference(self._at):
-                why = "" if is_simple else "the end of its here-document is no simple word"
-                self._reference(Form.DOUBLE, None, Need.ANY if is_simple else Need.INTEGER, why)
-                continue
-            if is_simple and self._text[self._at] in "\\$`":
-                self._script.edits.append((self._at, self._at, "\\"))
-            self._at += 1
-
     # -- conditions
 
     def _condition(self) -> None:
@@ -284,11 +195,11 @@ class _Reader(Words):
                 break
             character = self._text[self._at]
             if self._ahead("&&") or self._ahead("||"):
-                self._judge_term(term)
+                self._check_term(term)
                 term = []
                 self._at += 2
             elif character in "();":
-                self._judge_term(term)
+                self._check_term(term)
                 term = []
                 self._at += 1
             elif character in "<>&|" and not self._ahead("<("):
@@ -309,9 +220,9 @@ class _Reader(Words):
                             each.form = Form.PATTERN
                 if self._text[start : self._at] != "!":
                     term.append(word)
-        self._judge_term(term)
+        self._check_term(term)
 
-    def _judge_term(self, term: list[Word]) -> None:
+    def _check_term(self, term: list[Word]) -> None:
         operators = {word.literal for word in term}
         if operators & _INTEGER_TESTS:
             why = "bash evaluates both sides of an integer comparison in [[ ]] as arithmetic"

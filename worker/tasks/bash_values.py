@@ -13,7 +13,7 @@ from model.choices import ParameterType
 from model.errors import Refused
 from model.local_params import typed
 from model.parameters import is_plain
-from worker.tasks.bash_commands import judge_commands
+from worker.tasks.bash_commands import check_commands
 from worker.tasks.bash_places import FIRST, REFERENCE, Form, Need, Reference, Script
 from worker.tasks.bash_reader import read_script
 from worker.tasks.inserted import pieces
@@ -64,7 +64,7 @@ def bash_script(
     if not given and PARAMETER_PREFIX not in text:
         return text, variables
     script = read_script(text)
-    judge_commands(script)
+    check_commands(script)
     holders = {name: _holder(name, value, values, variables) for name, value in given}
     places = {each.position: each for each in script.references}
     parts: list[str] = []
@@ -120,7 +120,7 @@ def _check(script: Script, place: Reference, name: str, value: str, types: Mappi
     if types.get(name) in _WHOLE_NUMBERS:
         typed(types[name], name, value)
         if not _INTEGER.fullmatch(value):  # what Python reads as a number and bash does not, such as 1_000, or nothing
-            raise Refused(f'the value of "{name}" is no whole number such as 42, though its type is {types[name]}')
+            raise Refused(f'the value of "{name}" is not a whole number such as 42, though its type is {types[name]}')
     need = place.need
     if need is Need.KEY and script.has_keys and _KEY.fullmatch(value) and PARAMETER_PREFIX not in value:
         return

@@ -5,68 +5,18 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 
-from worker.tasks.bash_places import REFERENCE, Form, Need, Reference, Script, Word
+from worker.tasks.bash_places import REFERENCE, Form, Need, Word
+from worker.tasks.bash_text import ENDS_WORD, BashText
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-ENDS_WORD = " \t\n;&|<>()"
 
 
-class Words(ABC):
-    """A place in a text, and how words are read from there; a subclass reads the content of substitutions."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._stop = len(text)
-        self._script = Script(text)
-        self._script.has_keys = re.search(r"-[A-Za-z]*A", text) is not None
+class Words(BashText, ABC):
+    """How words are read from a place in a text; a subclass reads the content of substitutions."""
 
     @abstractmethod
     def _commands(self, until: str | None) -> None:
         """Read commands up to `until`, which is not consumed, or to the end."""
-
-    # -- the text
-
-    def _ahead(self, text: str) -> bool:
-        return self._text.startswith(text, self._at, self._stop)
-
-    def _is_reference(self, at: int) -> bool:
-        return at < self._stop and REFERENCE.match(self._text[at]) is not None
-
-    def _line(self) -> int:
-        return self._script.line(self._at)
-
-    def _is_lost(self) -> None:
-        if self._script.lost is None:
-            self._script.lost = self._line()
-
-    def _evaluates(self) -> None:
-        if self._script.evaluates is None:
-            self._script.evaluates = self._line()
-
-    def _reference(self, form: Form, word: Word | None, need: Need = Need.ANY, why: str = "") -> None:
-        found = Reference(self._at, form)
-        found.needs(need, why)
-        self._script.references.append(found)
-        self._at += 1
-        if word is not None:
-            word.references.append(found)
-            word.text += "\0"
-
-    def _skip_blanks(self) -> None:
-        while self._at < self._stop and (self._text[self._at] in " \t" or self._ahead("\\\n")):
-            self._at += 2 if self._text[self._at] == "\\" else 1
-
-    def _skip_white(self) -> None:
-        while self._at < self._stop and self._text[self._at] in " \t\n":
-            self._at += 1
-
-    def _comment(self) -> None:
-        while self._at < self._stop and self._text[self._at] != "\n":
-            if self._is_reference(self._at):
-                self._reference(Form.COMMENT, None)
-            else:
-                self._at += 1
 
     # -- words
 
@@ -145,25 +95,6 @@ class Words(ABC):
             word.text += character
             self._at += 1
 
-    def _single(self, word: Word, *, ansi: bool = False) -> None:
-        self._at += 1
-        while self._at < self._stop and self._text[self._at] != "'":
-            if self._is_reference(self._at):
-                self._reference(Form.ANSI if ansi else Form.SINGLE, word)
-            elif ansi and self._text[self._at] == "\\":
-                if self._is_reference(self._at + 1):
-                    self._script.edits.append((self._at, self._at + 1, ""))
-                    self._at += 1
-                else:
-                    word.text += self._text[self._at : self._at + 2]
-                    self._at += 2
-            else:
-                word.text += self._text[self._at]
-                self._at += 1
-        if self._at >= self._stop:
-            self._is_lost()
-        self._at += 1
-
     def _quoted(self, end: str | None, word: Word) -> None:
         """Read the content of double quotes, up to and with `end`; a here-document has no `end`."""
         while self._at < self._stop and self._text[self._at] != end:
@@ -228,11 +159,6 @@ class Words(ABC):
                 self._at += 1
             else:
                 word.text += "$"
-
-    @staticmethod
-    def _mark_dynamic(word: Word) -> None:
-        word.is_dynamic = True
-        word.text += "\0"
 
     def _backticks(self) -> None:
         start = end = self._at + 1

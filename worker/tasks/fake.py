@@ -36,5 +36,5 @@ class FakeTask(Task):
         if params.write:
             context.log.write(f"{params.write}\n")
         if params.fail or context.attempt <= params.fail_attempts:
-            return TaskResult.failure("it was told to fail")
+            return TaskResult.failure("its parameters ask for a failure")
         return TaskResult.success(params.outputs)

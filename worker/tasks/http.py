@@ -72,7 +72,7 @@ class HttpTask(Task):
         def _are_statuses(cls, given: list[int | str]) -> list[int | str]:
             for each in given:
                 if not _STATUS.fullmatch(str(each)):
-                    raise ValueError(f"{each!a} is no status; write 200, 200-204 or 2xx")
+                    raise ValueError(f"{each!a} is not a status; write 200, 200-204 or 2xx")
             return given
 
         @model_validator(mode="after")
@@ -80,7 +80,7 @@ class HttpTask(Task):
             if (self.user is None) != (self.password is None):
                 raise ValueError("user and password go together; give both or none")
             if self.user is not None and any(name.lower() == "authorization" for name in self.headers):
-                raise ValueError("user and password make the header Authorization; remove the one or the other")
+                raise ValueError("user and password make the header Authorization; remove one of them")
             return self
 
         @field_validator("outputs")
@@ -133,7 +133,7 @@ class HttpTask(Task):
         except httpx.ConnectTimeout:
             return TaskResult.failure(f"{shown}: no connection within {params.connect_timeout_s:g} s")
         except (httpx.LocalProtocolError, httpx.InvalidURL, httpx.UnsupportedProtocol):
-            return TaskResult.failure(f"{shown}: the request cannot be sent, look at its address and headers")
+            return TaskResult.failure(f"{shown}: the request cannot be sent, check its address and headers")
         except httpx.RequestError as error:
             return TaskResult.failure(f"{shown}: {_fault(error)}")
         except _Unwanted as error:
@@ -142,7 +142,7 @@ class HttpTask(Task):
         context.log.write(f"{shown}: {status}, {len(body)} bytes in {loop.time() - began_s:.2f} s\n")
         text = body.decode(response.encoding or "utf-8", errors="replace")
         try:
-            outputs = self._judged(response, text)
+            outputs = self._checked(response, text)
         except _Unwanted as error:
             _show(context, headers, text)
             return TaskResult.failure(f"{shown}: {error}")
@@ -184,7 +184,7 @@ class HttpTask(Task):
         extensions = {"trace": before_it_is_sent}
         return client.build_request(params.method, url, headers=headers, content=content, extensions=extensions), client
 
-    def _judged(self, response: httpx.Response, text: str) -> dict[str, str]:
+    def _checked(self, response: httpx.Response, text: str) -> dict[str, str]:
         """The values for later tasks. Raises `_Unwanted` if the response is not as expected."""
         params = self.params
         status = response.status_code
@@ -266,7 +266,9 @@ async def _read(response: httpx.Response, bytes_max: int) -> bytes:
     async for piece in response.aiter_bytes():
         body += piece
         if len(body) > bytes_max:
-            raise _Unwanted(f"its answer is larger than {bytes_max} bytes; raise response_bytes_max if it is right")
+            raise _Unwanted(
+                f"its answer is larger than {bytes_max} bytes; raise response_bytes_max if that size is expected"
+            )
     return bytes(body)
 
 

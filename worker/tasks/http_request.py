@@ -79,7 +79,7 @@ def request_headers(given: Mapping[str, str]) -> dict[str, str]:
     headers = {name: plain(value).strip(" \t") for name, value in given.items()}
     for name, value in headers.items():
         if not _HEADER_VALUE.fullmatch(value):
-            raise Refused(f'headers: the value of "{name}" holds a line break or what is not ASCII; encode it first')
+            raise Refused(f'headers: the value of "{name}" contains a line break or what is not ASCII; encode it first')
     return headers
 
 
@@ -87,7 +87,7 @@ def basic_authorization(user: str, password: str) -> str:
     """The header for a name and a password. Raises `Refused` for a colon in the name, where the password begins."""
     user, password = plain(user), plain(password)
     if ":" in user:
-        raise Refused("user: it holds a colon, and what follows it would be taken for the password; remove it")
+        raise Refused("user: it contains a colon, and what follows it would be taken for the password; remove it")
     return "Basic " + b64encode(f"{user}:{password}".encode(errors="replace")).decode()
 
 
@@ -142,7 +142,7 @@ class _Url:
 
     def _add_own(self, text: str) -> None:
         if re.search(r"[\x00-\x20\x7f\\]", text):
-            raise Refused("url: it holds a space, a backslash or a control character; percent-encode it")
+            raise Refused("url: it contains a space, a backslash or a control character; percent-encode it")
         if self._part == "start":
             scheme = _SCHEME.match(text)
             if scheme is None:
@@ -229,7 +229,7 @@ def _json_text(body: str) -> str:
 def _scalar(piece: Piece) -> str:
     if not _SCALAR.fullmatch(piece.text):
         raise Refused(
-            f'body: the value of "{piece.name}" stands outside of quotes and is no number, true, false or null; '
+            f'body: the value of "{piece.name}" stands outside of quotes and is not a number, true, false or null; '
             f'write "${{{piece.name}}}" in quotes'
         )
     return piece.text

@@ -32,7 +32,7 @@ class Piece:
 def mark(name: str, value: str) -> str:
     """The value of a parameter with its place marked. Raises `Refused` for a NUL, which would end the mark."""
     if "\0" in value:
-        raise Refused(f'the value of "{name}" holds a NUL, which no process and no server takes; remove it')
+        raise Refused(f'the value of "{name}" contains a NUL, which no process and no server takes; remove it')
     return f"\0[{name}\0={value}\0]"
 
 
@@ -95,7 +95,7 @@ def _argument(text: str, field: str) -> str:
             f"write --option=${{{first.name}}}, or give another value"
         )
     if "\0" in done:
-        raise Refused(f"{field} holds a NUL, which no process takes; remove it")
+        raise Refused(f"{field} contains a NUL, which no process takes; remove it")
     return done
 
 

@@ -40,7 +40,7 @@ def xml_text(conf: Mapping[str, str]) -> str:
     """A Hadoop configuration file. Raises `Refused` for characters that XML cannot contain."""
     for name, value in conf.items():
         if _UNFIT_FOR_XML.search(value):
-            raise Refused(f'conf: "{name}" holds a control character, which no XML file takes; remove it')
+            raise Refused(f'conf: "{name}" contains a control character, which no XML file takes; remove it')
     properties = "".join(
         f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
         for name, value in conf.items()
@@ -62,7 +62,7 @@ def with_utf8(environment: Mapping[str, str]) -> dict[str, str]:
 def _text(name: str, value: Setting) -> str:
     def insert(parameter: str, text: str) -> str:
         if "$" in text:
-            raise Refused(f'conf: the value of "{parameter}" holds a $, which could read other settings in "{name}"')
+            raise Refused(f'conf: the value of "{parameter}" contains a $, which could read other settings in "{name}"')
         if _PARSED_AGAIN.search(name) and not (is_plain(text) and "," not in text):
             raise Refused(
                 f'conf: "{name}" is split into options, and the value of "{parameter}" has other characters than '

@@ -106,7 +106,7 @@ class KubernetesTask(Task):
             Unavailable: that takes too long.
         """
         name = job_name(context)
-        told = ""
+        reported = ""
         pause_s = POLL_S_MIN
         try:
             async with asyncio.timeout(self.params.start_timeout_s):
@@ -115,14 +115,14 @@ class KubernetesTask(Task):
                     if (pod is not None and has_begun(pod)) or is_success(await cluster.job(name)) is not None:
                         return
                     reason = waits_for(pod)
-                    if reason != told:
+                    if reason != reported:
                         context.log.write(f"[shoal] waiting: {reason}\n")
-                        told = reason
+                        reported = reason
                     await asyncio.sleep(pause_s)
                     pause_s = min(2 * pause_s, POLL_S_MAX)
         except TimeoutError:
             raise Unavailable(
-                f"the container did not start within {self.params.start_timeout_s:g} s: {told or 'no answer'}"
+                f"the container did not start within {self.params.start_timeout_s:g} s: {reported or 'no answer'}"
             ) from None
 
 

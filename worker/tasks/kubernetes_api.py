@@ -84,7 +84,7 @@ class Cluster:
                 return found
             raise Taken(
                 f'there is a Job "{name}" in the namespace "{self.namespace}" that this attempt did not make; '
-                f"look what it is and delete it: kubectl delete job {name} -n {self.namespace}"
+                f"check what it is and delete it: kubectl delete job {name} -n {self.namespace}"
             ) from None
 
     async def job(self, name: str) -> Json:

@@ -108,10 +108,10 @@ def waits_for(pod: Json | None) -> str:
         return "no pod was made yet"
     waiting = _state(pod).get("waiting")
     if waiting:
-        return _told(waiting)
+        return _reason_of(waiting)
     for condition in pod.get("status", {}).get("conditions") or []:
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return _told(condition)
+            return _reason_of(condition)
     return "the pod is being prepared"
 
 
@@ -140,9 +140,9 @@ def why_failed(job: Json, pod: Json | None, last_line: str) -> str:
         return f"exit code {terminated.get('exitCode')}{name}" + (f": {_line(said)}" if said else "")
     status = pod.get("status", {}) if pod is not None else {}
     if status.get("reason"):
-        return _told(status)
+        return _reason_of(status)
     failed = [each for each in job.get("status", {}).get("conditions") or [] if each.get("type") == "Failed"]
-    return _told(failed[0]) if failed else "the Job failed without a reason"
+    return _reason_of(failed[0]) if failed else "the Job failed without a reason"
 
 
 def _container(params: KubernetesParams, context: TaskContext) -> Json:
@@ -195,7 +195,7 @@ def _state(pod: Json | None) -> Json:
     return state
 
 
-def _told(given: Mapping[str, Any]) -> str:
+def _reason_of(given: Mapping[str, Any]) -> str:
     message = _line(given.get("message") or "")
     return f"{given.get('reason') or 'Unknown'}" + (f": {message}" if message else "")
 

@@ -39,7 +39,7 @@ class OutputScan:
         self._log.write(data)
         *whole, rest = data.split(b"\n")
         for line in whole:
-            self._look_at(self._line + line)
+            self._scan(self._line + line)
             self._line = b""
         self._line = (self._line + rest)[:LINE_BYTES_MAX]
 
@@ -49,7 +49,7 @@ class OutputScan:
 
     def finish(self) -> None:
         """Scan a last line without an end. Not before the output has ended: half an id may be another's."""
-        self._look_at(self._line)
+        self._scan(self._line)
         self._line = b""
 
     def reason(self, code: int) -> str:
@@ -64,7 +64,7 @@ class OutputScan:
         last = self._log.last_line().removeprefix("[shoal] the error was: ")
         return f"exit code {code}" + (f": {last}" if last else "")
 
-    def _look_at(self, line: bytes) -> None:
+    def _scan(self, line: bytes) -> None:
         text = line[:LINE_BYTES_MAX].decode(errors="replace").strip()
         match = self._pattern.search(text)
         if match is not None and match[1] not in self.found and len(self.found) < FOUND_MAX:

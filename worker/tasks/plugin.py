@@ -67,8 +67,8 @@ class ProcessRunner(Protocol):
 class TaskContext:
     """What a task receives beside its parameters.
 
-    `attempt` counts from 1. `values` holds the value of each `${name}`; they are already put into the parameters.
-    `types` holds the types of those that are not VARCHAR. `data_source` returns the URL of a named data source, with
+    `attempt` counts from 1. `values` has the value of each `${name}`; they are already put into the parameters.
+    `types` has the types of those that are not VARCHAR. `data_source` returns the URL of a named data source, with
     its password. `exports` returns the bash script of the environment that the task asks for; None if it asks for none.
     `may_go_on` must be called before each effect of a task below a keeper: it raises `Fenced` once others may run the
     task. `local_files` is the worker's setting of that name.

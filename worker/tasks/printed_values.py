@@ -47,7 +47,7 @@ class PrintedValues:
         self._log = log
         self._values: dict[str, str] = {}
         self._size = 0
-        self._held = b""
+        self._unread = b""
         self._skips = False
         self._notes = 0
         self._lines = 0
@@ -69,8 +69,8 @@ class PrintedValues:
         Raises:
             Refused: a value was too large, or there were too many; the sentence names the limit.
         """
-        self._take_lines(self._held)
-        self._held = b""
+        self._take_lines(self._unread)
+        self._unread = b""
         if self._fault:
             raise Refused(self._fault)
         return self._values
@@ -83,19 +83,19 @@ class PrintedValues:
             if not newline:
                 return
             self._skips = False
-        data = self._held + data
+        data = self._unread + data
         rest_from = data.rfind(b"\n") + 1
         self._take_lines(data[:rest_from])
-        self._held = data[rest_from:]
-        if not _may_become_one(self._held):
+        self._unread = data[rest_from:]
+        if not _may_become_one(self._unread):
             self._drop_line()
-        elif len(self._held) > _LINE_BYTES_MAX:
-            if _MARK in self._held:  # else the line began with too many blanks
+        elif len(self._unread) > _LINE_BYTES_MAX:
+            if _MARK in self._unread:  # else the line began with too many blanks
                 self._fail(f"it printed a value of more than {VALUE_BYTES_MAX} bytes by setValue; print a file's name")
             self._drop_line()
 
     def _drop_line(self) -> None:
-        self._held = b""
+        self._unread = b""
         self._skips = True
 
     def _take_lines(self, data: bytes) -> None:
@@ -117,16 +117,16 @@ class PrintedValues:
         elif len(name) > NAME_LENGTH_MAX or not _NAME.fullmatch(name):
             self._note(f"its name is not made of at most {NAME_LENGTH_MAX} letters, digits, _ and .")
         else:
-            self._keep(name, value_bytes)
+            self._add(name, value_bytes)
 
-    def _keep(self, name: str, value_bytes: bytes) -> None:
+    def _add(self, name: str, value_bytes: bytes) -> None:
         try:
             value = value_bytes.decode()
         except UnicodeDecodeError:
             self._fail(f'the value of "{name}" that it printed is not UTF-8; encode it, for instance by base64')
             return
         if not is_storable(value):
-            self._fail(f'the value of "{name}" that it printed holds a NUL, which no process takes; remove it')
+            self._fail(f'the value of "{name}" that it printed contains a NUL, which no process takes; remove it')
         elif len(value_bytes) > VALUE_BYTES_MAX:
             self._fail(
                 f'the value of "{name}" that it printed has more than {VALUE_BYTES_MAX} bytes; print a file\'s name'
@@ -142,12 +142,12 @@ class PrintedValues:
     def _fail(self, sentence: str) -> None:
         self._fault = sentence
         self._values.clear()
-        self._held = b""
+        self._unread = b""
 
     def _note(self, why: str) -> None:
         self._notes += 1
         if self._notes <= NOTES_MAX:
-            more = "; further such lines are not told of" if self._notes == NOTES_MAX else ""
+            more = "; further such lines are not reported" if self._notes == NOTES_MAX else ""
             self._log.write(f"\n[shoal] a line with setValue gave no value: {why}{more}\n")
 
 

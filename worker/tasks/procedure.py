@@ -61,7 +61,7 @@ class ProcedureTask(Task):
         params = self.params
         if _PROCEDURE.fullmatch(params.name) is None:
             raise Refused(
-                f"PROCEDURE parameters: name: {params.name[:200]!r} is no name of a procedure; write it as name or "
+                f"PROCEDURE parameters: name: {params.name[:200]!r} is not a name of a procedure; write it as name or "
                 f"schema.name, of letters, digits, _ and $"
             )
         for place, each in enumerate(params.arguments):

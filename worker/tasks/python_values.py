@@ -116,7 +116,7 @@ class _Writer:
             typed(self._types[name], name, value)
         is_number = _NUMBER.fullmatch(value) is not None
         if self._evaluates and not is_number:
-            raise self._refused(name, "the script evaluates text (eval, exec, compile, ...), and it is no number")
+            raise self._refused(name, "the script evaluates text (eval, exec, compile, ...), and it is not a number")
         if self._runs_a_shell and not is_plain(value):
             raise self._refused(name, "the script gives text to a shell (os.system, shell=True, ...)")
         return name, value
@@ -217,7 +217,7 @@ class _Writer:
             return
         name, value = self._value()
         if not re.fullmatch("[0-9]+", value):
-            raise self._refused(name, "it stands inside the braces of an f-string, and is no whole number")
+            raise self._refused(name, "it stands inside the braces of an f-string, and is not a whole number")
         self._parts.append(value)
         self._at += 1
 

@@ -39,7 +39,7 @@ async def end_remotely(context: TaskContext, what: str, argv: list[str], env: Ma
     except (ShoalError, OSError) as error:
         said = f"{error}; it may still run"
     else:
-        said = "it was told to end" if code == 0 else f"exit code {code}; it may still run"
+        said = "it was asked to end" if code == 0 else f"exit code {code}; it may still run"
     context.log.write(f"[shoal] {what}: {said}\n")
 
 

@@ -49,7 +49,7 @@ async def run_script(
     if context.exports is not None and exports.exists():
         return TaskResult.failure(
             f"the task's environment failed with exit code {result.exit_code}, so the task itself did not begin; what "
-            f"the environment's script prints is not logged, since it may hold secrets: run it by hand",
+            f"the environment's script prints is not logged, since it may contain secrets: run it by hand",
             result.exit_code or None,
         )
     return result

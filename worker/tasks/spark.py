@@ -233,13 +233,13 @@ def _joined(field: str, given: list[str]) -> str:
     """A list in Spark's format. Raises `Refused` for a comma, which would split an item."""
     names = [plain(each) for each in given]
     if any("," in name for name in names):
-        raise Refused(f"{field}: a name holds a comma, which separates names in Spark; give it another")
+        raise Refused(f"{field}: a name contains a comma, which separates names in Spark; give it another")
     return ",".join(names)
 
 
 async def _end_on_cluster(context: TaskContext, installed: _Installed, master: str, ids: list[str]) -> None:
     if not ids:
-        context.log.write("[shoal] killed before the cluster named the application; look there whether it runs\n")
+        context.log.write("[shoal] killed before the cluster named the application; check there whether it runs\n")
         return
     if master.startswith("yarn"):
         await end_on_yarn(context, ids[:1], installed.environment)

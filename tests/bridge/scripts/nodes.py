@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me, NodeRow
-from dao.runs import workflow_instances
-from dao.tasks import task_events, task_instances
+from dao.runs import failover
+from dao.tasks import lost_tasks, past_attempts, task_events
 from model.nodes import Heartbeat, NodeKind, NodeState
 from tests.bridge.interleaving import Script, call, commit
 from tests.bridge.people import fence_in_model, fence_within
@@ -66,7 +66,7 @@ def fences_and(judge: Me, dead: Me, then: Callable[[Me], Script]) -> Script:
 def fails_over(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        await call(workflow_instances.fail_over, 100)
+        await call(failover.fail_over, 100)
 
     return script
 
@@ -74,9 +74,9 @@ def fails_over(me: Me) -> Script:
 def claims_failover(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        taken = await call(workflow_instances.claim_failover, [RUN], me.epoch)
-        await call(task_events.forget, list(taken))
-        await call(task_instances.latest_attempts, list(taken))
+        taken = await call(failover.claim_failover, [RUN], me.epoch)
+        await call(task_events.delete_of, list(taken))
+        await call(past_attempts.latest_attempts, list(taken))
 
     return script
 
@@ -84,6 +84,6 @@ def claims_failover(me: Me) -> Script:
 def marks_lost(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        await call(task_instances.mark_lost, 100)
+        await call(lost_tasks.mark_lost, 100)
 
     return script

@@ -12,7 +12,7 @@ from dao.cluster.nodes import Me
 from dao.runs import children, completion, control, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import requeue, task_claims, task_events, task_instances
+from dao.tasks import requeue, task_claims, task_events, task_instances, task_timers
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.instances import Parent
 from model.states import TaskState, WorkflowState
@@ -55,7 +55,7 @@ def marks_running(me: Me) -> Script:
 
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        held = await call(task_claims.held, me.epoch)
+        held = await call(task_claims.owned, me.epoch)
         for each in held:
             if each.state == T.DISPATCH:
                 await call(task_claims.mark_running, each, me.epoch)
@@ -131,7 +131,7 @@ def finishes(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
         awaited = await call(workflow_instances.finish, [InstanceEnd(RUN, W.SUCCESS, "")], me.epoch)
-        await call(completion.tell, awaited)
+        await call(completion.notify_awaiting, awaited)
 
     return script
 
@@ -163,7 +163,7 @@ def asks_for_a_stop(me: Me) -> Script:
 def queues_due(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        await call(task_instances.queue_due, 100)
+        await call(task_timers.queue_due, 100)
 
     return script
 

@@ -59,7 +59,7 @@ def test_what_is_right_has_no_sentence(type_: str) -> None:
         ("CONDITIONS", {"when": {"befor": "SUCCESS"}},
          'it asks for "befor", which does not come directly before it; did you mean "before"?'),
         ("CONDITIONS", {"when": {"before": "KILL"}}, "field \"when.1.items.1.status\": must be 'SUCCESS' or 'FAILURE'"),
-        ("CONDITIONS", {"on_success": "aft\ner"}, 'field "on_success.1": must not hold control characters'),
+        ("CONDITIONS", {"on_success": "aft\ner"}, 'field "on_success.1": must not contain control characters'),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_a_sentence(type_: str, changed: dict[str, Any], sentence: str) -> None:

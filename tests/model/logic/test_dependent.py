@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.logic.dependent import DependentItem, DependentParams, Outcome, Rule, State, judge
+from model.logic.dependent import DependentItem, DependentParams, Outcome, Rule, State, evaluate
 
 S, F, R = State.SUCCESS, State.FAILURE, State.RUNNING
 W = Outcome.WAIT
@@ -30,7 +30,7 @@ def judged(of: DependentParams, waited: float = 0, **states: State | Sequence[St
         DependentItem(**item(name)): (state, state) if state is None or isinstance(state, State) else state
         for name, state in states.items()
     }
-    return judge(of, facts, waited).outcome
+    return evaluate(of, facts, waited).outcome
 
 
 def test_one_success_decides_an_or_and_one_failure_an_and() -> None:
@@ -70,25 +70,25 @@ def test_the_sentence_names_who_and_why() -> None:
     read = DependentParams.read({"groups": [{"items": [task, {**task, "task": "*"}]}], "wait_minutes": 0.5})
     one, every = read.items()
     assert every.all_tasks and not one.all_tasks
-    said = judge(read, {one: [F], every: [S]}, 0)
+    said = evaluate(read, {one: [F], every: [S]}, 0)
     assert said.sentence == (
         'task "load" of workflow with code 7 of project "dwh" (today) has failed; '
         "repeat what is missing, then this task"
     )
-    said = judge(read, {one: [S], every: [None]}, 0.5)
+    said = evaluate(read, {one: [S], every: [None]}, 0.5)
     assert said.sentence.startswith(
         'all tasks of workflow with code 7 of project "dwh" (today) is not there, after 0.5'
     )
-    assert judge(read, {one: [R], every: [R]}, 0).sentence.endswith("(today) is running, and 1 more")
+    assert evaluate(read, {one: [R], every: [R]}, 0).sentence.endswith("(today) is running, and 1 more")
 
 
 def test_it_says_when_time_alone_changes_the_answer() -> None:
     limited = params("AND", ("AND", "ab"), wait_minutes=5)
     a, b = limited.items()
-    assert judge(limited, {a: [None], b: [R]}, 3).again_in_minutes == 2
-    assert judge(limited, {a: [R], b: [R]}, 3).again_in_minutes is None
+    assert evaluate(limited, {a: [None], b: [R]}, 3).again_in_minutes == 2
+    assert evaluate(limited, {a: [R], b: [R]}, 3).again_in_minutes is None
     endless = params("AND", ("AND", "ab"))
-    assert judge(endless, {a: [None], b: [R]}, 3).again_in_minutes is None
+    assert evaluate(endless, {a: [None], b: [R]}, 3).again_in_minutes is None
 
 
 states = st.sampled_from([S, F, R, None])
@@ -105,7 +105,7 @@ def test_an_answer_never_changes_when_what_runs_or_is_absent_ends(
     that say so: absence that fails at once, and time that is over."""
     of = params(outer, (inner, "ab"), ("AND", "cd"), on_failure=on_failure, on_absence=on_absence, wait_minutes=wait)
     now = {each: [data.draw(states), data.draw(states)] for each in of.items()}
-    outcome = judge(of, now, 0).outcome
+    outcome = evaluate(of, now, 0).outcome
 
     def ended(state: State | None) -> State | None:
         return (
@@ -114,9 +114,11 @@ def test_an_answer_never_changes_when_what_runs_or_is_absent_ends(
 
     later = {each: [ended(state) for state in spans] for each, spans in now.items()}
     if outcome is not W:
-        assert judge(of, later, 0).outcome is outcome
+        assert evaluate(of, later, 0).outcome is outcome
     elif wait == 0 or on_failure is Rule.FAIL:
-        assert on_failure is Rule.WAIT or judge(of, later, 0).outcome is not W
+        assert on_failure is Rule.WAIT or evaluate(of, later, 0).outcome is not W
     assert (
-        wait == 0 or R in [state for spans in now.values() for state in spans] or judge(of, now, wait).outcome is not W
+        wait == 0
+        or R in [state for spans in now.values() for state in spans]
+        or evaluate(of, now, wait).outcome is not W
     )

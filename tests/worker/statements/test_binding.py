@@ -111,7 +111,7 @@ def test_a_text_without_references_reaches_the_database_as_it_is(text: str, name
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("postgresql", 'SELECT "${v}"', 'stands inside a quoted name ("${v}"); a name is no value, write !{v}'),
+        ("postgresql", 'SELECT "${v}"', 'stands inside a quoted name ("${v}"); use !{v} for a name'),
         ("sqlite", "SELECT [${v}]", "stands inside a quoted name"),
         ("mysql", "SELECT `${v}`", "stands inside a quoted name"),
         ("postgresql", "SELECT E'${v}'", "stands inside E'...'; write it in an ordinary literal"),

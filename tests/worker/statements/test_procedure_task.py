@@ -99,7 +99,7 @@ async def test_a_cancelled_call_leaves_nothing(database: Target) -> None:
 
 @pytest.mark.parametrize("name", ["a; DROP TABLE x", "a()", "a b", "", '"a"', "a.b.c.d", "1a", "a.", "${evil}"])
 async def test_what_is_no_name_of_a_procedure_is_refused(name: str) -> None:
-    with pytest.raises(Refused, match="is no name of a procedure"):
+    with pytest.raises(Refused, match="is not a name of a procedure"):
         await Attempt("sqlite://", "PROCEDURE", values={"evil": "a; DROP TABLE x"}).run(name=name)
 
 

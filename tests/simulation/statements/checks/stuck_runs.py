@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import timedelta
 
-from dao.checks.stuck_runs import HALT_UNTOLD, NO_CHILD, NO_TIME, NOTHING_UNDER_WAY, Stuck, UnderWay, Walked
+from dao.checks.stuck_runs import HALT_UNREPORTED, NO_CHILD, NO_TIME, NOTHING_UNDER_WAY, Stuck, UnderWay, Walked
 from model.command_moves import CommandType
 from model.ids import Epoch, WorkflowInstanceId
 from model.states import TaskState, WorkflowState
@@ -38,7 +38,7 @@ def _missing(tx: Transaction, row: Row, run: Values) -> str | None:
         return None
     tasks = [task for _, task in tx.of_key(tx.server.tasks, row.id)]
     if run.requested_state is not None and run.requested_state is not run.state and run.state is not W.READY_STOP:
-        missing = HALT_UNTOLD
+        missing = HALT_UNREPORTED
     elif any(_is_under_way(tx, run, task) for task in tasks):
         return None
     else:
@@ -46,7 +46,7 @@ def _missing(tx: Transaction, row: Row, run: Values) -> str | None:
     if any(event.workflow_instance_id == row.id for _, event in tx.scan(tx.server.events.rows)):
         return None
     open_states = sorted(task.state for task in tasks if task.state in (T.DELAY_EXECUTION, T.RUNNING_EXECUTION))
-    if missing is HALT_UNTOLD or not open_states:
+    if missing is HALT_UNREPORTED or not open_states:
         return missing
     return NO_TIME if open_states[0] is T.DELAY_EXECUTION else NO_CHILD
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-from dao.cluster.nodes import BEAT_NO_MAX, OUT_OF_REACH, Beaten, Me, NodeRow, application_name
-from dao.postgres import schema
+from dao.cluster.nodes import Beaten, Me, NodeRow
+from dao.postgres import newer_schema
 from dao.postgres.notify import NODE
 from model.errors import Fenced
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
-from model.states import WorkflowState
-from tests.simulation.server import Session
-from tests.simulation.statements.rows import RUNNING, open_recovers, owns_no_more
-from tests.simulation.statements.tasks import task_events
 from tests.simulation.tables import Transaction, Values
 
 S = NodeState
@@ -74,10 +68,10 @@ def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: H
     return Beaten(after.beat_no, seen, _newer(tx))
 
 
-def _newer(tx: Transaction) -> schema.Newer | None:
-    later = [(row.id, each) for row, each in tx.scan(tx.server.schemas.rows) if row.id > schema.known_version()]
+def _newer(tx: Transaction) -> newer_schema.Newer | None:
+    later = [(row.id, each) for row, each in tx.scan(tx.server.schemas.rows) if row.id > newer_schema.known_version()]
     forbidding = [version for version, each in later if not each.old_nodes_may_run]
-    return schema.newer_of(max((version for version, _ in later), default=None), max(forbidding, default=None))
+    return newer_schema.newer_of(max((version for version, _ in later), default=None), max(forbidding, default=None))
 
 
 def living(tx: Transaction) -> list[NodeRow]:
@@ -96,72 +90,25 @@ def living(tx: Transaction) -> list[NodeRow]:
     return found
 
 
-def terminate(tx: Transaction, kind: NodeKind, epoch: Epoch, beat_no: int) -> None:
-    """pg_terminate_backend of all sessions of that name but one's own, if its beat is the one that was judged."""
-    seen = tx.get(tx.server.beats, epoch)
-    if tx.server.protections.judged and (seen is None or seen.beat_no != beat_no):
-        return
-    name = application_name(kind, epoch)
-    if tx.server.protections.terminate:
-        tx.server.end_sessions(
-            lambda session: session.application_name == name and session is not tx and isinstance(tx, Session)
-        )
-
-
-def fence(tx: Transaction, epoch: Epoch, beat_no: int, why: str) -> bool:
-    """UPDATE node_beat, of the beat that was judged, to a number out of reach, then UPDATE node SET state = 'FENCED'
-    WHERE state IN ('ALIVE', 'LEAVING'): waits for all who hold it FOR SHARE."""
-    beat = tx.server.beats.rows[epoch]
-    tx.lock(beat)
-    seen = tx.see(beat)
-    if tx.server.protections.judged and (seen is None or seen.beat_no != beat_no):
-        return False
-    if seen is not None:
-        tx.update(beat, beat_no=min(seen.beat_no, BEAT_NO_MAX) + OUT_OF_REACH)
-    return _end(tx, epoch, S.FENCED, LIVING, why)
-
-
 def set_alive(tx: Transaction, me: Me) -> None:
-    _end(tx, me.epoch, S.ALIVE, (S.LEAVING,), None)
+    end(tx, me.epoch, S.ALIVE, (S.LEAVING,), None)
 
 
 def set_leaving(tx: Transaction, me: Me) -> None:
-    _end(tx, me.epoch, S.LEAVING, (S.ALIVE,), None)
+    end(tx, me.epoch, S.LEAVING, (S.ALIVE,), None)
 
 
 def set_left(tx: Transaction, me: Me, *, broke: bool = False) -> None:
     tx.server.on_goodbye(me.epoch)
-    _end(tx, me.epoch, S.FENCED if broke else S.LEFT, LIVING, None)
+    end(tx, me.epoch, S.FENCED if broke else S.LEFT, LIVING, None)
     tx.notes.append((NODE, ""))
 
 
-def _end(tx: Transaction, epoch: Epoch, state: NodeState, befores: tuple[NodeState, ...], why: str | None) -> bool:
+def end(tx: Transaction, epoch: Epoch, state: NodeState, befores: tuple[NodeState, ...], why: str | None) -> bool:
+    """Set a final state, if the node is still in one of `befores`."""
     row = tx.server.nodes.rows[epoch]
     node = tx.see(row)
     if node is None or node.state not in befores:
         return False
     tx.update(row, state=state, ended_why=why)
     return True
-
-
-def anything_left(tx: Transaction) -> bool:
-    server = tx.server
-    recovering = open_recovers(tx)
-    return (
-        any(
-            owns_no_more(tx, each.master_id, NodeKind.MASTER)
-            and (each.state.is_driven or each.state is WorkflowState.FAILOVER)
-            and str(row.id) not in recovering
-            for row, each in tx.scan(server.instances.unfinished)
-        )
-        or any(
-            task.state in RUNNING and task.worker_id is not None and owns_no_more(tx, task.worker_id, NodeKind.WORKER)
-            for _, task in tx.scan(server.tasks.unfinished)
-        )
-        or any(task_events.is_stale(tx, run) for _, _, run in task_events.strays(tx))
-    )
-
-
-def forget_ended(tx: Transaction, kept: timedelta, limit: int) -> int:
-    """No simulation lasts for as long as they are kept."""
-    return 0

@@ -7,16 +7,13 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from dao.commands.commands import Outcome, WaitingWork
+from dao.commands.commands import Outcome
 from dao.postgres.errors import BadData
 from dao.postgres.notify import COMMAND
 from model.command_moves import URGENT, CommandType
 from model.commands import CommandRow
 from model.ids import CommandId, Epoch
 from model.nodes import Slot
-from tests.simulation.statements.commands import suspect_commands
-from tests.simulation.statements.runs import dependencies
-from tests.simulation.statements.tasks import task_events, task_instances
 from tests.simulation.tables import Row, Transaction, Values
 
 RECOVER = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
@@ -49,13 +46,13 @@ def ask(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
     return id_
 
 
-def claim(tx: Transaction, slot: Slot, limit: int, id_step: int, aside: Sequence[CommandId] = ()) -> list[CommandRow]:
-    """WHERE (id / step) % total = current AND id <> ALL(aside)
+def claim(tx: Transaction, slot: Slot, limit: int, id_step: int, without: Sequence[CommandId] = ()) -> list[CommandRow]:
+    """WHERE (id / step) % total = current AND id <> ALL(without)
     ORDER BY priority_rank, id LIMIT n FOR UPDATE SKIP LOCKED; DELETE."""
     mine = [
         (each.rank, row.id, row)
         for row, each in tx.scan(tx.server.commands.rows)
-        if slot.owns(row.id, id_step) and not each.deaths and row.id not in aside
+        if slot.owns(row.id, id_step) and not each.deaths and row.id not in without
     ]
     return _take(tx, [row for _, _, row in sorted(mine, key=lambda one: one[:2])], limit)
 
@@ -66,7 +63,7 @@ def claim_urgent(
     older_than: timedelta,
     limit: int,
     id_step: int,
-    aside: Sequence[CommandId] = (),
+    without: Sequence[CommandId] = (),
 ) -> list[CommandRow]:
     """WHERE priority_rank = -1 AND ((id / step) % total = current OR created_at < now() - age)."""
     aged_s = tx.server.now_s - older_than.total_seconds()
@@ -75,19 +72,19 @@ def claim_urgent(
         for row, each in tx.scan(tx.server.commands.rows)
         if each.type in URGENT
         and not each.deaths
-        and row.id not in aside
+        and row.id not in without
         and ((slot is not None and slot.owns(row.id, id_step)) or each.created_s < aged_s)
     ]
     return _take(tx, sorted(mine, key=lambda row: row.id), limit)
 
 
-def steal(tx: Transaction, older_than: timedelta, limit: int, aside: Sequence[CommandId] = ()) -> list[CommandRow]:
-    """WHERE created_at < now() - age AND id <> ALL(aside)
+def steal(tx: Transaction, older_than: timedelta, limit: int, without: Sequence[CommandId] = ()) -> list[CommandRow]:
+    """WHERE created_at < now() - age AND id <> ALL(without)
     ORDER BY created_at LIMIT n FOR UPDATE SKIP LOCKED; DELETE."""
     aged = [
         (each.created_s, row.id, row)
         for row, each in tx.scan(tx.server.commands.rows)
-        if each.created_s < tx.server.now_s - older_than.total_seconds() and not each.deaths and row.id not in aside
+        if each.created_s < tx.server.now_s - older_than.total_seconds() and not each.deaths and row.id not in without
     ]
     return _take(tx, [row for _, _, row in sorted(aged, key=lambda one: one[:2])], limit)
 
@@ -111,23 +108,6 @@ def _take(tx: Transaction, rows: Sequence[Row], limit: int) -> list[CommandRow]:
             continue
         taken.append(values)
     return [each.row for each in sorted(taken, key=lambda each: (each.rank, each.row.id))]
-
-
-def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch) -> WaitingWork:
-    server = tx.server
-    commands = [(row.id, each.created_s, each.deaths) for row, each in tx.scan(server.commands.rows)]
-    due = [at_s - server.now_s for at_s in task_instances.times_s(tx)]
-    return WaitingWork(
-        slot is not None and any(slot.owns(id_, id_step) and not deaths for id_, _, deaths in commands),
-        server.protections.steal
-        and any(created_s < server.now_s - older_than.total_seconds() for _, created_s, _ in commands),
-        any(event.owner == master for _, event in tx.scan(server.events.rows)),
-        bool(suspect_commands.free(tx, master)),
-        min(due, default=None),
-        any(dependencies.waits(task) for _, task in tx.scan(server.tasks.unfinished)),
-        any(each.state == "ONLINE" and each.problem is None for _, each in tx.scan(server.schedules.rows)),
-        any(task_events.is_owned(tx, run) for _, _, run in task_events.strays(tx)),
-    )
 
 
 def id_increment(_: Transaction) -> int:

@@ -42,9 +42,9 @@ def free(tx: Transaction, master: Epoch) -> list[tuple[Row, Values]]:
     return sorted(found, key=lambda one: (-one[1].deaths, one[0].id))
 
 
-def try_next(tx: Transaction, master: Epoch, room: int, aside: Sequence[CommandId] = ()) -> list[Suspect]:
+def try_next(tx: Transaction, master: Epoch, room: int, without: Sequence[CommandId] = ()) -> list[Suspect]:
     """Those of the most deaths, as many as may be tried at once and as there is room for; FOR UPDATE SKIP LOCKED."""
-    unlocked = [(row, each) for row, each in free(tx, master) if row.id not in aside and tx.try_lock(row)]
+    unlocked = [(row, each) for row, each in free(tx, master) if row.id not in without and tx.try_lock(row)]
     if not unlocked:
         return []
     deaths = unlocked[0][1].deaths

@@ -99,7 +99,7 @@ def resume(tx: Transaction, links: Sequence[tuple[Parent, int]]) -> None:
         for row, each in _children(tx, {parent.instance}):
             if each.parent == parent:
                 states[WorkflowInstanceId(row.id)] = move_child(tx, row, attempt).state
-    tell_at_rest(tx, {id_: None for id_, state in states.items() if state is W.SUCCESS})
+    report_at_rest(tx, {id_: None for id_, state in states.items() if state is W.SUCCESS})
     for id_, state in states.items():
         if state in _RESUMES:
             asked = {"workflow_instance_id": str(id_), "created_by": SUB_WORKFLOW, "from_above": "true"}
@@ -119,14 +119,14 @@ def halt(tx: Transaction, halts: Mapping[WorkflowInstanceId, TaskState]) -> None
         commands.ask(tx, C.PAUSE if pauses else C.STOP, **asked_for)
 
 
-def tell(tx: Transaction, unmade: Sequence[Unmade]) -> None:
+def report_unmade(tx: Transaction, unmade: Sequence[Unmade]) -> None:
     for each in unmade:
         parent = each.parent
         tell_event(tx, parent.instance, parent.code, parent.attempt, each.state, parent.index, each.reason)
     note_owners(tx, {each.parent.instance for each in unmade})
 
 
-def tell_at_rest(tx: Transaction, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
+def report_at_rest(tx: Transaction, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
     """One that goes on already tells of its end by itself; one that rests counts as a failure if there is a reason."""
     told = set()
     for row, each in rows_of(tx, reasons):

@@ -13,7 +13,7 @@ from tests.simulation.statements.rows import note_owners, rows_of, tell_event
 from tests.simulation.tables import Transaction
 
 
-def tell(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
+def notify_awaiting(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
     """Three statements: what is above hears of the end, and the line is called. Backfills are not simulated."""
     ended = [each for _, each in rows_of(tx, ids)]
     above = [each for each in ended if each.parent is not None]

@@ -104,5 +104,5 @@ def end(tx: Transaction, ends: Sequence[DependentEnd], master: Epoch) -> set[Tas
     return ended
 
 
-def tell(tx: Transaction, happened: Iterable[Happened]) -> None:
+def notify_masters(tx: Transaction, happened: Iterable[Happened]) -> None:
     tx.notes += [(DEPENDENCY, said) for said in payloads(happened)]

@@ -55,7 +55,7 @@ def anyone_waits(tx: Transaction) -> bool:
     return any(each.state is W.SERIAL_WAIT for _, each in tx.scan(tx.server.instances.unfinished))
 
 
-def call_forgotten(tx: Transaction) -> int:
+def call_missed(tx: Transaction) -> int:
     """Serial workflows in whose lines nobody runs and whom nobody has called."""
     standing = [each for _, each in tx.scan(tx.server.instances.unfinished) if not each.state.is_final]
     waiting = {each.workflow_code for each in standing if each.state is W.SERIAL_WAIT}

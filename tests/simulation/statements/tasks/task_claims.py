@@ -92,7 +92,7 @@ def to_kill(tx: Transaction, worker: Epoch) -> set[TaskInstanceId]:
     return {task.id for task in _of_worker(tx, worker) if task.kill_requested}
 
 
-def held(tx: Transaction, worker: Epoch) -> list[ClaimedTask]:
+def owned(tx: Transaction, worker: Epoch) -> list[ClaimedTask]:
     return [_claimed(tx, task) for task in _of_worker(tx, worker)]
 
 

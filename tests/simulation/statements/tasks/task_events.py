@@ -20,16 +20,16 @@ def consume(
     master: Epoch,
     limit: int,
     *,
-    aside: Sequence[WorkflowInstanceId] = (),
+    without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
 ) -> list[TaskEnd | ChildEnd | HaltAsked]:
-    """Addressed to us, none aside, or of one only, oldest first, FOR UPDATE SKIP LOCKED. DELETE those of own instances;
+    """Addressed to us, oldest first, except those of `without`; FOR UPDATE SKIP LOCKED. DELETE those of own instances;
     the others are addressed to who owns them."""
     told: list[TaskEnd | ChildEnd | HaltAsked] = []
     picked = 0
     for row, event in list(tx.scan(tx.server.events.rows)):
         id_ = event.workflow_instance_id
-        wanted = event.owner == master and id_ not in aside and only in (None, id_)
+        wanted = event.owner == master and id_ not in without and only in (None, id_)
         if not wanted or picked == limit or not tx.try_lock(row):
             continue
         picked += 1
@@ -90,7 +90,7 @@ def drop_stale(tx: Transaction) -> int:
     return len(stale)
 
 
-def forget(tx: Transaction, instances: Sequence[WorkflowInstanceId]) -> None:
+def delete_of(tx: Transaction, instances: Sequence[WorkflowInstanceId]) -> None:
     for row, event in list(tx.scan(tx.server.events.rows)):
         if event.workflow_instance_id in instances:
             tx.delete(row)

@@ -8,20 +8,20 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_S_MAX = 5.0
-"""Within which the whole request must have arrived."""
+"""Seconds within which the whole request must have arrived."""
 CONNECTION_S_MAX = 30.0
 """Within which the answer must have been sent; a connection has one."""
 CONNECTIONS_MAX = 100
 
 
-class Impatient(H11Protocol):
+class LogConnection(H11Protocol):
     """One connection. If there are too many, the one that has been silent longest is closed.
 
     Args:
         line: all connections of the service, oldest first.
     """
 
-    def __init__(self, *given: Any, line: dict[Impatient, None], **named: Any) -> None:
+    def __init__(self, *given: Any, line: dict[LogConnection, None], **named: Any) -> None:
         super().__init__(*given, **named)
         self._line = line
         self._timers: list[asyncio.TimerHandle] = []

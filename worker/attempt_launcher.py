@@ -17,11 +17,11 @@ from worker.tasks.plugin import TaskLog, TaskResult
 from worker.tenants import Launching
 
 
-class Begun:
+class AttemptLauncher:
     """Passes requests of one attempt on to the launcher, and records them."""
 
     def __init__(self, launcher: Launching) -> None:
-        self.may_have = False
+        self.may_have_begun = False
         self.is_one_process = False
         """Whether the attempt is nothing but one process (`Task.runs_one_process`)."""
         self.last_word: LastWord | None = None
@@ -32,7 +32,7 @@ class Begun:
         self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
     ) -> int:
         """See `Launcher.run`."""
-        before, self.may_have = self.may_have, True
+        before, self.may_have_begun = self.may_have_begun, True
         try:
             return await self._launcher.run(
                 argv,
@@ -44,14 +44,14 @@ class Begun:
                 last_word=self.last_word,
             )
         except NoMeans:
-            self.may_have = before
+            self.may_have_begun = before
             raise
 
     async def carry_out(
         self, order: Order, *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
     ) -> tuple[int, TaskResult | None]:
         """See `Launcher.carry_out`."""
-        before, self.may_have = self.may_have, True
+        before, self.may_have_begun = self.may_have_begun, True
         try:
             code, result = await self._launcher.carry_out(
                 order, env=env, cwd=cwd, log=log, identity=identity, last_word=self.last_word
@@ -59,6 +59,6 @@ class Begun:
             if result is not None and result.state is TaskState.PAUSE:  # it reported so (`worker/child.py`)
                 raise NoMeans(result.reason)
         except NoMeans:
-            self.may_have = before
+            self.may_have_begun = before
             raise
         return code, result

@@ -19,15 +19,15 @@ PAUSE_S = 0.1
 """Time until a failed read of /proc is retried."""
 
 
-def sweep(marker: str, within_s: float = 30.0) -> int:
+def kill_marked(marker: str, within_s: float = 30.0) -> int:
     """Kill every process with `marker` ("NAME=value") in its environment, and all below it, until none is found.
 
     Returns:
         How many could not be killed within the time, usually 0. Other users' processes cannot be seen.
     """
-    give_up_at = time.monotonic() + within_s
-    while found := _marked(marker, give_up_at):
-        if time.monotonic() >= give_up_at:
+    deadline_s = time.monotonic() + within_s
+    while found := _marked(marker, deadline_s):
+        if time.monotonic() >= deadline_s:
             return len(found)
         for pid in found:
             tree.signal_descendants(pid, signal.SIGKILL)
@@ -38,13 +38,13 @@ def sweep(marker: str, within_s: float = 30.0) -> int:
     return 0
 
 
-def _marked(marker: str, give_up_at: float) -> list[int]:
+def _marked(marker: str, deadline_s: float) -> list[int]:
     """The processes with the marker. Raises `OSError` when /proc cannot be read until then: what is left is unknown."""
     while True:
         try:
             return [pid for pid in tree.processes() if _carries(pid, marker)]
         except OSError as error:
-            if not is_passing(error) or time.monotonic() >= give_up_at:
+            if not is_passing(error) or time.monotonic() >= deadline_s:
                 raise
         time.sleep(PAUSE_S)
 

@@ -1,0 +1,59 @@
+"""Nodes that have ended: whether they left work, and the deletion of their rows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.cluster.lost_owners import DRIVEN_OR_FAILED_OVER, GONE_MASTERS, GONE_WORKERS
+from dao.postgres.database import FencedTransaction
+from dao.tasks.task_events import STRAY_EVENTS
+
+# What `fail_over`, `mark_lost` and `drop_stale` would find, in one statement that takes no locks and wakes nobody. It
+# reads the unfinished work of each owner that is gone. There are few events, so it checks the owner of each event.
+_ANYTHING_LEFT = text(f"""
+    WITH RECURSIVE {GONE_MASTERS}, {GONE_WORKERS}, {STRAY_EVENTS}
+    SELECT EXISTS (
+               SELECT FROM gone_master g
+               CROSS JOIN LATERAL (
+                   SELECT min(i.id) AS id FROM workflow_instance i             -- index: workflow_instance_unfinished
+                   WHERE i.master_id = g.id AND i.ended_at IS NULL AND i.state IN {DRIVEN_OR_FAILED_OVER}
+                     AND NOT EXISTS (SELECT FROM command c                      -- index: command_one_recover
+                                     WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS'
+                                       AND c.workflow_instance_id = i.id)
+               ) AS unfinished
+               WHERE unfinished.id IS NOT NULL)
+        OR EXISTS (SELECT FROM gone_worker)
+        OR EXISTS (SELECT FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL))
+""")  # noqa: S608 - the parts are constants
+
+
+# In batches, oldest first. A node that still has unfinished work keeps its row until the failover of that work.
+_DELETE_ENDED = text("""
+    WITH old AS MATERIALIZED (
+        SELECT n.id FROM node n                                                  -- index: node_ended
+        WHERE n.state IN ('LEFT', 'FENCED') AND n.ended_at < now() - CAST(:kept AS interval)
+          AND (SELECT 1 FROM workflow_instance i WHERE i.master_id = n.id AND i.ended_at IS NULL LIMIT 1) IS NULL
+          AND (SELECT 1 FROM task_instance t
+               WHERE t.worker_id = n.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION') LIMIT 1) IS NULL
+        ORDER BY n.ended_at LIMIT :limit FOR UPDATE OF n SKIP LOCKED
+    ), beats AS (
+        DELETE FROM node_beat WHERE node_id = ANY(ARRAY(SELECT id FROM old))
+    )
+    DELETE FROM node WHERE id = ANY(ARRAY(SELECT id FROM old))
+""")
+
+
+async def anything_left(connection: AsyncConnection) -> bool:
+    """Whether nodes that are gone left work that needs failover. A hint: the caller checks again under locks."""
+    return bool((await connection.execute(_ANYTHING_LEFT)).scalar_one())
+
+
+async def delete_ended(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
+    """Delete up to `limit` nodes that ended more than `kept` ago and left nothing unfinished. Returns how many.
+
+    Their epochs are not used again. A node without a row counts as gone, like a fenced one.
+    """
+    return (await connection.execute(_DELETE_ENDED, {"kept": kept, "limit": limit})).rowcount

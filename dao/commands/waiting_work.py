@@ -1,0 +1,76 @@
+"""What waits for a master: the only statement of an idle poll."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.commands.commands import OF_SLOT
+from dao.tasks.task_events import STRAY_EVENTS
+from model.ids import Epoch
+from model.nodes import Slot
+
+# min() reads an index up to its first match, whatever the statistics contain. EXISTS may read a whole table if the
+# planner wrongly expects an early match; of `task_event` it may read all pages of rows deleted long ago. `:current >=
+# 0`: without a slot the table is not read.
+_WORK_WAITS = text(f"""
+    WITH RECURSIVE {STRAY_EVENTS}
+    SELECT (SELECT min(id) FROM command
+            WHERE :current >= 0 AND {OF_SLOT} AND deaths = 0) IS NOT NULL AS mine,
+           (SELECT c.deaths FROM command c
+            WHERE c.deaths > 0 AND (SELECT n.state FROM node n
+                                    WHERE n.id = c.tried_by AND n.id <> :master
+                                      AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+            ORDER BY c.deaths DESC LIMIT 1) IS NOT NULL AS suspect,
+           coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
+           (SELECT min(id) FROM task_event WHERE owner = :master) IS NOT NULL AS events,
+           EXISTS (SELECT FROM stray WHERE is_owned) AS stray_events,
+           (SELECT CASE WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
+                        WHEN at < clock_timestamp() THEN 0 END
+            FROM (SELECT least((SELECT min(due_at) FROM task_instance WHERE state = 'DELAY_EXECUTION'),
+                               (SELECT min(dispatch_by) FROM task_instance
+                                WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL)) AS at) AS first) AS due_in_s,
+           (SELECT min(workflow_instance_id) FROM task_instance
+            WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents,
+           (SELECT id FROM schedule WHERE state = 'ONLINE' AND problem IS NULL
+            ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1) IS NOT NULL AS schedules
+""")  # noqa: S608 - the part is a constant
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingWork:
+    """What one check of the tables found for a master; `due_in_s`: seconds until a waiting attempt is due.
+
+    `suspect` is whether any suspect command waits (`dao/commands/suspect_commands.py`), `dependents` whether any
+    DEPENDENT task waits, `schedules` whether any schedule of any master will fire, and `stray_events` whether there are
+    events for a master that is gone while another master owns their runs.
+    """
+
+    mine: bool
+    aged: bool
+    events: bool
+    suspect: bool = False
+    due_in_s: float | None = None
+    dependents: bool = False
+    schedules: bool = False
+    stray_events: bool = False
+
+
+async def work_waits(
+    connection: AsyncConnection, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch
+) -> WaitingWork:
+    """Whether anything waits for this master: the only statement of an idle poll. Without a slot nothing is `mine`."""
+    values = {
+        "current": slot.current if slot else -1,
+        "total": slot.total if slot else 1,
+        "age": older_than,
+        "id_step": id_step,
+        "master": master,
+    }
+    row = (await connection.execute(_WORK_WAITS, values)).one()
+    return WaitingWork(
+        row.mine, row.aged, row.events, row.suspect, row.due_in_s, row.dependents, row.schedules, row.stray_events
+    )

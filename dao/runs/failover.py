@@ -1,0 +1,126 @@
+"""Runs whose masters are gone: the RECOVER command for each, and the master that takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.cluster.lost_owners import DRIVEN_OR_FAILED_OVER, GONE_MASTERS
+from dao.postgres.database import FencedTransaction
+from dao.runs.workflow_instances import INSTANCE_COLUMNS, read_instance
+from model.ids import Epoch, WorkflowInstanceId
+from model.instances import WorkflowInstance
+from model.states import WorkflowState
+
+TAKEOVERS_MAX = 3
+"""A run ends as FAILURE after this many owners were fenced, each soon after it began to drive the run: the run may be
+what kills them."""
+SOON_MIN, SOON_MAX, SOON_PART = timedelta(minutes=2), timedelta(minutes=20), 20
+"""Soon: within a `SOON_PART`-th of the run's age, but within these bounds. An older run may kill more slowly, and may
+lose more masters for other reasons."""
+# A time written by hand may be infinite, and has no age.
+_SOON = f"""
+    least(interval '{SOON_MAX.total_seconds()} s', greatest(interval '{SOON_MIN.total_seconds()} s',
+          CASE WHEN isfinite(i.started_at) THEN (clock_timestamp() - i.started_at) / {SOON_PART} END))
+"""
+# `takeovers` counts owners that were fenced, not those that left: a rolling restart must not fail a long run. An owner
+# that had driven the run for long did not die of it, so the count starts again. The time of its last beat counts, not
+# the time of the fence: it may take hours until a master is restarted and fences the old one.
+_CLAIM_FAILOVER = text(f"""
+    UPDATE workflow_instance i
+    SET master_id = :master,
+        state = CASE WHEN i.state = 'READY_STOP' THEN i.state  -- a stop is not overruled by a pause
+                     WHEN i.requested_state IS NOT NULL THEN i.requested_state
+                     WHEN i.state = 'FAILOVER' THEN 'RUNNING_EXECUTION' ELSE i.state END,
+        takeovers = CASE WHEN node_state IS DISTINCT FROM 'FENCED' THEN i.takeovers
+                         WHEN last_seen > coalesce(i.owned_since, i.started_at) + {_SOON} THEN 1
+                         ELSE least(i.takeovers, {TAKEOVERS_MAX}) + 1 END,
+        owned_since = clock_timestamp()
+    FROM (SELECT id AS locked_id FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE)
+         AS locked,
+         (SELECT DISTINCT w.master_id AS owner_id, n.state AS node_state,
+                 coalesce(b.beaten_at, n.ended_at) AS last_seen
+          FROM workflow_instance w LEFT JOIN node n ON n.id = w.master_id AND n.kind = 'MASTER'
+          LEFT JOIN node_beat b ON b.node_id = n.id
+          WHERE w.id = ANY(CAST(:ids AS bigint[]))) AS owners
+    WHERE i.id = locked_id
+      AND coalesce(owner_id = i.master_id AND coalesce(node_state, 'LEFT') IN ('FENCED', 'LEFT')
+                   AND i.state IN {DRIVEN_OR_FAILED_OVER}, false)
+    RETURNING {INSTANCE_COLUMNS}, takeovers
+""")  # noqa: S608 - the columns are a constant of this module
+# Level-triggered: any caller finds all runs of owners that are gone or never existed. Runs with an open RECOVER command
+# are left out, so a second execution finds only the rest; a unique index protects against two at once.
+_LEFT_BEHIND = f"""
+        SELECT i.id, i.workflow_code, i.priority
+        FROM gone_master g
+        JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
+        WHERE i.state IN {DRIVEN_OR_FAILED_OVER} AND i.id <> ALL(CAST(:without AS bigint[]))
+          AND (CAST(:only AS bigint) IS NULL OR i.id = CAST(:only AS bigint))
+          AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
+                          WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
+        LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
+"""  # noqa: S608 - the states are a constant
+_FIND_LEFT_BEHIND = text(f"WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}) SELECT id FROM left_behind")  # noqa: S608
+_FAIL_OVER = text(f"""
+    WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}
+    ), handed AS (
+        UPDATE workflow_instance i   -- a halt is kept, even one that somebody wrote into the state alone
+        SET state = 'FAILOVER', requested_state = CASE WHEN i.state IN ('READY_PAUSE', 'READY_STOP')
+                                                            AND i.requested_state IS DISTINCT FROM 'READY_STOP'
+                                                       THEN i.state ELSE i.requested_state END
+        FROM left_behind l WHERE i.id = l.id RETURNING i.id
+    ), asked AS (
+        INSERT INTO command (type, workflow_code, workflow_instance_id, priority, created_by)
+        SELECT 'RECOVER_TOLERANCE_FAULT_PROCESS', l.workflow_code, l.id, l.priority::text, 'failover'
+        FROM left_behind l JOIN handed h ON h.id = l.id ORDER BY l.id
+        ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
+    )
+    SELECT count(*) FROM handed
+""")  # noqa: S608 - the parts are constants
+_FIND_ONE = text("SELECT state, ended_at IS NOT NULL AS ended, master_id FROM workflow_instance WHERE id = :id")
+
+
+async def claim_failover(
+    connection: FencedTransaction, ids: Sequence[WorkflowInstanceId], master: Epoch
+) -> dict[WorkflowInstanceId, tuple[WorkflowInstance, int]]:
+    """Take ownership of unfinished runs whose masters are gone; returns each with its number of takeovers."""
+    rows = (await connection.execute(_CLAIM_FAILOVER, {"master": master, "ids": list(ids)})).all()
+    return {WorkflowInstanceId(row.id): (read_instance(row), row.takeovers) for row in rows}
+
+
+async def fail_over(
+    connection: AsyncConnection,
+    limit: int,
+    *,
+    without: Sequence[WorkflowInstanceId] = (),
+    only: WorkflowInstanceId | None = None,
+) -> int:
+    """Request the failover of up to `limit` runs whose masters are gone, by RECOVER commands. Returns how many.
+
+    Leaves out the runs in `without`; or only the run `only`.
+    """
+    values = {"limit": limit, "without": list(without), "only": only}
+    return int((await connection.execute(_FAIL_OVER, values)).scalar_one())
+
+
+async def left_behind(
+    connection: AsyncConnection, limit: int, without: Sequence[WorkflowInstanceId] = ()
+) -> list[WorkflowInstanceId]:
+    """The runs for which `fail_over` would request a failover."""
+    values = {"limit": limit, "without": list(without), "only": None}
+    return [WorkflowInstanceId(id_) for (id_,) in (await connection.execute(_FIND_LEFT_BEHIND, values)).all()]
+
+
+async def why_not_recovered(connection: AsyncConnection, id_: WorkflowInstanceId) -> str:
+    """A message that says why a run could not be failed over."""
+    row = (await connection.execute(_FIND_ONE, {"id": id_})).first()
+    if row is None:
+        return f"there is no workflow instance {id_}"
+    if row.ended:
+        return f"workflow instance {id_} has already ended as {row.state}; there is nothing to fail over"
+    if row.state == WorkflowState.SERIAL_WAIT:
+        return f"workflow instance {id_} waits for its turn, and no master drives it; there is nothing to fail over"
+    return f"workflow instance {id_} belongs to master {row.master_id}, which lives; it is not taken away"

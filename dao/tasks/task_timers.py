@@ -1,0 +1,67 @@
+"""Attempts whose time has come: a wait that is over, or a worker that did not take one in time. For any master."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import EVENT, notify
+from dao.tasks.requeue import put_back
+from model.ids import TaskInstanceId
+
+# Level-triggered, by any master: timers are rows, whichever run they belong to.
+_HOLD_DUE = text("""
+    SELECT id FROM task_instance
+    WHERE state = 'DELAY_EXECUTION' AND due_at <= now()                             -- index: task_instance_due
+    ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED
+""")
+_NEXT_DUE = text("""
+    SELECT extract(epoch FROM least(
+        (SELECT min(due_at) FROM task_instance                                     -- index: task_instance_due
+         WHERE state = 'DELAY_EXECUTION' AND due_at > now()),
+        (SELECT min(dispatch_by) FROM task_instance                                -- index: task_instance_undispatched
+         WHERE state = 'QUEUED' AND dispatch_by > now()),
+        '9999-01-01') - now())::float8
+""")
+# Level-triggered, by any master. The row is locked, so a concurrent claim and this statement see each other's result.
+_FAIL_UNDISPATCHED = text("""
+    WITH late AS (
+        SELECT id FROM task_instance
+        WHERE state = 'QUEUED' AND dispatch_by <= now()                            -- index: task_instance_undispatched
+        ORDER BY dispatch_by LIMIT :limit FOR UPDATE SKIP LOCKED
+    ), failed AS (
+        UPDATE task_instance t
+        SET state = 'FAILURE', ended_at = clock_timestamp(),
+            reason = format('no worker of group %s took it within its dispatch_timeout of %s min; start one there, '
+                            'or give it more time', t.worker_group,
+                            trim_scale(round((t.dispatch_timeout_s / 60)::numeric, 3)))
+        FROM late WHERE t.id = late.id
+        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
+    ), reported AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) SELECT * FROM failed
+    )
+    SELECT (SELECT master_id FROM workflow_instance i WHERE i.id = f.workflow_instance_id) AS owner FROM failed f
+""")
+
+
+async def queue_due(connection: FencedTransaction, limit: int) -> list[str]:
+    """Queue up to `limit` attempts whose wait is over, or end them if their run is halted.
+
+    Returns the worker group of each queued one.
+    """
+    rows = await connection.execute(_HOLD_DUE, {"limit": limit})
+    return await put_back(connection, [TaskInstanceId(id_) for (id_,) in rows.all()])
+
+
+async def next_due_in_s(connection: AsyncConnection) -> float:
+    """Seconds until the next attempt is due or has waited too long for a worker; very many if there is none."""
+    return float((await connection.execute(_NEXT_DUE)).scalar_one())
+
+
+async def fail_undispatched(connection: FencedTransaction, limit: int) -> int:
+    """End up to `limit` queued attempts that no worker took in time as FAILURE; notifies owners. Returns how many."""
+    rows = (await connection.execute(_FAIL_UNDISPATCHED, {"limit": limit})).all()
+    if rows:
+        await notify(connection, EVENT, {row.owner for row in rows if row.owner is not None})
+    return len(rows)

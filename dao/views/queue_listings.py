@@ -1,0 +1,110 @@
+"""Listings of what waits, for people: commands by slot, tasks by worker group. Reads only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.ids import CommandId, WorkflowCode
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCommand:
+    """A command that no master has taken yet. `workflow` is None when there is no such definition."""
+
+    id: CommandId
+    type: str
+    workflow_code: WorkflowCode | None
+    workflow: str | None
+    priority: str | None
+    age_s: float | None
+    created_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutRoom:
+    """A command that waits for a master with room. `above` is the parent run that waits for it, if any."""
+
+    id: CommandId
+    type: str
+    age_s: float | None
+    above: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Residue:
+    """The commands that wait for one slot, and the age of the oldest."""
+
+    slot: int
+    waiting: int
+    oldest_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupQueue:
+    """The work of a worker group: waiting attempts, the age of the oldest, and running attempts."""
+
+    worker_group: str
+    waiting: int
+    oldest_s: float | None
+    running: int
+
+
+_AGE = """CASE WHEN isfinite(c.created_at)
+               THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END"""
+_WAITING = text(f"""
+    SELECT c.id, c.type, c.workflow_code, d.name, c.priority, {_AGE}, c.created_by
+    FROM command c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
+    ORDER BY c.priority_rank, c.id LIMIT :limit
+""")  # noqa: S608 - the age is a constant of this module
+# Commands that need no room have priority: a full master takes them too.
+_WITHOUT_ROOM = text(f"""
+    SELECT c.id, c.type, {_AGE}, nullif(split_part(c.parent, '/', 1), '') AS above
+    FROM command c
+    WHERE c.created_at < now() - CAST(:older_than AS interval) AND c.priority_rank >= 0    -- index: command_age
+    ORDER BY c.created_at LIMIT :limit
+""")  # noqa: S608 - the age is a constant of this module
+_RESIDUES = text("""
+    SELECT slot, count(c.id),
+           extract(epoch FROM clock_timestamp() - min(c.created_at) FILTER (WHERE isfinite(c.created_at)))::float8
+    FROM generate_series(0, :total - 1) AS slot
+    LEFT JOIN command c ON (c.id / :id_step) % :total = slot
+    GROUP BY slot ORDER BY slot
+""")
+# Two subqueries, each with a partial index: a single one for both would read all tasks in the history.
+_QUEUE = text("""
+    SELECT coalesce(q.worker_group, r.worker_group), coalesce(q.waiting, 0), q.oldest_s, coalesce(r.running, 0)
+    FROM (SELECT worker_group, count(*) AS waiting,
+                 extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE isfinite(queued_at)))::float8
+                     AS oldest_s
+          FROM task_instance WHERE state = 'QUEUED' GROUP BY worker_group) AS q
+    FULL JOIN (SELECT worker_group, count(*) AS running
+               FROM task_instance WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION') GROUP BY worker_group) AS r
+      ON r.worker_group = q.worker_group
+    ORDER BY 1
+""")
+
+
+async def waiting_commands(connection: AsyncConnection, limit: int) -> list[WaitingCommand]:
+    """The first `limit` commands in the order in which they will be taken."""
+    return [WaitingCommand(*row) for row in (await connection.execute(_WAITING, {"limit": limit})).all()]
+
+
+async def without_room(connection: AsyncConnection, older_than: timedelta, limit: int) -> list[WithoutRoom]:
+    """The first `limit` commands that need room and have waited for longer than that; oldest first."""
+    values = {"older_than": older_than, "limit": limit}
+    return [WithoutRoom(*row) for row in (await connection.execute(_WITHOUT_ROOM, values)).all()]
+
+
+async def waiting_by_residue(connection: AsyncConnection, total: int, id_step: int = 1) -> list[Residue]:
+    """How many commands wait for each of `total` slots. Reads the whole of `command`."""
+    rows = (await connection.execute(_RESIDUES, {"total": total, "id_step": id_step})).all()
+    return [Residue(*row) for row in rows]
+
+
+async def queue_by_group(connection: AsyncConnection) -> list[GroupQueue]:
+    """The worker groups with waiting or running attempts, by name."""
+    return [GroupQueue(*row) for row in (await connection.execute(_QUEUE)).all()]

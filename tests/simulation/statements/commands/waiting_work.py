@@ -1,0 +1,30 @@
+"""`dao/commands/waiting_work.py` on rows in memory."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from dao.commands.waiting_work import WaitingWork
+from model.ids import Epoch
+from model.nodes import Slot
+from tests.simulation.statements.commands import suspect_commands
+from tests.simulation.statements.runs import dependencies
+from tests.simulation.statements.tasks import task_events, task_timers
+from tests.simulation.tables import Transaction
+
+
+def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch) -> WaitingWork:
+    server = tx.server
+    commands = [(row.id, each.created_s, each.deaths) for row, each in tx.scan(server.commands.rows)]
+    due = [at_s - server.now_s for at_s in task_timers.times_s(tx)]
+    return WaitingWork(
+        slot is not None and any(slot.owns(id_, id_step) and not deaths for id_, _, deaths in commands),
+        server.protections.steal
+        and any(created_s < server.now_s - older_than.total_seconds() for _, created_s, _ in commands),
+        any(event.owner == master for _, event in tx.scan(server.events.rows)),
+        bool(suspect_commands.free(tx, master)),
+        min(due, default=None),
+        any(dependencies.waits(task) for _, task in tx.scan(server.tasks.unfinished)),
+        any(each.state == "ONLINE" and each.problem is None for _, each in tx.scan(server.schedules.rows)),
+        any(task_events.is_owned(tx, run) for _, _, run in task_events.strays(tx)),
+    )

@@ -1,0 +1,49 @@
+"""`dao/tasks/task_timers.py` on rows in memory."""
+
+from __future__ import annotations
+
+from model.ids import TaskInstanceId
+from model.states import TaskState
+from tests.simulation.statements.rows import note_owners, tell_event
+from tests.simulation.statements.tasks import requeue
+from tests.simulation.tables import Transaction
+
+T = TaskState
+
+
+def queue_due(tx: Transaction, limit: int) -> list[str]:
+    """DELAY_EXECUTION that is due, FOR UPDATE SKIP LOCKED."""
+    due: list[TaskInstanceId] = []
+    for row, task in list(tx.scan(tx.server.tasks.unfinished)):
+        is_due = task.state is T.DELAY_EXECUTION and task.due_s <= tx.server.now_s
+        if is_due and len(due) < limit and tx.try_lock(row):
+            due.append(TaskInstanceId(row.id))
+    return requeue.put_back(tx, due)
+
+
+def next_due_in_s(tx: Transaction) -> float:
+    """Of DELAY_EXECUTION that is not due yet, and of what is queued until a time to come."""
+    return min((at_s - tx.server.now_s for at_s in times_s(tx) if at_s > tx.server.now_s), default=1e9)
+
+
+def times_s(tx: Transaction) -> list[float]:
+    """When something is to be done with each attempt that waits for a time or, with a limit, for a worker."""
+    tasks = [task for _, task in tx.scan(tx.server.tasks.unfinished)]
+    waiting = [task.due_s for task in tasks if task.state is T.DELAY_EXECUTION]
+    return waiting + [t.dispatch_by_s for t in tasks if t.state is T.QUEUED and t.dispatch_by_s is not None]
+
+
+def fail_undispatched(tx: Transaction, limit: int) -> int:
+    """QUEUED for too long, FOR UPDATE SKIP LOCKED."""
+    failed: list[int] = []
+    for row, task in list(tx.scan(tx.server.tasks.unfinished)):
+        is_late = task.state is T.QUEUED and task.dispatch_by_s is not None and task.dispatch_by_s <= tx.server.now_s
+        if is_late and len(failed) < limit and tx.try_lock(row):
+            reason = f"no worker of group {task.worker_group} took it within its dispatch_timeout of "
+            reason += f"{task.dispatch_timeout_s / 60:g} min; start one there, or give it more time"
+            tx.update(row, state=T.FAILURE, ended_s=tx.server.now_s, reason=reason)
+            tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.FAILURE)
+            failed.append(task.workflow_instance_id)
+    if failed:
+        note_owners(tx, set(failed))
+    return len(failed)
