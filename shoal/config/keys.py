@@ -72,7 +72,7 @@ def add_key(path: Path) -> str:
 
     The file is replaced atomically, so that no reader ever sees half of it. Raises `Refused`.
     """
-    older = read_key_file(path) if path.exists() else []
+    older = read_key_file(path) if os.path.lexists(path) else []
     key = new_key()
     beside = path.with_name(f"{path.name}.new-{os.getpid()}")
     try:

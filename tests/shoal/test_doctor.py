@@ -17,7 +17,9 @@ from dao.cluster.nodes import NodeRow
 from dao.views.listings import GroupQueue
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
-from shoal.cluster.doctor import Result, Verdict, clock_result, database_result, master_results, worker_results
+from shoal.cluster.check_result import Result, Verdict
+from shoal.cluster.node_health import master_results, worker_results
+from shoal.cluster.server_health import clock_result, database_result
 from shoal.cluster.slot_report import MasterSlot, SlotReport
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer
