@@ -33,7 +33,7 @@ LOG_BYTES_MAX = 10_000_000
 
 LAST_LINES = 20
 """So many lines of its log are searched for what a child said last."""
-_NOT_FOR_PEOPLE = {"timestamp", "level", "exception", "master", "worker", "name", "epoch"}
+_NOT_FOR_PEOPLE = {"event", "timestamp", "level", "exception", "master", "worker", "name", "epoch"}
 
 
 @dataclass
@@ -208,11 +208,14 @@ class LocalCluster:
 def _for_people(line: str) -> str:
     """A line of a log: the event and what it tells, if it is JSON; without its time and its traceback."""
     try:
-        event, fields = (given := json.loads(line)).pop("event"), given
-    except (ValueError, AttributeError, KeyError):
+        fields = json.loads(line)
+    except ValueError:
         return line
+    if not isinstance(fields, dict) or "event" not in fields:
+        return line
+    event = str(fields["event"]).replace("_", " ")
     told = "; ".join(f"{name} {value}" for name, value in fields.items() if name not in _NOT_FOR_PEOPLE)
-    return f"{event.replace('_', ' ')}: {told}" if told else event.replace("_", " ")
+    return f"{event}: {told}" if told else event
 
 
 @contextmanager
