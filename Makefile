@@ -45,7 +45,8 @@ $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
 $(VENV)/.ready-with-%: $(VENV)/.ready requirements-dev.lock
 	$(foreach each,$(subst $(COMMA), ,$*),$(if $(filter $(each),$(KNOWN_EXTRAS)),,$(error there is no extra "$(each)"; there are: $(KNOWN_EXTRAS))))
 	@echo 'Installing the extras $*:'
-	@$(PIP) install --no-build-isolation --editable '.[$*]' -c <(sed -E '/^ +--hash/d; s/ *\\$$//' requirements-dev.lock) $(NAMES)
+	@sed -E '/^ +--hash/d; s/ *\\$$//' requirements-dev.lock > $(VENV)/versions.txt
+	@$(PIP) install --no-build-isolation --editable '.[$*]' -c $(VENV)/versions.txt $(NAMES)
 	@touch $@
 
 servers: ## Install ZooKeeper, PostgreSQL and MariaDB for the tests, if they are missing and apt-get may.
