@@ -1,11 +1,16 @@
 # What a developer does with Shoal. `make help` lists the targets.
 SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 # Not that of an activated .venv: it has no pip of its own.
 PYTHON ?= $(shell PATH="$$(printf %s "$$PATH" | tr : '\n' | grep -vxF '$(CURDIR)/.venv/bin' | paste -sd:)" command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 # The virtual environment is made without ensurepip: Debian keeps that in a package of its own.
-PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
+PIP := PYTHONUNBUFFERED=1 $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
+# Of what pip says only the names, as they come; bash, since an awk may wait for its whole input.
+NAMES := | { while read -r word name _; do if [ "$$word" = Collecting ]; then printf ' %s' "$${name%%[=<>~;]*}"; fi; done; echo; }
+COMMA := ,
+KNOWN_EXTRAS := duckdb mysql k8s spark
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
 .PHONY: help setup setup-dev servers demo examples test soak simulate chaos edits put-back chaos-promises check bench format lock clean
@@ -13,27 +18,41 @@ LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
 
-setup: $(VENV)/.ready ## Install Shoal and what it runs on into .venv.
+setup: $(VENV)/.ready $(if $(EXTRAS),$(VENV)/.ready-with-$(EXTRAS)) ## Install Shoal into .venv; EXTRAS=duckdb,mysql,k8s,spark for more task types.
+	@printf '%s\n' 'Shoal is installed in $(VENV). `shoal` from any folder, in this shell:' \
+	  '  export PATH="$(CURDIR)/$(BIN):$$PATH"' 'Then everything on this machine, PostgreSQL included:' '  shoal up'
 
 setup-dev: $(VENV)/.ready-dev ## The same, with what its developers need.
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Shoal needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; say PYTHON=python3.11 make ...") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv --without-pip $(VENV)
+	@echo 'Making a virtual environment in $(VENV) ...'
+	@$(PYTHON) -m venv --without-pip $(VENV)
 
 $(VENV)/.ready: $(BIN)/python requirements.lock pyproject.toml
-	$(PIP) install --quiet --require-hashes -r requirements.lock
-	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@echo 'Installing what Shoal runs on, $(words $(shell grep -o "^[a-z0-9.-]*==" requirements.lock)) packages of requirements.lock:'
+	@$(PIP) install --require-hashes -r requirements.lock $(NAMES)
+	@echo 'Installing Shoal ...'
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
-	$(PIP) install --quiet --require-hashes -r requirements-dev.lock
+	@echo 'Installing what developers of Shoal need, packages of requirements-dev.lock:'
+	@$(PIP) install --require-hashes -r requirements-dev.lock $(NAMES)
+	@touch $@
+
+# At the versions of the lock; their hashes cannot be asked for, since the extra itself has none.
+$(VENV)/.ready-with-%: $(VENV)/.ready requirements-dev.lock
+	$(foreach each,$(subst $(COMMA), ,$*),$(if $(filter $(each),$(KNOWN_EXTRAS)),,$(error there is no extra "$(each)"; there are: $(KNOWN_EXTRAS))))
+	@echo 'Installing the extras $*:'
+	@sed -E '/^ +--hash/d; s/ *\\$$//' requirements-dev.lock > $(VENV)/versions.txt
+	@$(PIP) install --no-build-isolation --editable '.[$*]' -c $(VENV)/versions.txt $(NAMES)
 	@touch $@
 
 servers: ## Install ZooKeeper, PostgreSQL and MariaDB for the tests, if they are missing and apt-get may.
 	@tests/servers/install
 
-demo: setup ## Three masters, two workers, one killed half way: nothing lost, nothing twice.
+demo: $(VENV)/.ready ## Three masters, two workers, one killed half way: nothing lost, nothing twice.
 	@$(BIN)/shoal demo
 
 examples: setup-dev ## Every workflow of examples/, on a database of its own; ARGS="switch retry" takes some.

@@ -4,6 +4,7 @@ ShoalError
 ├── Refused       invalid input: record the sentence (error command, exit code 2), continue
 │   └── NotFound  the named thing does not exist (exit code 5)
 ├── Unavailable   a server cannot be reached: back off and retry
+│   └── Denied    it answers and refuses us: only a person can change that
 ├── Unknown       a COMMIT was interrupted: ask the database for the outcome, never guess
 ├── Fenced        no longer the owner: stop at once, write nothing
 └── Outdated      the database's schema is too new: drain, leave, do not come back
@@ -28,6 +29,14 @@ class NotFound(Refused):
 
 class Unavailable(ShoalError):
     """A server cannot be reached or cannot serve now; the same request may succeed later."""
+
+
+class Denied(Unavailable):
+    """A server answers and does not let us: a wrong password, a missing right, no such database.
+
+    A verb, and a node that starts, say so at once (exit code 2). A node that runs retries: a person may give the right
+    back, and its work must not be lost meanwhile.
+    """
 
 
 class Unknown(ShoalError):

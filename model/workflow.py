@@ -30,6 +30,7 @@ from model.graph import Graph, find_cycle
 from model.ids import TaskCode
 from model.local_params import LocalParams, misfit
 from model.logic.catalog import LOGIC_TYPES, check_logic
+from model.logic.fields import model_at
 from model.parameter_text import ParameterValue, plain_data
 from model.parameters import references
 from model.secrets_written import made_of_secret, secrets_apart
@@ -197,12 +198,15 @@ class WorkflowSpec(BaseModel):
         return frozenset(chain(self.secrets, local))
 
     @classmethod
-    def parse(cls, content: Mapping[str, Any]) -> WorkflowSpec:
-        """Validate and build. Raises `InvalidWorkflow` with one sentence for each problem."""
+    def parse(cls, content: Mapping[str, Any], beside: Sequence[str] = ()) -> WorkflowSpec:
+        """Validate and build. Raises `InvalidWorkflow` with one sentence for each problem.
+
+        `beside` names the fields that stand beside those of a specification where `content` comes from.
+        """
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            raise InvalidWorkflow([_problem(content, part) for part in error.errors()]) from None
+            raise InvalidWorkflow([_problem(content, part, beside) for part in error.errors()]) from None
 
     def coded(self, known: Mapping[str, int] | None = None) -> WorkflowSpec:
         """The same with a code for every task: its own, else that of `known` (name -> code), else a new one."""
@@ -297,7 +301,7 @@ _PATTERNS = {
 }
 
 
-def _problem(content: Mapping[str, Any], part: Any) -> Problem:
+def _problem(content: Mapping[str, Any], part: Any, beside: Sequence[str]) -> Problem:
     where = tuple(part["loc"])
     if part["type"] == _MISFIT:
         return Problem(where=("tasks", part["ctx"]["task"]), sentence=part["ctx"]["sentence"])
@@ -305,7 +309,7 @@ def _problem(content: Mapping[str, Any], part: Any) -> Problem:
     if part["type"] == "string_pattern_mismatch":
         message = _PATTERNS.get("local_params" if "local_params" in where else str(where[-1]), _NO_CONTROL)
     if part["type"] == "extra_forbidden":
-        message = f"there is no field {_quoted(where[-1])}{_near(where)}"
+        message = f"there is no field {_quoted(where[-1])}{_near(where, beside)}"
     elif part["type"] == "missing":
         message = f'the field "{where[-1]}" is missing'
     elif fields := _fields(where):
@@ -319,8 +323,9 @@ def _fields(where: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return where[2:] if len(where) > 1 and where[0] == "tasks" else where
 
 
-def _near(where: tuple[str | int, ...]) -> str:
-    fields = TaskSpec.model_fields if where[0] == "tasks" else WorkflowSpec.model_fields
+def _near(where: tuple[str | int, ...], beside: Sequence[str]) -> str:
+    model = model_at(WorkflowSpec, where[:-1])
+    fields = [*(beside if model is WorkflowSpec else ()), *model.model_fields]
     meant = _ELSEWHERE.get(str(where[-1]).lower())
     near = [meant] if meant in fields else get_close_matches(str(where[-1]), list(fields), n=1)
     return f', did you mean "{near[0]}"?' if near else f"; known are {', '.join(fields)}"

@@ -18,7 +18,7 @@ from dao.cluster.nodes import Me, NodeRow
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.errors import Unfit
-from model.errors import Fenced, Unavailable, Unknown
+from model.errors import Denied, Fenced, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind
 from model.timing import Timing
 from node.namesakes import Namesakes
@@ -106,7 +106,7 @@ class Life:
             self._unanswered += 1
             if isinstance(error, Unavailable):
                 await self.database.doubt()  # the fault that hit the beat may have hit other connections too
-            if isinstance(error, Unfit):
+            if isinstance(error, Unfit | Denied):
                 await self._ask_for_schema()
             raise
         self._unanswered = 0

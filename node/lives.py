@@ -15,7 +15,7 @@ from dao.cluster import cluster
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from model.backoff import Backoff
-from model.errors import Fenced, Outdated, ShoalError, Unavailable, Unknown
+from model.errors import Denied, Fenced, Outdated, ShoalError, Unavailable, Unknown
 from model.means import is_passing
 from model.nodes import NodeKind, WhenFenced
 from model.timing import Timing
@@ -136,9 +136,9 @@ async def live_until_stopped(
 ) -> None:
     """Call `live(stop)` until `stop` is set.
 
-    Raises `Refused`, `Outdated`, and `Unavailable` if no life can begin within `connect_timeout_s`: until then it
-    retries while a server is unavailable, read-only or full, or the machine is short of descriptors or threads. After
-    the first life, later ones wait without limit.
+    Raises `Refused` and `Outdated`. Before the first life also `Denied` at once, and `Unavailable` if none can begin
+    within `connect_timeout_s`: until then it retries while a server is unavailable, read-only or full, or the machine
+    is short of descriptors or threads. Later lives wait without limit, for a right that was taken away too.
     """
     backoff, deadline_s, has_lived = Backoff(), boottime_s() + connect_timeout_s, False
     while not stop.is_set():
@@ -151,7 +151,8 @@ async def live_until_stopped(
                 raise Unavailable(f"this machine is short of something: {error}") from error
             has_lived = True
         except (Unavailable, Unknown) as error:
-            if not has_lived and isinstance(error, Unavailable) and boottime_s() > deadline_s:
+            is_final = isinstance(error, Denied) or (isinstance(error, Unavailable) and boottime_s() > deadline_s)
+            if is_final and not has_lived:
                 raise
             log.warning("cannot_join_yet", error=str(error))
         if not stop.is_set():

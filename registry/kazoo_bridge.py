@@ -26,7 +26,7 @@ from kazoo.protocol.states import KazooState, KeeperState
 from kazoo.retry import KazooRetry
 from kazoo.security import make_digest_acl
 
-from model.errors import Unavailable
+from model.errors import Denied, Unavailable
 from registry.ensemble import Ensemble
 
 # kazoo logs requests, passwords included, at DEBUG, and a warning for each failed attempt to connect.
@@ -47,10 +47,6 @@ class Owner(Enum):
     """Of another session, including a former one of ours, or of none."""
     NOBODY = "NOBODY"
     """There is no such znode."""
-
-
-class Denied(Unavailable):
-    """The server answers, but denies access: wrong credentials, or the permissions were changed."""
 
 
 class KazooBridge:

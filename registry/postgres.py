@@ -21,7 +21,7 @@ from dao.postgres.database import shown
 from dao.postgres.listen import Listener
 from dao.postgres.query_line import QueryLine
 from model.backoff import Backoff
-from model.errors import Refused, ShoalError, Unavailable
+from model.errors import Denied, Refused, ShoalError, Unavailable
 from model.nodes import Heartbeat, NodeKind
 from registry.clock import boottime_s
 from registry.contact import Contact
@@ -82,6 +82,7 @@ class PostgresRegistry:
 
         Raises:
             Unavailable: the database did not answer within `timeout_s` seconds.
+            Denied: it does not let us.
             Refused: it answered, but has no table `registry_lease`.
         """
         deadline_s = boottime_s() + timeout_s
@@ -94,6 +95,8 @@ class PostgresRegistry:
                     raise Refused(f"the registry {self.url} has no table registry_lease; run `shoal db init` on it")
                 await self._prove()
                 break
+            except Denied:
+                raise
             except Unavailable:
                 pause_s = backoff.next_pause_s(random.random())  # noqa: S311 - jitter
                 if boottime_s() + pause_s > deadline_s:

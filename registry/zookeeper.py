@@ -17,13 +17,13 @@ from datetime import timedelta
 
 import structlog
 
-from model.errors import Refused, Unavailable
+from model.errors import Denied, Refused, Unavailable
 from model.nodes import Heartbeat, NodeKind
 from registry.clock import boottime_s
 from registry.contact import Contact
 from registry.ensemble import Ensemble
 from registry.entry import EntryReader, write_entry
-from registry.kazoo_bridge import Denied, KazooBridge, Owner
+from registry.kazoo_bridge import KazooBridge, Owner
 from registry.protocol import ConnectionState
 
 log = structlog.get_logger()

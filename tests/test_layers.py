@@ -72,6 +72,7 @@ a fire time computed from it ends early on one machine and late on another. Meas
 
 CLOCK_READERS: dict[str, str] = {
     "shoal/cluster/doctor.py": "tells a person how far it is from the database's",
+    "shoal/cluster/log_service_health.py": "tells a person how far a worker's is from this machine's",
     "shoal/cli/next_fires.py": "shows a person the fire times of a cron text that is not saved; no database is asked",
 }
 """Module -> why it may read the machine's wall clock: only what a person reads may depend on it."""

@@ -65,7 +65,7 @@ class WorkerFolder:
                 ) from None
             raise Refused(
                 f"the worker's folder {self._path} cannot be written ({error.strerror}); "
-                f"give another by --folder or SHOAL_WORKER__FOLDER, or make room"
+                f"make it this user's, or give another by --folder or SHOAL_WORKER__FOLDER"
             ) from None
 
     def lock(self, name: str | None) -> str:

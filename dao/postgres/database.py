@@ -22,7 +22,7 @@ from sqlalchemy.util.concurrency import greenlet_spawn
 
 from dao.postgres.connection import CONNECT_S_MAX, Connection
 from dao.postgres.errors import translated, translating
-from model.errors import Refused, Unavailable, Unknown
+from model.errors import Denied, Refused, Unavailable, Unknown
 
 # A connection that is dead when it is returned to the pool is replaced. Its user has had the error already, so the
 # pool's additional traceback is useless.
@@ -102,12 +102,16 @@ async def connect(url: str, application_name: str, answer_within_s: float = ANSW
             **_KEEPALIVE,
         )
     except (psycopg.Error, OSError) as error:
-        raise Unavailable(f"cannot reach the database {shown(parsed)}: {_first_line(error)}") from error
+        kind = Denied if isinstance(translated(error), Denied) else Unavailable
+        raise kind(f"cannot reach the database {shown(parsed)}: {_first_line(error)}") from error
 
 
 IDLE_S = 10.0
 """Connections that were not needed for this long are closed."""
 
+
+CONNECTIONS_MAX = 8
+"""Of the pool of one node."""
 
 FencedTransaction = NewType("FencedTransaction", AsyncConnection)
 """A transaction that holds its node's row, and so proves that the node has not been fenced (`node.life.Life.writing`).
@@ -128,7 +132,12 @@ class Database:
     """
 
     def __init__(
-        self, url: str, *, application_name: str, connections_max: int = 8, answer_within_s: float = ANSWER_WITHIN_S
+        self,
+        url: str,
+        *,
+        application_name: str,
+        connections_max: int = CONNECTIONS_MAX,
+        answer_within_s: float = ANSWER_WITHIN_S,
     ) -> None:
         parsed = parse_url(url)
         self.url = url

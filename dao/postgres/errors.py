@@ -4,11 +4,14 @@ There are three classes. `Unavailable`: nothing was written and a retry may work
 have happened. `BadData`: the given data is to blame. Only `BadData` may ever make an error command, so its SQLSTATEs
 are listed explicitly: a table that is just being renamed, or a damaged page, is not the fault of the row that met it.
 `LockTaken` is an `Unavailable` of some rows only: all others can continue. `Unfit` is an `Unavailable` that may be
-caused by a different schema.
+caused by a different schema. `model.errors.Denied` is one that lasts until a person changes it. Of a refused login the
+client library gives no SQLSTATE, so that alone is known by its text; in a language other than English it is
+`Unavailable`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,12 +19,20 @@ from typing import Any
 import psycopg
 from sqlalchemy import exc
 
-from model.errors import ShoalError, Unavailable
+from model.errors import Denied, ShoalError, Unavailable
 
 # Data exceptions, violated constraints, and limits such as too many columns or a too complex statement.
 _BLAMED_CLASSES = ("22", "23", "54")
 # Syntax errors, and names that do not exist.
 _UNFIT_CLASS = "42"
+_NO_RIGHT = "42501"
+_LOGIN_REFUSED = {
+    r'database ".*" does not exist|no such database': "create it, or fix its name in the database URL",
+    r"permission denied for database": "grant this user CONNECT on it, or name another user in the database URL",
+    r"no pg_hba\.conf entry": "allow it in the server's pg_hba.conf, or fix the database URL",
+    r"(password|SASL|Peer|Ident|certificate) authentication failed|no password supplied|no such user|"
+    r'role ".*" (does not exist|is not permitted to log in)': "fix user and password in the database URL",
+}
 
 
 class BadData(ShoalError):
@@ -53,12 +64,31 @@ def translated(error: BaseException) -> ShoalError:
         if isinstance(cause, psycopg.errors.LockNotAvailable):
             where = f" {cause.diag.context}" if cause.diag.context else ""
             return LockTaken(f"somebody else holds a lock ({state}): {sentence}{where}")
-        refused = Unfit if state.startswith(_UNFIT_CLASS) else Unavailable
-        return refused(f"the database refused for now ({state}): {sentence}")
+        if state == _NO_RIGHT:
+            return Denied(
+                f"this user of the database lacks a right ({state}): {sentence}; "
+                "grant it (docs/roles.md), or name another user in the database URL"
+            )
+        if state.startswith(_UNFIT_CLASS):
+            return Unfit(
+                f"the database does not take a statement of this program ({state}): {sentence}; "
+                "is its schema as sql/schema.sql makes it? shoal doctor"
+            )
+        return Unavailable(f"the database refused for now ({state}): {sentence}")
     # Without an SQLSTATE either the value could not be sent at all, or the server did not answer.
     if isinstance(cause, psycopg.DataError | psycopg.ProgrammingError | psycopg.NotSupportedError):
         return BadData(sentence)
+    if (denied := _login_refused(str(cause))) is not None:
+        return denied
     return Unavailable(f"the database does not answer: {sentence}")
+
+
+def _login_refused(said: str) -> Denied | None:
+    for line in said.splitlines():
+        for pattern, cure in _LOGIN_REFUSED.items():
+            if re.search(pattern, line):
+                return Denied(f"login refused: {line.partition('FATAL:')[2].strip() or line}; {cure}")
+    return None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import structlog
 from dao.postgres import schema
 from dao.postgres.database import Database
 from model.backoff import Backoff
-from model.errors import Unavailable
+from model.errors import Denied, Unavailable
 
 log = structlog.get_logger()
 
@@ -19,7 +19,8 @@ log = structlog.get_logger()
 async def wait_until_ready(url: str, timeout_s: float) -> None:
     """Return once the database answers and its schema is this program's.
 
-    Raises `Refused` at once for another schema, `Unavailable` when there is no answer for `timeout_s` seconds.
+    Raises `Refused` at once for another schema, `Denied` at once when it does not let us in, `Unavailable` when there
+    is no answer for `timeout_s` seconds.
     """
     database = Database(url, application_name="shoal-starting", connections_max=1)
     backoff, deadline_s = Backoff(), time.monotonic() + timeout_s
@@ -28,6 +29,8 @@ async def wait_until_ready(url: str, timeout_s: float) -> None:
             try:
                 await schema.check(database)
                 return
+            except Denied as error:
+                raise Denied(f"cannot use the database {database.shown}: {error}") from error
             except Unavailable as error:
                 if time.monotonic() > deadline_s:
                     raise Unavailable(f"timed out after {timeout_s:g} s: {database.shown}: {error}") from error

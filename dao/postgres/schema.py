@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -32,7 +33,7 @@ from dao.postgres.database import Database
 from dao.postgres.errors import LockTaken
 from dao.postgres.schema_scripts import STATED_FROM, Script, Scripts, read_scripts
 from model.backoff import Backoff
-from model.errors import Refused, Unavailable
+from model.errors import Denied, Refused, Unavailable
 
 log = structlog.get_logger()
 LOCKS_WITHIN_S = 60.0
@@ -72,6 +73,10 @@ _LIVING = text("""
 """)
 _ALONE = text("SELECT pg_advisory_xact_lock(hashtext('shoal schema'))")
 _IS_THERE = text("SELECT to_regclass('schema_version') IS NOT NULL")
+_CLOSED = text("""
+    SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relname = 'schema_version' AND NOT has_schema_privilege(n.oid, 'USAGE') LIMIT 1
+""")
 _APPLIED = text("SELECT version, name, checksum, program FROM schema_version ORDER BY version")
 _RECORD = text("""
     INSERT INTO schema_version (version, name, checksum, program) VALUES (:version, :name, :checksum, :program)
@@ -169,11 +174,17 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
 
     Raises:
         Refused: it is missing, older or newer; the message says what to do.
+        Denied: the database's user may not read it.
         Unavailable: the database does not answer.
     """
     scripts = read_scripts(folder)
     async with database.reading() as connection:
         applied = await _applied(connection)
+        closed = None if applied else (await connection.execute(_CLOSED)).scalar()
+    if closed is not None:
+        raise Denied(
+            f"this user of the database {database.shown} may not use its schema {closed}; grant it: docs/roles.md"
+        )
     if not applied:
         raise Refused(f"the database {database.shown} has no Shoal schema; run `shoal db init`")
     if applied[-1].version < scripts.version:
@@ -258,8 +269,16 @@ def _changed(applied: Sequence[_Applied], scripts: Scripts) -> tuple[str, ...]:
 
 
 def _too_new(newest: _Applied, scripts: Scripts) -> str:
-    cure = f"install Shoal {newest.program} or newer" if newest.program else "install a newer Shoal"
+    own, cure = _program(), "install a newer Shoal"
+    if newest.program and (own is None or _numbers(newest.program) > _numbers(own)):
+        cure = f"install Shoal {newest.program} or newer"
+    elif newest.program:  # between two releases programs of one version differ
+        cure += f" than this {own}: one whose sql/upgrades holds {newest.version:04}"
     return f"the database has schema version {newest.version}, this program knows only {scripts.version}; {cure}"
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def _program() -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any, Self
@@ -113,7 +113,7 @@ def _sentence(model: type[BaseModel], part: Any) -> str:
     said = _SAID.get(kind, said)
     field = ".".join(str(step + 1) if isinstance(step, int) else step for step in where)
     if kind == "extra_forbidden":
-        known = list(_model_at(model, where[:-1]).model_fields)
+        known = list(model_at(model, where[:-1]).model_fields)
         near = get_close_matches(str(where[-1]), known, n=1)
         cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
         return f'there is no field "{_shown(field)}"; {cure}'
@@ -122,7 +122,7 @@ def _sentence(model: type[BaseModel], part: Any) -> str:
     return f'field "{_shown(field)}": {said[:1].lower()}{said[1:]}' if where else said
 
 
-def _model_at(model: type[BaseModel], where: list[str | int]) -> type[BaseModel]:
+def model_at(model: type[BaseModel], where: Sequence[str | int]) -> type[BaseModel]:
     """The model of the mapping at `where`, found through the annotations of the fields."""
     for step in where:
         if isinstance(step, str) and step in model.model_fields:

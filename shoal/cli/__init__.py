@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from model.errors import NotFound, Refused, ShoalError, Unavailable
+from model.errors import Denied, NotFound, Refused, ShoalError, Unavailable
 from shoal.cli import (
     backfill,
     cluster,
@@ -21,6 +21,7 @@ from shoal.cli import (
     data_sources,
     database,
     doctor,
+    encoding,
     environments,
     errors,
     halting,
@@ -91,6 +92,7 @@ def _root(
 def main() -> None:
     """Run the command line. An error becomes one sentence on standard error, and its kind decides the exit code."""
     try:
+        encoding.begin()
         app()
     except BrokenPipeError:
         # `shoal runs | head`: the reader is gone. Python would report it again when it flushes at exit.
@@ -110,7 +112,7 @@ def exit_code(error: BaseException) -> int:
     match error:
         case NotFound():
             return EXIT_NOT_FOUND
-        case Refused():
+        case Refused() | Denied():
             return EXIT_REFUSED
         case Unavailable():
             return EXIT_UNREACHABLE

@@ -10,7 +10,7 @@ from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from shoal.cluster.doctor import Result
+    from shoal.cluster.check_result import Result
 
 EXIT_BROKEN = 1
 EXIT_UNREACHABLE = 3

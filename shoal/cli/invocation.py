@@ -73,16 +73,19 @@ class Invocation:
 
         Raises:
             Refused: no database is configured.
+            Denied: it does not let us in.
             Unavailable: it cannot be reached; the sentence names it, without its password.
         """
         from dao.postgres.database import Database
-        from model.errors import Unavailable
+        from model.errors import Denied, Unavailable
 
         database = Database(self.settings.database(), application_name="shoal-cli", connections_max=2)
         try:
             try:
                 async with database.reading():
                     pass
+            except Denied as error:
+                raise Denied(f"cannot use the database {database.shown}: {error}") from error
             except Unavailable as error:
                 raise Unavailable(
                     f"cannot reach the database {database.shown}: {error}; is it running, and is the URL right?"

@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from model.secret_values import without_sealed
+from shoal.cli.encoding import shows_all
 from shoal.words import STATES, exact, plain
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def hint(text: str) -> None:
 
 def print_json(value: object, *, shows_sealed: bool = False) -> None:
     """Print one JSON document, with asterisks for sealed values unless the user asked for those."""
-    text = json.dumps(value, ensure_ascii=False, indent=2, default=_as_json)
+    text = json.dumps(value, ensure_ascii=not shows_all(sys.stdout), indent=2, default=_as_json)
     sys.stdout.write((text if shows_sealed else without_sealed(text)) + "\n")
 
 

@@ -150,10 +150,12 @@ async def worker(
 
 async def _serve(role: Awaitable[None]) -> None:
     """Wait for a role's end. Raises `typer.Exit` when it gave up, with a code different from that of wrong usage."""
-    from model.errors import Fenced, Outdated, Unavailable
+    from model.errors import Denied, Fenced, Outdated, Unavailable
 
     try:
         await role
+    except Denied:
+        raise
     except Unavailable as gone:
         typer.echo(f"shoal: {gone}", err=True)
         raise typer.Exit(EXIT_GAVE_UP) from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,7 +73,7 @@ def add_key(path: Path) -> str:
 
     The file is replaced atomically, so that no reader ever sees half of it. Raises `Refused`.
     """
-    older = read_key_file(path) if path.exists() else []
+    older = read_key_file(path) if os.path.lexists(path) else []
     key = new_key()
     beside = path.with_name(f"{path.name}.new-{os.getpid()}")
     try:
@@ -83,7 +84,8 @@ def add_key(path: Path) -> str:
             os.fsync(descriptor)
         beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
         raise Refused(f"the key file {path} cannot be written ({error.strerror}); choose another place") from None
     return key_id_of(key)
 

@@ -7,6 +7,7 @@ SHOAL_MASTER__DRAIN=5 or [master] drain = 5; times are seconds or ISO 8601 durat
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,12 @@ from master.settings import MasterSettings
 from model.errors import Refused
 from model.timing import Timing
 from shoal.config.keys import SecretSettings
+from shoal.config.whereabouts import unreadable_whereabouts
 from shoal.embedded.server import default_folder
 from worker.settings import WorkerSettings
+
+DEFAULT_FILE = "shoal.toml"
+_OTHER_FILE = "fix that, or name another by --config or SHOAL_CONFIG"
 
 
 class Settings(BaseSettings):
@@ -92,7 +97,9 @@ class Settings(BaseSettings):
     def database(self) -> str:
         """The database's URL. Raises `Refused` if it is not set."""
         if self.database_url is None:
-            raise Refused("no database is named; give --database-url or SHOAL_DATABASE_URL, or use `shoal up`")
+            why = unreadable_whereabouts(self.data_folder)
+            said = "no database is named; give --database-url or SHOAL_DATABASE_URL, or use `shoal up`"
+            raise Refused(f"{said} ({why})" if why else said)
         return self.database_url.get_secret_value()
 
     @property
@@ -120,18 +127,33 @@ def load_settings(flags: dict[str, Any] | None = None) -> Settings:
         raise Refused("; ".join(_sentence(part) for part in error.errors())) from None
     except SettingsError as error:
         raise Refused(f"an environment variable cannot be read: {error}; see docs/settings.md") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise Refused(
+            f"the settings file {_config_file()} is not UTF-8 (byte 0x{error.object[error.start]:02x} in line {line}); "
+            "save it as UTF-8"
+        ) from None
     except tomllib.TOMLDecodeError as error:
-        raise Refused(f"the settings file {_config_file()} is not valid TOML: {error}") from None
+        raise Refused(f"the settings file {_config_file()} is not valid TOML: {error}; fix it there") from None
+    except OSError as error:
+        raise Refused(f"the settings file {_config_file()} cannot be read ({error.strerror}); {_OTHER_FILE}") from None
 
 
 def _config_file() -> Path | None:
+    """The settings file that is named or lies here. Raises `Refused` if it is no file that can be there."""
     named = os.environ.get("SHOAL_CONFIG")
-    if named:
-        if not Path(named).is_file():
-            raise Refused(f"the settings file {named} does not exist; fix --config or SHOAL_CONFIG")
-        return Path(named)
-    default = Path("shoal.toml")
-    return default if default.is_file() else None
+    path = Path(named or DEFAULT_FILE)
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        if named or path.is_symlink():
+            raise Refused(f"the settings file {path} does not exist; fix --config or SHOAL_CONFIG") from None
+        return None
+    except OSError as error:
+        raise Refused(f"the settings file {path} cannot be read ({error.strerror}); {_OTHER_FILE}") from None
+    if not stat.S_ISREG(mode):
+        raise Refused(f"the settings file {path} is {'a folder' if stat.S_ISDIR(mode) else 'no file'}; {_OTHER_FILE}")
+    return path
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +170,9 @@ def _given(flags: dict[str, Any]) -> dict[str, Any]:
 
 def _sentence(part: Any) -> str:
     where = ".".join(str(step) for step in part["loc"])
-    message = str(part["msg"]).removeprefix("Value error, ")
+    message = str(part["msg"]).removeprefix("Value error, ").replace("a valid tuple", 'a list, such as ["a", "b"]')
     if part["type"] == "extra_forbidden":
         return f'there is no setting "{where}"; see docs/settings.md'
-    return f'setting "{where}": {message}' if where else message
+    if part["type"] in ("model_type", "model_attributes_type"):
+        return f'"{where}" is a group of settings; write [{where}], and below it NAME = VALUE; see docs/settings.md'
+    return f'setting "{where}": {message}; see docs/settings.md' if where else message

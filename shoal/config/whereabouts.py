@@ -46,6 +46,17 @@ def read_whereabouts(folder: Path) -> Whereabouts | None:
     return None if is_gone(found.process) else found
 
 
+def unreadable_whereabouts(folder: Path) -> str | None:
+    """Why a `shoal up` that may be running in `folder` cannot be asked; None when there is nothing in the way."""
+    try:
+        owner = (folder / FILE_NAME).lstat().st_uid
+    except PermissionError:
+        return f"the data folder {folder} is closed to this user"
+    except OSError:
+        return None
+    return None if owner == os.geteuid() else f"the `shoal up` in {folder} is another user's"
+
+
 def remove_whereabouts(folder: Path) -> None:
     """Remove the record."""
     (folder / FILE_NAME).unlink(missing_ok=True)

@@ -113,5 +113,8 @@ def private_folder(path: Path) -> Path:
     except OSError as error:
         raise Refused(f"the folder {path} cannot be made: {error.strerror}; choose another") from error
     if path.is_symlink() or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise Refused(f"{path} must be a folder that is yours and closed to others (chmod 700), or not be there")
+        raise Refused(
+            f"{path} must be a folder that is yours and closed to others (chmod 700), or not be there; "
+            "or choose another --folder"
+        )
     return path

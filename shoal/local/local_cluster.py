@@ -9,6 +9,7 @@ argument: every user of the machine can read arguments.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -29,6 +30,10 @@ from shoal.secrecy import without_keys
 LOOK_EVERY_S = 0.05
 LOG_BYTES_MAX = 10_000_000
 """A larger log of a child is renamed once when the child starts: two files at most."""
+
+LAST_LINES = 20
+"""So many lines of its log are searched for what a child said last."""
+_NOT_FOR_PEOPLE = {"event", "timestamp", "level", "exception", "master", "worker", "name", "epoch"}
 
 
 @dataclass
@@ -63,7 +68,8 @@ class Child:
         """The end of its output, on one line."""
         with self.log.open("rb") as file:
             file.seek(max(0, self.log.stat().st_size - 10_000))
-            return last_words(file.read().decode(errors="replace"))
+            said = file.read().decode(errors="replace")
+        return last_words("\n".join(map(_for_people, said.splitlines()[-LAST_LINES:])))
 
 
 class LocalCluster:
@@ -197,6 +203,19 @@ class LocalCluster:
                 has_slot = child.kind is NodeKind.WORKER or node.heartbeat.slot is not None
                 return node if has_slot else None
         return None
+
+
+def _for_people(line: str) -> str:
+    """A line of a log: the event and what it tells, if it is JSON; without its time and its traceback."""
+    try:
+        fields = json.loads(line)
+    except ValueError:
+        return line
+    if not isinstance(fields, dict) or "event" not in fields:
+        return line
+    event = str(fields["event"]).replace("_", " ")
+    told = "; ".join(f"{name} {value}" for name, value in fields.items() if name not in _NOT_FOR_PEOPLE)
+    return f"{event}: {told}" if told else event
 
 
 @contextmanager

@@ -55,7 +55,7 @@ async def read_output(
         raise Refused(f'task "{task.name}" has no log: {whose}; it is {task.state}{because}; {ask}')
     path = f"/log/{task.log_day}/{run.workflow_code}/{run.id}/{task.id}"
     offset = 0
-    tls = _trusted(ca) if task.log_url.startswith("https:") else False
+    tls = trusted(ca) if task.log_url.startswith("https:") else False
     async with httpx.AsyncClient(base_url=task.log_url, verify=tls, timeout=TIMEOUT_S, trust_env=False) as client:
         reader = _Reader(client, database, path)
         while True:
@@ -131,7 +131,8 @@ def _is_time(text: str) -> bool:
     return re.fullmatch(r"[0-9]{1,12}(\.[0-9]+)?", text) is not None
 
 
-def _trusted(ca: Path | None) -> ssl.SSLContext:
+def trusted(ca: Path | None) -> ssl.SSLContext:
+    """The CA whose certificates workers have; None = the system's. Raises `Refused`."""
     try:
         return ssl.create_default_context(cafile=ca)
     except OSError as error:

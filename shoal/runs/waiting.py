@@ -10,7 +10,7 @@ from dao.postgres.database import Database
 from dao.views import listings, lookups
 from dao.views.listings import TaskRun
 from dao.views.lookups import CommandFate
-from model.errors import Refused, ShoalError, Unavailable
+from model.errors import Denied, Refused, ShoalError, Unavailable
 from model.ids import CommandId, WorkflowInstanceId
 from model.states import WorkflowState
 
@@ -79,6 +79,7 @@ async def follow_command(
         away: called each time that the database did not answer.
     Raises:
         Refused: the command became an error command; the sentence is its reason.
+        Denied: the database does not let us any more.
     """
     pause_s = LOOK_EVERY_S
     fate: CommandFate | None = None
@@ -98,6 +99,8 @@ async def follow_command(
                         name = run.workflow or str(run.workflow_code)
                         begun = len({task.code for task in tasks if task.valid})
                         return RunEnd(run.id, name, run.state, begun, run.took_s, run.reason)
+        except Denied:
+            raise
         except Unavailable as error:
             away(error)
         await asyncio.sleep(pause_s)

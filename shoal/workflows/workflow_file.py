@@ -141,7 +141,7 @@ def _workflow(document: Document, file: str, catalog: TaskCatalog) -> WorkflowDo
     head_fields = {name: content.pop(name) for name in Head.model_fields if name in content}
     problems = list(_head_problems(head_fields))
     try:
-        spec = WorkflowSpec.parse(content)
+        spec = WorkflowSpec.parse(content, tuple(Head.model_fields))
         problems += [*_unrunnable(spec, catalog), *one_variable(spec)]
     except InvalidWorkflow as error:
         problems += error.problems

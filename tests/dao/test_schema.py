@@ -6,6 +6,7 @@ import asyncio
 import re
 import sys
 from enum import StrEnum
+from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from shutil import copyfile
@@ -304,7 +305,12 @@ async def test_an_older_schema_is_told_with_its_cure(database: Database, folder:
 
 
 @pytest.mark.parametrize(
-    ("program", "cure"), [("'9.9.0'", r"install Shoal 9\.9\.0 or newer"), ("NULL", "install a newer Shoal")]
+    ("program", "cure"),
+    [
+        ("'9.9.0'", r"install Shoal 9\.9\.0 or newer"),
+        ("NULL", "install a newer Shoal"),
+        (f"'{version('shoal')}'", r"install a newer Shoal than this [0-9.]+: one whose sql/upgrades holds 0099"),
+    ],
 )
 async def test_a_newer_schema_is_told_with_its_cure(database: Database, program: str, cure: str) -> None:
     await Scene(database).sql(f"INSERT INTO schema_version (version, name, program) VALUES (99, 'future', {program})")

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import psycopg
 import pytest
 import pytest_asyncio
 from sqlalchemy import make_url
 
+from dao.checks import server_checks, table_checks
 from dao.checks.server_checks import Server
 from dao.cluster.nodes import NodeRow
 from dao.views.queue_listings import GroupQueue
+from model.errors import Denied, Unavailable
 from model.ids import Epoch
+from model.load import WorkerLoadSettings
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
-from shoal.cluster.doctor import Result, Verdict, clock_result, database_result, master_results, worker_results
+from model.timing import Timing
+from node.process import this_process
+from shoal.cluster.check_result import Result, Verdict, judged, unknown
+from shoal.cluster.log_service_health import Answer, ask, log_service_results
+from shoal.cluster.machine_health import disk_result, process_faults, process_result
+from shoal.cluster.node_health import master_results, timing_result, worker_results
+from shoal.cluster.server_health import clock_result, database_result, room_for_nodes_result
 from shoal.cluster.slot_report import MasterSlot, SlotReport
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer
@@ -27,6 +39,12 @@ from tests.shoal.live_cluster import live_cluster
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SILENT = timedelta(seconds=6)
+ALL_CHECKS = (
+    *table_checks.BEFORE_REASONS,
+    *table_checks.AFTER_REASONS,
+    server_checks.GUARDS,
+    server_checks.SESSIONS,
+)
 SERVER = Server("15.18", 15, is_standby=False, connections=10, connections_max=97)
 WORKFLOW = "name: hello\ntasks:\n  - {name: greet, type: FAKE}\n"
 
@@ -206,3 +224,100 @@ async def test_a_server_that_is_too_old_or_takes_no_writes_is_told() -> None:
     assert shown(old) == ["it is PostgreSQL 14.2, and Shoal needs 15 or newer"]
     standby = database_result(replace(SERVER, is_standby=True), "db", 0.002)
     assert shown(standby) == ["it takes no writes: it is a standby, or read-only"]
+
+
+async def test_a_node_that_the_database_has_no_connections_for_is_a_note() -> None:
+    """Ten of each node, and two more where the registry is the database too."""
+    few = room_for_nodes_result(SERVER, 3, 4, by_database=True)
+    assert (few.verdict, few.told) == (Verdict.HOLDS, "3 masters and 4 workers may open 84 of 97")
+    assert room_for_nodes_result(SERVER, 4, 4, by_database=False).verdict is Verdict.HOLDS
+    many = room_for_nodes_result(SERVER, 4, 4, by_database=True)
+    assert (many.verdict, shown(many)) == (
+        Verdict.NOTE,
+        [
+            "4 masters and 4 workers may open 96 of 97, 5 are kept for people: "
+            "under load some of theirs would be refused"
+        ],
+    )
+    assert many.fix == "Raise max_connections in postgresql.conf, to 116 or more, and restart it; or run fewer nodes."
+
+
+async def test_a_disk_without_room_here_or_at_a_node_is_told(tmp_path: Path) -> None:
+    limits = WorkerLoadSettings().limits()
+    fine = disk_result({tmp_path, tmp_path / "absent"}, limits, [node(1)])
+    assert (fine.verdict, fine.told.endswith(f" GiB free for {tmp_path}")) == (Verdict.HOLDS, True)
+    nowhere = disk_result({tmp_path / "absent"}, limits, [])
+    assert nowhere.told == "no folder of Shoal is on this machine; each worker watches its own"
+    more = 1 << 60
+    short = disk_result({tmp_path}, WorkerLoadSettings(disk_free_min=more).limits(), [])
+    assert re.fullmatch(rf"{tmp_path}: free disk \d+ MiB < {more >> 20} MiB", shown(short)[0])
+    busy = node(2, NodeKind.WORKER)
+    assert busy.heartbeat is not None
+    told = busy.heartbeat.model_copy(update={"because": "free disk 1 MiB < 256 MiB"})
+    assert shown(disk_result(set(), limits, [replace(busy, heartbeat=told)])) == [
+        "worker n2:1 (epoch 2) takes nothing: free disk 1 MiB < 256 MiB"
+    ]
+
+
+async def test_what_cannot_end_processes_is_broken_where_a_worker_runs_and_else_a_note() -> None:
+    assert process_faults() == []
+    assert process_result(True, ["no pidfds"]).verdict is Verdict.BROKEN
+    assert process_result(False, ["no pidfds"]).verdict is Verdict.NOTE
+
+
+async def test_log_services_that_do_not_answer_or_are_others_are_told(unused_tcp_port: int) -> None:
+    """One without an address, one where nobody listens, one that another program has."""
+    other = await asyncio.start_server(_not_found, "127.0.0.1", 0)
+    port = other.sockets[0].getsockname()[1]
+    rows = [
+        node(1, NodeKind.WORKER),
+        node(2, NodeKind.WORKER, log_url=f"http://127.0.0.1:{unused_tcp_port}"),
+        node(3, NodeKind.WORKER, log_url=f"http://127.0.0.1:{port}", process=this_process()),
+    ]
+    async with other:
+        answers = await ask(rows, None)
+        (with_our_worker, _), (elsewhere, _) = (
+            log_service_results(len(given), given) for given in (answers, answers[:2])
+        )
+    assert (with_our_worker.verdict, elsewhere.verdict) == (Verdict.BROKEN, Verdict.NOTE)
+    first, second, third = shown(with_our_worker)
+    assert first == "worker n1:1 (epoch 1): it does not say where its log service is"
+    assert second.startswith(f"worker n2:1 (epoch 2): http://127.0.0.1:{unused_tcp_port} does not answer: ")
+    assert third.endswith(f"http://127.0.0.1:{port} answers 404: another program serves there")
+
+
+async def _not_found(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+    writer.close()
+
+
+async def test_a_worker_whose_clock_is_off_is_a_note() -> None:
+    row = node(1, NodeKind.WORKER)
+    _, fine = log_service_results(2, [Answer(row, ahead_s=4.9), Answer(row, fault="away")])
+    assert (fine.verdict, fine.told) == (Verdict.HOLDS, "1 of 2 workers; masters do not tell theirs")
+    _, off = log_service_results(1, [Answer(row, ahead_s=-90.0)])
+    assert (off.verdict, shown(off)) == (Verdict.NOTE, ["worker n1:1 (epoch 1) is 1 min 30 s behind"])
+
+
+async def test_no_sentence_of_the_doctor_ends_twice() -> None:
+    """Whatever the sentences end with that it is made of."""
+    row = node(1, beat_age_s=9.0)
+    given = "it was refused."
+    every = [
+        *masters(MasterSlot(row, None, FIRST, in_registry=False)).values(),
+        *masters(fault=given).values(),
+        *worker_results([], [GroupQueue("gpu", 2, 90.0, 0)], SILENT),
+        *(judged(each.name, each.holds, [f"one {given}", "two;", "three"], each.fix, given) for each in ALL_CHECKS),
+        unknown("x", "it holds", Denied(given)),
+        unknown("x", "it holds", Unavailable(given)),
+        clock_result(99.0),
+        database_result(replace(SERVER, major=14, is_standby=True), given, 0.002),
+        room_for_nodes_result(SERVER, 99, 99, by_database=True),
+        process_result(False, [given]),
+        *log_service_results(1, [Answer(row, fault=given)]),
+        timing_result([replace(row, heartbeat=row.heartbeat)], Timing()),
+    ]
+    said = [text for each in every for text in (each.holds, each.told, each.fix, *each.shown)]
+    assert [text for text in said if re.search(r"[.;:,?!]\s*[.;:,?!]", text)] == []
+    assert [each.fix for each in every if each.fix and not each.fix.endswith((".", "?"))] == []
+    assert [text for each in every for text in each.shown if text.endswith((".", ";", ","))] == []

@@ -11,6 +11,7 @@ from dao.secrets.vault import key_id_of, new_key
 from model.errors import Refused
 from shoal.config.keys import SecretSettings, add_key, open_vault, own_key_file, read_key_file
 from shoal.config.settings import load_settings
+from tests.shoal.another_user import told_to_nobody
 
 
 def test_a_new_key_goes_before_the_others_in_a_file_that_is_ours_alone(tmp_path: Path) -> None:
@@ -64,3 +65,11 @@ def test_keys_in_a_variable_are_separated_by_commas_and_never_shown(monkeypatch:
     with pytest.raises(Refused) as refused:
         open_vault(load_settings().secrets)
     assert "wrong-key" not in str(refused.value)
+
+
+def test_a_key_file_in_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    Path("closed").mkdir(0o000)
+    said = told_to_nobody(lambda: add_key(Path("closed", "keys")))
+    assert said == "the key file closed/keys cannot be written (Permission denied); choose another place"

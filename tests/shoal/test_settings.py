@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from model.errors import Refused
 from shoal.config.settings import Settings, load_settings
 from shoal.config.settings_list import settings_of
+from tests.shoal.another_user import told_to_nobody
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
@@ -66,12 +68,63 @@ def test_each_fault_is_one_sentence(monkeypatch: pytest.MonkeyPatch, variable: s
         ("a = ", "is not valid TOML"),
         ("nix = 1", 'there is no setting "nix"; see docs/settings.md'),
         ("[timing]\nkill_grace = 'x'", 'setting "timing.kill_grace"'),
+        ("name = '\xff'", "the settings file shoal.toml is not UTF-8 (byte 0xff in line 1); save it as UTF-8"),
+        ("port = 1\n# \xe9", "is not UTF-8 (byte 0xe9 in line 2)"),
+        ("master = 3", '"master" is a group of settings; write [master], and below it NAME = VALUE'),
+        ("[worker]\ngroups = 3", 'setting "worker.groups": Input should be a list, such as ["a", "b"]'),
+        ("database_url = 3", 'setting "database_url": Input should be a valid string'),
     ],
 )
 def test_each_fault_of_the_file_is_one_sentence(content: str, sentence: str) -> None:
-    Path("shoal.toml").write_text(content)
+    Path("shoal.toml").write_text(content, "latin-1")
     with pytest.raises(Refused, match=re.escape(sentence)):
         load_settings()
+
+
+def test_a_settings_file_that_is_none_is_one_sentence() -> None:
+    file = Path("shoal.toml")
+    file.mkdir()
+    with pytest.raises(Refused, match=r"shoal\.toml is a folder; fix that, or name another by --config"):
+        load_settings()
+    file.rmdir()
+    os.mkfifo(file)
+    with pytest.raises(Refused, match=r"shoal\.toml is no file"):
+        load_settings()
+    file.unlink()
+    file.symlink_to("nowhere")
+    with pytest.raises(Refused, match=r"shoal\.toml does not exist"):
+        load_settings()
+    file.unlink()
+    Path("plain").write_text("")
+    file.symlink_to("plain/below")
+    with pytest.raises(Refused, match=r"shoal\.toml does not exist"):
+        load_settings()
+
+
+def test_a_settings_file_of_another_user_is_one_sentence(tmp_path: Path) -> None:
+    Path("shoal.toml").write_text("port = 1")
+    Path("shoal.toml").chmod(0)
+    tmp_path.chmod(0o755)
+    assert told_to_nobody(load_settings) == (
+        "the settings file shoal.toml cannot be read (Permission denied); "
+        "fix that, or name another by --config or SHOAL_CONFIG"
+    )
+
+
+def test_a_data_folder_of_another_user_is_told_where_no_database_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    Path("mine").mkdir(0o755)
+    Path("mine", "up.json").write_text("{}")
+    Path("closed").mkdir(0o700)
+
+    def database(folder: str) -> Callable[[], object]:
+        return lambda: load_settings({"folder": folder}).database()
+
+    said = "no database is named; give --database-url or SHOAL_DATABASE_URL, or use `shoal up`"
+    if os.geteuid() == 0:  # else there is no other user to become
+        assert told_to_nobody(database("mine")) == f"{said} (the `shoal up` in mine is another user's)"
+        assert told_to_nobody(database("closed")) == f"{said} (the data folder closed is closed to this user)"
+    assert told_to_nobody(database("nowhere")) == said
 
 
 def test_no_password_is_shown() -> None:

@@ -13,6 +13,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_GET_CHILD_SUBREAPER = 37
 _PR_SET_NO_NEW_PRIVS = 38
 
 # Loaded with the module: a forked child must not load libraries between fork and exec.
@@ -27,6 +28,12 @@ def become_subreaper() -> None:
     call it: what a dead zygote leaves is found by its marker (`leftovers.kill_marked`), and init reaps better.
     """
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def can_become_subreaper() -> bool:
+    """Whether the kernel would let it; a container may forbid it."""
+    answer = ctypes.c_int()
+    return int(_libc.prctl(_PR_GET_CHILD_SUBREAPER, ctypes.addressof(answer), 0, 0, 0)) == 0
 
 
 def die_with_parent(signal_number: int) -> None:

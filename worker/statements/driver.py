@@ -15,6 +15,7 @@ from sqlalchemy.exc import NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from model.errors import Refused
+from worker.extras import how_to_install
 from worker.statements.binding import Bind, Statement
 from worker.statements.files import ANYWHERE, Files
 from worker.statements.grammar import STANDARD, Grammar
@@ -62,13 +63,11 @@ class Driver:
             return create_engine(self.url, poolclass=NullPool, connect_args=dict(self.connect_args))
         except NoSuchModuleError:
             name = self.url.drivername
-            cure = f"pip install 'shoal[{self.extra}]'" if self.extra else "install its SQLAlchemy dialect"
-            raise Refused(f'this worker has no driver for "{name}"; {cure} there, or fix the URL') from None
+            cure = how_to_install(self.extra) if self.extra else "install its SQLAlchemy dialect there"
+            raise Refused(f'this worker has no driver for "{name}"; {cure}, or fix the URL') from None
         except ModuleNotFoundError as error:
-            package = f"'shoal[{self.extra}]'" if self.extra else str(error.name)
-            raise Refused(
-                f"this worker lacks the driver of {self.url.drivername}; pip install {package} there"
-            ) from None
+            cure = how_to_install(self.extra) if self.extra else f"pip install {error.name} there"
+            raise Refused(f"this worker lacks the driver of {self.url.drivername}; {cure}") from None
 
     def without_transaction(self, connection: Connection) -> Connection:
         """The same connection, each of its statements committed by itself."""

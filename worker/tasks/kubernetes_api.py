@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from model.errors import NotFound, Refused, Unavailable
 from model.means import is_passing
+from worker.extras import how_to_install
 
 if TYPE_CHECKING:
     from kubernetes.aio.client import ApiClient, Configuration
@@ -38,7 +39,7 @@ class NotInstalled(Refused):
     """The official client is missing."""
 
     def __init__(self) -> None:
-        super().__init__('K8S tasks need the official client; install it on this worker: pip install "shoal[k8s]"')
+        super().__init__(f"K8S tasks need the official client; install it on this worker: {how_to_install('k8s')}")
 
 
 class Taken(Refused):

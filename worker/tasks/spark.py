@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 
 from model.errors import Refused
 from model.means import is_passing
+from worker.extras import how_to_install
 from worker.tasks.inserted import arguments, mark, plain
 from worker.tasks.job_conf import Setting, properties_text, settings, with_utf8
 from worker.tasks.output_scan import OutputScan
@@ -114,7 +115,7 @@ class SparkTask(Task):
         if installed is None:
             return TaskResult.failure(
                 "this worker has no spark-submit; set SPARK_HOME or PATH in the task's environment, "
-                'or install it with "pip install shoal[spark]"'
+                f"or install it: {how_to_install('spark')}"
             )
         argv = [*self._submit(installed, context), *self._application(context), *arguments(self.params.args, "args")]
         master = plain(self.params.master)

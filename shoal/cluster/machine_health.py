@@ -1,0 +1,85 @@
+"""Checks of this machine: its disks, and how it ends processes. Of other machines it says what their nodes tell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from dao.cluster.nodes import NodeRow
+from model.load import Limit, Measure
+from model.nodes import NodeKind
+from node.left_tasks import sees_all_processes
+from node.meter import Meter
+from node.process import place_of, this_process
+from shoal.cluster.check_result import Result, Verdict, good, judged
+from shoal.config.settings import Settings
+from worker.launcher import prctl
+
+GIB = 1 << 30
+_DISK = (Measure.DISK, Measure.FREE_DISK, Measure.FREE_FILES)
+
+
+def machine_results(settings: Settings, nodes: Sequence[NodeRow]) -> list[Result]:
+    """All checks of this machine."""
+    folders = {settings.data_folder, settings.worker_settings().place}
+    limits = settings.worker.load.limits()
+    here = [row for row in nodes if row.kind is NodeKind.WORKER and is_here(row)]
+    return [disk_result(folders, limits, nodes), process_result(bool(here), process_faults())]
+
+
+def is_here(row: NodeRow) -> bool:
+    """Whether a node runs on this machine, in our pid namespace."""
+    return place_of(row.process)[0] == place_of(this_process())[0]
+
+
+def disk_result(folders: Collection[Path], limits: Sequence[Limit], nodes: Sequence[NodeRow]) -> Result:
+    """Whether the disks have room: of each of `folders` that is here by `limits`, and what nodes tell of theirs."""
+    told, faults = [], []
+    for folder in sorted(folders):
+        values = Meter(_DISK, folder).measure()
+        if values:
+            told.append(f"{values[Measure.FREE_DISK] / GIB:.1f} GiB free for {folder}")
+        faults += [
+            f"{folder}: {limit.words(values[limit.measure])}"
+            for limit in limits
+            if limit.measure in values and limit.is_passed(values[limit.measure], was_passed=False)
+        ]
+    faults += [
+        f"{row} takes nothing: {row.heartbeat.because}"
+        for row in nodes
+        if row.heartbeat is not None and any(str(measure) in row.heartbeat.because for measure in _DISK)
+    ]
+    return judged(
+        "disks",
+        "the disks of the data folders have room",
+        faults,
+        "Make room there, or change worker.load.disk_free_min and worker.load.disk_max; a worker without room is BUSY.",
+        "; ".join(told) or "no folder of Shoal is on this machine; each worker watches its own",
+    )
+
+
+def process_faults() -> list[str]:
+    """What this machine lacks to end a task with all its processes."""
+    faults = []
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError as error:
+        faults.append(f"there are no pidfds ({error.strerror}): a signal could hit a process that got a task's old pid")
+    if not prctl.can_become_subreaper():
+        faults.append("prctl cannot make a subreaper: a process that leaves its task's tree would not be ended with it")
+    return faults
+
+
+def process_result(has_worker: bool, faults: Sequence[str]) -> Result:
+    """How processes are ended here; it matters only if a worker runs here. Other machines cannot be checked."""
+    holds = "this machine can end all processes of a task"
+    if faults:
+        bad = Verdict.BROKEN if has_worker else Verdict.NOTE
+        return judged("processes", holds, faults, "Use Linux 5.3 or newer, and a container that allows both.", bad=bad)
+    if not sees_all_processes():
+        hidden = (
+            "/proc hides the processes of others (hidepid): a worker that was killed counts as dead by its silence only"
+        )
+        return judged("processes", holds, [hidden], "Mount /proc without hidepid.", bad=Verdict.NOTE)
+    return good("processes", holds, "by pidfd and subreaper; other machines are not checked")
