@@ -65,7 +65,7 @@ class Run:
 
     `schedule_time` is the time that the run is for, to be shown in `time_zone`. `requested_state` is a pause or stop
     that its owner has not handled yet. `scope` limits it to some tasks, None does not. `parent` is the run of whose
-    task (`parent_code`) it is a child.
+    task (`parent_code`) it is a child. `project` is that of its workflow.
     """
 
     id: WorkflowInstanceId
@@ -90,6 +90,7 @@ class Run:
     scope: frozenset[TaskCode] | None
     parent: WorkflowInstanceId | None
     parent_code: TaskCode | None
+    project: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +275,7 @@ def _runs() -> Select[Any]:
             *(i.id, i.workflow_code, d.name, i.workflow_version, i.state, i.priority, i.started_at),
             *(_took_s(i.started_at, i.ended_at), i.reason, i.master_id, node.c.address, i.takeovers, i.params),
             *(i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times, i.requested_state),
-            *(func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
+            *(func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code, d.project),
         )
         .select_from(workflow_instance)
         .outerjoin(workflow_definition, d.code == i.workflow_code)
@@ -305,10 +306,10 @@ def _took_s(started: ColumnElement[Any], ended: ColumnElement[Any]) -> ColumnEle
 
 
 def _run(row: Sequence[Any]) -> Run:
-    id_, code, workflow, version, state, priority, *others, asked, scope, parent, parent_code = row
+    id_, code, workflow, version, state, priority, *others, asked, scope, parent, parent_code, project = row
     *others, execution_type, run_times = others
     requested = WorkflowState(asked) if asked else None
-    others += [ExecutionType(execution_type), run_times, requested, _codes(scope), parent, parent_code]
+    others += [ExecutionType(execution_type), run_times, requested, _codes(scope), parent, parent_code, project]
     return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
 
 

@@ -344,6 +344,7 @@ schedule = Table(
     Column("created_at", _TIME, nullable=False),
     Column("updated_at", _TIME, nullable=False),
     Column("counts_from", _TIME, nullable=False),
+    Column("from_file", Boolean, nullable=False),
 )
 
 task_cache = Table(

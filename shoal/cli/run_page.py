@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from shlex import quote
 from zoneinfo import ZoneInfo
 
 from dao.runs.relations import ChildRun
@@ -169,10 +170,12 @@ def _next(run: Run, tasks: Sequence[TaskRun]) -> str:
     if failed is not None:
         ran = failed.worker is not None
         first = (
-            f"Read the log of what failed: shoal log {failed.id}" if ran else f"Why: shoal why {run.id}/{failed.name}"
+            f"Read the log of what failed: shoal log {failed.id}"
+            if ran
+            else f"Why: shoal why {quote(f'{run.id}/{failed.name}')}"
         )
         return f"{first}   Go on: shoal rerun {run.id} --failed" if run.state is WorkflowState.FAILURE else first
     if not run.state.is_final:
         return f"Why it does not move: shoal why {run.id}"
     logged = [task for task in tasks if task.worker is not None]
-    return f"Read a log: shoal log {run.id}/{logged[-1].name}" if logged else "Other runs: shoal runs"
+    return f"Read a log: shoal log {quote(f'{run.id}/{logged[-1].name}')}" if logged else "Other runs: shoal runs"

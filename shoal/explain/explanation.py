@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 from model.nodes import Slot
 from model.states import TaskState, WaitReason, WorkflowState
@@ -211,7 +212,7 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
         case NotBegun.LEFT_OUT:
             return Why(
                 f"{task.name} does not run: the run was started, or run again, for other tasks only.",
-                f"When it has ended: shoal rerun {task.run} --task {task.name}",
+                f"When it has ended: shoal rerun {task.run} --task {quote(task.name)}",
             )
     if run_state.is_final:
         failed = [name for name, state in task.waits_for if state in (TaskState.FAILURE, TaskState.KILL)]
@@ -224,8 +225,8 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
         reasons = [f"{name} {_stands(state)}" for name, state in task.waits_for[:NAMES_MAX]]
         more = len(task.waits_for) - NAMES_MAX
         reasons += [f"{more} more have not ended"] if more > 0 else []
-        first = task.waits_for[0][0]
-        return Why(f"{task.name} waits because {' and '.join(reasons)}.", f"Then ask: shoal why {task.run}/{first}")
+        first = quote(f"{task.run}/{task.waits_for[0][0]}")
+        return Why(f"{task.name} waits because {' and '.join(reasons)}.", f"Then ask: shoal why {first}")
     return Why(f"{task.name} waits for nothing; its master is about to queue it.", show)
 
 
@@ -233,7 +234,8 @@ def why_delayed(task: TaskFacts) -> Why:
     """For a task whose time has not come."""
     what = "its next attempt" if task.wait_reason is WaitReason.RETRY else "its delay to pass"
     due = f"due in {duration(task.due_in_s)}" if (task.due_in_s or 0) > 0 else "due now"
-    return Why(f"{task.name} waits for {what}, {due}.", f"Look again then: shoal why {task.run}/{task.name}")
+    again = quote(f"{task.run}/{task.name}")
+    return Why(f"{task.name} waits for {what}, {due}.", f"Look again then: shoal why {again}")
 
 
 def why_queued(task: TaskFacts) -> Why:
@@ -248,7 +250,7 @@ def _queued(task: TaskFacts) -> Why:
     group = task.group
     if group is None:
         return Why(f"{task.name} is queued for a worker.", "Who is there: shoal workers")
-    start = f"shoal worker --group {group.name}"
+    start = f"shoal worker --group {quote(group.name)}"
     if not group.workers:
         waiting = f"{group.waiting} tasks wait" if group.waiting > 1 else "it waits alone"
         return Why(
@@ -272,7 +274,7 @@ def _queued(task: TaskFacts) -> Why:
     free = group.places - group.running
     return Why(
         f"{task.name} is queued, and group {group.name} has {free} free places: a worker takes it in a moment.",
-        f"Look again: shoal why {task.run}/{task.name}",
+        f"Look again: shoal why {quote(f'{task.run}/{task.name}')}",
     )
 
 

@@ -108,6 +108,7 @@ async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowI
         failing_over=await _command(connection, around, failing_over) if failing_over is not None else None,
         before=await relations.before(connection, id_, run.workflow_code) if is_in_line else (),
         requested=None if run.state.is_final else run.requested_state,
+        project=run.project,
     )
 
 

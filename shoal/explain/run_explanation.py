@@ -18,6 +18,7 @@ from shoal.explain.explanation import (
 )
 from shoal.explain.tasks_without_attempts import NotBegun
 from shoal.words import duration
+from shoal.workflows.typed_names import typed
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class RunFacts:
     """A run, and its tasks in the order of the workflow. `failing_over` is the open command of a failover.
 
     `before` are the runs of its workflow that must end before this one, if it waits for its turn; `requested` is a
-    pause or stop that its owner has not handled yet.
+    pause or stop that its owner has not handled yet; `project` is None when the workflow has been deleted.
     """
 
     id: int
@@ -40,13 +41,17 @@ class RunFacts:
     failing_over: CommandFacts | None = None
     before: Sequence[tuple[int, WorkflowState]] = ()
     requested: WorkflowState | None = None
+    project: str | None = "default"
 
 
 def why_run(run: RunFacts) -> Why:
     """Why a run does not move, or how it ended."""
     name = f"Run {run.id} of {run.workflow}"
     if run.state is WorkflowState.SUCCESS:
-        return Why(f"{name} has ended: SUCCESS in {duration(run.took_s)}.", f"Run it again: shoal run {run.workflow}")
+        do = f"See its tasks: shoal show {run.id}"
+        if run.project is not None:
+            do = f"Run it again: shoal run {typed(run.workflow, run.project)}"
+        return Why(f"{name} has ended: SUCCESS in {duration(run.took_s)}.", do)
     if run.state is WorkflowState.FAILURE:
         failed = next((task for task in run.tasks if task.state is TaskState.FAILURE), None)
         do = f"Read the log: shoal log {failed.id}" if failed else f"See its tasks: shoal show {run.id}"

@@ -7,6 +7,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
+from shlex import quote
 
 import httpx
 
@@ -46,7 +47,9 @@ async def read_output(
         await asyncio.sleep(LOOK_EVERY_S)
         task = await _again(database, run, task)
     if task.log_url is None:
-        raise Refused(f'task "{task.name}" has no log yet: it is {task.state}; `shoal why {run.id}/{task.name}`')
+        raise Refused(
+            f'task "{task.name}" has no log yet: it is {task.state}; `shoal why {quote(f"{run.id}/{task.name}")}`'
+        )
     path = f"/log/{task.log_day}/{run.workflow_code}/{run.id}/{task.id}"
     offset = 0
     tls = _trusted(ca) if task.log_url.startswith("https:") else False
