@@ -50,6 +50,11 @@ class Cron:
         """
         return cls(" ".join(text.split()), read_cron(text))
 
+    @property
+    def rule(self) -> tuple[object, ...]:
+        """What it means, however it is written: `@daily` and `0 0 0 * * ?` are one rule."""
+        return (self._fields.sim, self._fields.day, self._fields.years)
+
     def after(self, moment: datetime, zone: ZoneInfo) -> Iterator[datetime]:
         """Fire times later than `moment`, ascending, computed lazily.
 

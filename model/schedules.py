@@ -35,7 +35,7 @@ _SECOND = timedelta(seconds=1)
 class ScheduleRow:
     """A schedule as it is stored: times as text, since a person may have written anything.
 
-    `workflow` is the name of its workflow, if the query asked for it and the workflow exists.
+    `workflow` is the name of its workflow in `project`, if the query asked for it and the workflow exists.
     """
 
     id: ScheduleId
@@ -53,6 +53,7 @@ class ScheduleRow:
     updated_at: str
     counts_from: str
     workflow: str | None = None
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,17 @@ class ScheduleSpec:
     worker_group: str | None = None
     environment: str | None = None
 
-    def checked(self, now: datetime) -> Timetable:
-        """Its timetable. Raises `Refused` if it cannot be parsed, or would never fire after `now`."""
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Equal for two schedules of one workflow that start the same runs at the same times. Raises `Refused`."""
+        fires = (Cron.parse(self.crontab).rule, self.time_zone, self.start_time, self.end_time)
+        return (*fires, parse_parameters(self.params, "params"))
+
+    @property
+    def table(self) -> Timetable:
+        """Its timetable. Raises `Refused` if it cannot be parsed."""
         parse_parameters(self.params, "params")
-        table = Timetable(
+        return Timetable(
             Cron.parse(self.crontab),
             zone(self.time_zone),
             self.start_time,
@@ -84,6 +92,10 @@ class ScheduleSpec:
             self.misfire,
             _grace(self.misfire_grace_s),
         )
+
+    def checked(self, now: datetime) -> Timetable:
+        """Its timetable. Raises `Refused` if it cannot be parsed, or would never fire after `now`."""
+        table = self.table
         if table.first_after(now) is None:
             raise Refused(table.why_exhausted)
         return table

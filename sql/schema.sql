@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (5, 'schema');
+INSERT INTO schema_version (version, name) VALUES (6, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -104,12 +104,14 @@ CREATE TABLE schedule (
     problem          text,
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
-    counts_from      timestamptz NOT NULL DEFAULT clock_timestamp()
+    counts_from      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    from_file        boolean NOT NULL DEFAULT false
 );
 COMMENT ON TABLE schedule IS 'A cron rule that starts a workflow. Fired by compare-and-set on next_fire_at, together with its command.';
 COMMENT ON COLUMN schedule.crontab IS 'Quartz (6 or 7 fields, seconds first) or the ordinary 5 fields.';
 COMMENT ON COLUMN schedule.next_fire_at IS 'The fire time that comes next; null = not reckoned yet (a new or changed row), or there is a problem.';
 COMMENT ON COLUMN schedule.counts_from IS 'Since when its times are promised: when it was made, or when somebody last changed when it fires.';
+COMMENT ON COLUMN schedule.from_file IS 'Whether the workflow''s file lists it: shoal workflow apply changes and removes those, and no others.';
 COMMENT ON COLUMN schedule.problem IS 'Why it fires no more (a broken crontab or zone, no time left), in a sentence; null = it does.';
 -- Statement: what is due; first what is not reckoned yet.
 CREATE INDEX schedule_due ON schedule (coalesce(next_fire_at, 'epoch'), id) WHERE state = 'ONLINE' AND problem IS NULL;

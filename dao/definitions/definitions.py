@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
-from model.workflow import WorkflowSpec
+from model.names import fault_of_workflow_name, faults_of_task_names
+from model.workflow import InvalidWorkflow, Problem, WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ _LOCK_HEAD = text("""
     ON CONFLICT (project, name) DO UPDATE SET updated_at = clock_timestamp()
     RETURNING code, version
 """)
+_LOCK = text("SELECT FROM workflow_definition WHERE code = :code FOR NO KEY UPDATE")
 _LAST_VERSION = text("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
 _INSERT_VERSION = text("""
     INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, :version, CAST(:spec AS jsonb))
@@ -91,7 +93,7 @@ async def whereabouts(connection: AsyncConnection, codes: Collection[WorkflowCod
 async def find(connection: AsyncConnection, name: str, project: str = "default") -> Definition:
     """The definition with this name or code. Raises `NotFound`."""
     row = (await connection.execute(_BY_NAME, {"project": project, "name": name})).first()
-    if row is None and name.isdigit() and len(name) < 19:
+    if row is None and name.isascii() and name.isdigit() and len(name) < 19:
         row = (await connection.execute(_HEADS, {"codes": [int(name)]})).first()
     if row is None:
         raise NotFound(
@@ -135,7 +137,10 @@ async def save(
 
     Tasks keep the codes that their names had in the previous version. A new workflow gets `new_code`, or the next free
     one.
+
+    Raises `InvalidWorkflow`: its name, or that of a task, may not be saved.
     """
+    _check_names(name, spec)
     values = {"code": new_code, "project": project, "name": name, "release_state": release_state}
     head = (await connection.execute(_LOCK_HEAD, values)).one()
     code = WorkflowCode(head.code)
@@ -150,6 +155,18 @@ async def save(
         await connection.execute(_INSERT_VERSION, {"code": code, "version": version, "spec": content})
     await connection.execute(_SET_HEAD, {"code": code, "version": version, "release_state": release_state})
     return Definition(code, project, name, version, release_state), is_new
+
+
+async def lock(connection: AsyncConnection, code: WorkflowCode) -> None:
+    """Let no other transaction change this workflow, or its schedules through Shoal, until this one ends."""
+    await connection.execute(_LOCK, {"code": code})
+
+
+def _check_names(name: str, spec: WorkflowSpec) -> None:
+    fault = fault_of_workflow_name(name)
+    of_workflow = [Problem(where=("name",), sentence=fault)] if fault is not None else []
+    if problems := [*of_workflow, *faults_of_task_names(spec)]:
+        raise InvalidWorkflow(problems)
 
 
 def _codes(spec: WorkflowSpec) -> Mapping[str, int]:

@@ -26,6 +26,7 @@ _NAMES = text("SELECT code, project, name FROM workflow_definition")
 @dataclass(frozen=True, slots=True)
 class _Naming:
     code: WorkflowCode
+    name: str
     is_online: bool
     named: tuple[tuple[Reference, WorkflowCode | None], ...]
 
@@ -38,6 +39,15 @@ async def depending_on(connection: AsyncConnection, code: WorkflowCode) -> set[W
             if named is not None and not reference.runs and naming.is_online:
                 waiting.setdefault(named, set()).add(naming.code)
     return _reached(code, waiting) - {code}
+
+
+async def named_by(connection: AsyncConnection, code: WorkflowCode) -> list[str]:
+    """The names of the other workflows whose tasks run this one or depend on it."""
+    return sorted(
+        naming.name
+        for naming in await _namings(connection, ["SUB_PROCESS", "DYNAMIC", "DEPENDENT"])
+        if naming.code != code and any(named == code for _, named in naming.named)
+    )
 
 
 async def check(connection: AsyncConnection, project: str, name: str, spec: WorkflowSpec) -> list[str]:
@@ -86,7 +96,7 @@ async def _namings(connection: AsyncConnection, types: Iterable[str]) -> list[_N
         except (Refused, ValueError, RecursionError):
             continue  # it cannot be run, so it references nothing
         named = tuple((each, _code(each, row.project, codes)) for each in references(tasks))
-        namings.append(_Naming(WorkflowCode(row.code), row.release_state == "ONLINE", named))
+        namings.append(_Naming(WorkflowCode(row.code), row.name, row.release_state == "ONLINE", named))
     return namings
 
 

@@ -89,14 +89,14 @@ _FIRE = text("""
 """)
 
 _ALL = text(f"""
-    SELECT {_COLUMNS}, d.name FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    SELECT {_COLUMNS}, d.name, d.project FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     ORDER BY s.id LIMIT :limit
 """)  # noqa: S608 - the columns are a constant of this module
 _OF_WORKFLOW = text(f"""
     SELECT {_COLUMNS} FROM schedule s WHERE s.workflow_code = :workflow ORDER BY s.id
 """)  # noqa: S608 - as above
 _FIND = text(f"""
-    SELECT {_COLUMNS}, d.name FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    SELECT {_COLUMNS}, d.name, d.project FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.id = :id
 """)  # noqa: S608 - as above
 

@@ -38,10 +38,16 @@ def unseal(name: str, sealed: SealedValue, vault: Vault) -> str:
     return vault.open(Sealed(sealed.data.encode(), sealed.key_id), f"{PURPOSE} {name}")
 
 
-def sealed_values(values: Mapping[str, str], secrets: Collection[str], vault: Vault) -> dict[str, str]:
-    """The same values, with plaintext values of `secrets` sealed. Raises `Refused`."""
+def sealed_values(
+    values: Mapping[str, str], secrets: Collection[str], vault: Vault, before: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The same values, with plaintext values of `secrets` sealed. Those that `before` has sealed are reused.
+
+    Raises `Refused`.
+    """
+    sealer, former = _Sealer(vault), before or {}
     return {
-        name: seal(name, value, vault) if name in secrets and value and sealed_value(value) is None else value
+        name: sealer.sealed(name, value, former.get(name)) if name in secrets else value
         for name, value in values.items()
     }
 

@@ -37,7 +37,7 @@ class Run:
     start to its end. Both still grow while it runs. `schedule_time` is the time that the run is for, to be shown in
     `time_zone`. `requested_state` is a pause or stop that its owner has not handled yet. `scope` limits it to some
     tasks, None does not. `parent` is the run of whose task (`parent_code`, named `parent_task`) it is a child.
-    `dates_left` are the dates of its backfill that begin when it has succeeded.
+    `dates_left` are the dates of its backfill that begin when it has succeeded. `project` is that of its workflow.
     """
 
     id: WorkflowInstanceId
@@ -63,6 +63,7 @@ class Run:
     scope: frozenset[TaskCode] | None
     parent: WorkflowInstanceId | None
     parent_code: TaskCode | None
+    project: str | None
     parent_task: str | None = None
     dates_left: int = 0
 
@@ -218,7 +219,7 @@ def _runs() -> Select[Any]:
             *(worked_s(), elapsed_s(i.started_at, i.ended_at), i.reason, i.master_id, node.c.address, i.takeovers),
             *(i.params, i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times),
             *(i.requested_state, func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
-            *(above.c.task_name, i.backfill),
+            *(d.project, above.c.task_name, i.backfill),
         )
         .select_from(workflow_instance)
         .outerjoin(workflow_definition, d.code == i.workflow_code)
@@ -253,11 +254,13 @@ def _tasks_of(id_: WorkflowInstanceId) -> Select[Any]:
 
 
 def _run(row: Sequence[Any]) -> Run:
-    id_, code, workflow, version, state, priority, *others, asked, scope, parent, parent_code, above, left = row
+    id_, code, workflow, version, state, priority, *others, asked, scope, parent, parent_code, project, above, left = (
+        row
+    )
     *others, execution_type, run_times = others
     requested = WorkflowState(asked) if asked else None
     others += [ExecutionType(execution_type), run_times, requested, _codes(scope), parent, parent_code]
-    others += [above, len(dates_left(left))]
+    others += [project, above, len(dates_left(left))]
     return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,9 +13,8 @@ import typer
 from model.command_moves import CommandType
 from model.errors import Refused
 from shoal.cli.invocation import Invocation, Reading
-from shoal.cli.values import read_values
+from shoal.cli.values import Project, read_values
 from shoal.cli.verbs import verb
-from shoal.cli.workflows import Project
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
@@ -111,7 +111,7 @@ async def backfill(
     if first is None:
         output.hint(f"No master has taken it yet: shoal why command {command}")
     else:
-        output.hint(f"The first date: shoal show {first}   All of them: shoal runs --workflow {head.name}")
+        output.hint(f"The first date: shoal show {first}   All of them: shoal runs --workflow {quote(head.name)}")
 
 
 def _asked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -43,7 +44,7 @@ async def put(
     if url != "-" and secrets_of(parse_data_source_url(url)):
         raise Refused(
             "the URL holds a password, and everybody on this machine can read the arguments of a command: "
-            f"say `shoal datasource set {name}` and give it on standard input"
+            f"say `shoal datasource set {quote(name)}` and give it on standard input"
         )
     given = read_secret("URL") if url == "-" else url
     async with call.reading() as reading, reading.database.writing() as connection:
@@ -52,7 +53,7 @@ async def put(
         print_json({"name": name, "url": shown})
         return
     say(f'Data source "{name}" is saved: {shown}')
-    hint(f"Try it: shoal datasource test {name}")
+    hint(f"Try it: shoal datasource test {quote(name)}")
 
 
 async def test(call: Invocation, name: Name) -> None:
@@ -102,4 +103,4 @@ async def datasources(call: Invocation) -> None:
     columns = [Column("DATA SOURCE"), Column("URL"), Column("KEY", keep=0), Column("CHANGED", keep=1, right=True)]
     rows = [(each.name, each.url, each.key_id, when(each.updated_at, reading.now, utc=call.utc)) for each in found]
     table(columns, rows)
-    hint(f"Try one: shoal datasource test {found[0].name}")
+    hint(f"Try one: shoal datasource test {quote(found[0].name)}")

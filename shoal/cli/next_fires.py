@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -69,7 +70,7 @@ def _tell_cron(call: Invocation, text: str, zone_name: str, number: int) -> None
         return
     say(f"{table.cron.in_words}, in {table.zone.key}.")
     _print([_Next(time, table) for time in times])
-    hint(f"Save it: shoal schedule add WORKFLOW '{table.cron.text}' --zone {table.zone.key}")
+    hint(f"Save it: shoal schedule add WORKFLOW {quote(table.cron.text)} --zone {table.zone.key}")
 
 
 async def _tell_workflow(call: Invocation, name: str, project: str, number: int) -> None:
@@ -78,12 +79,14 @@ async def _tell_workflow(call: Invocation, name: str, project: str, number: int)
     from model.errors import NotFound, Refused
     from model.schedules import Timetable, upcoming
     from shoal.cli.output import hint, print_json, say
+    from shoal.workflows.typed_names import typed
 
     async with call.reading() as reading:
         head = await definitions.find(reading.connection, name, project)
         rows = await of_workflow(reading.connection, head.code)
     if not rows:
-        raise NotFound(f'workflow "{head.name}" has no schedule; add one: shoal schedule add {head.name} "0 0 5 * * ?"')
+        named = typed(head.name, head.project, head.code)
+        raise NotFound(f'workflow "{head.name}" has no schedule; add one: shoal schedule add {named} "0 0 5 * * ?"')
     times: list[_Next] = []
     faults: list[str] = []
     for row in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -67,7 +68,7 @@ def _print(call: Invocation, project: str, values: dict[str, str]) -> None:
         return
     if not values:
         output.say(f'Project "{project}" has no parameters.')
-        output.hint(f"Give it one: shoal project set name=value --project {project}")
+        output.hint(f"Give it one: shoal project set name=value --project {quote(project)}")
         return
     output.table(
         [Column("NAME"), Column("VALUE", sentence=True)],

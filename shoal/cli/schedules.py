@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.choices import FailureStrategy, Misfire, Priority
+from model.choices import FailureStrategy, Misfire, Priority, ReleaseState
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import read_values
+from shoal.cli.values import Project, read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -21,17 +20,26 @@ LIST_MAX = 10_000
 TIMES = ("start_time", "end_time", "next_fire_at", "last_fire_at", "updated_at")
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The schedule.")]
+Params = Annotated[list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")]
+PriorityOption = Annotated[Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")]
+FailureOption = Annotated[
+    FailureStrategy | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")
+]
+WorkerGroup = Annotated[str | None, typer.Option(help="Instead of the definition's.")]
+Environment = Annotated[str | None, typer.Option(help="Instead of the tasks' own.")]
+Again = Annotated[bool, typer.Option("--again", help="Even if the workflow has an equal schedule.")]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb `schedules` and the group `schedule`."""
     verb(app, "shoal schedules", "shoal schedules --utc")(schedules)
-    group = typer.Typer(no_args_is_help=True, help="Cron rules that start workflows: added, on, off, removed.")
+    group = typer.Typer(no_args_is_help=True, help="Cron rules that start workflows: added, changed, on, off, removed.")
     verb(
         group,
         'shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin',
         'shoal schedule add hello "*/10 * * * *" --start 2026-01-01 --end 2026-12-31 --misfire FIRE_ALL',
     )(add)
+    verb(group, 'shoal schedule edit 3 --cron "0 0 6 * * ?"', "shoal schedule edit 3 --end none --off")(edit)
     verb(group, "shoal schedule on 3", name="on")(turn_on)
     verb(group, "shoal schedule off 3", name="off")(turn_off)
     verb(group, "shoal schedule remove 3")(remove)
@@ -44,6 +52,7 @@ async def schedules(call: Invocation) -> None:
     from shoal.cli import output
     from shoal.cli.output import Column
     from shoal.words import plain
+    from shoal.workflows.typed_names import typed
 
     async with call.reading() as reading:
         found = await all_schedules(reading.connection, LIST_MAX)
@@ -78,51 +87,44 @@ async def schedules(call: Invocation) -> None:
         for row in found
     ]
     output.table(columns, rows)
-    output.hint(f"When one fires next: shoal next {found[0].workflow or found[0].workflow_code}")
+    first = found[0]
+    named = typed(first.workflow, first.project) if first.workflow else first.workflow_code
+    output.hint(f"When one fires next: shoal next {named}")
 
 
 async def add(
     call: Invocation,
     workflow: Annotated[str, typer.Argument(help="The workflow's name, or its code.")],
     cron: Annotated[str, typer.Argument(help="Quartz (second first) or ordinary cron, in quotes.")],
-    zone: Annotated[str, typer.Option(help="The time zone that it means.")] = "UTC",
+    zone: Annotated[str | None, typer.Option(help="The time zone that it means; else the workflow's.")] = None,
     start: Annotated[str | None, typer.Option(help="Not before this date or time, in the zone.")] = None,
     end: Annotated[str | None, typer.Option(help="Not after this date or time, in the zone.")] = None,
     misfire: Annotated[
         Misfire, typer.Option(case_sensitive=False, help="What becomes of times that are missed.")
     ] = Misfire.FIRE_ONCE,
     grace: Annotated[float, typer.Option(min=0, help="Seconds that a fire may be late and is not missed.")] = 60.0,
-    param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")
-    ] = None,
-    priority: Annotated[
-        Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")
-    ] = None,
-    failure_strategy: Annotated[
-        FailureStrategy | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")
-    ] = None,
-    worker_group: Annotated[str | None, typer.Option(help="Instead of the definition's.")] = None,
-    environment: Annotated[str | None, typer.Option(help="Instead of the tasks' own.")] = None,
+    param: Params = None,
+    priority: PriorityOption = None,
+    failure_strategy: FailureOption = None,
+    worker_group: WorkerGroup = None,
+    environment: Environment = None,
     off: Annotated[bool, typer.Option("--off", help="Save it OFFLINE.")] = False,
-    project: Annotated[str, typer.Option(help="The project that the workflow belongs to.")] = "default",
+    again: Again = False,
+    project: Project = "default",
 ) -> None:
     """Start a workflow by a cron rule. It begins now: earlier times do not fire."""
     from dao.definitions import definitions
-    from dao.definitions import schedules as rows
-    from model.moments import begin_of, end_of
-    from model.schedules import ScheduleSpec
-    from model.zones import zone as zone_of
-    from shoal.cli.output import hint, json_fields, print_json, say
-    from shoal.runs.start_check import check_start
-    from shoal.words import exact
-    from shoal.workflows.sealing import sealed_for_start
+    from shoal.cli.output import json_fields, print_json, say
+    from shoal.workflows import scheduling
+    from shoal.workflows.schedule_entry import ScheduleEntry
 
-    in_zone = zone_of(zone)
-    spec = ScheduleSpec(
-        cron,
-        in_zone.key,
-        begin_of(start, "--start", in_zone) if start else None,
-        end_of(end, "--end", in_zone) if end else None,
+    entry = ScheduleEntry.of(
+        cron=cron,
+        time_zone=zone,
+        start_time=start,
+        end_time=end,
+        state=ReleaseState.OFFLINE if off else ReleaseState.ONLINE,
+        params=read_values(param or []),
         misfire=misfire,
         misfire_grace_s=grace,
         priority=priority,
@@ -132,22 +134,89 @@ async def add(
     )
     async with call.reading() as reading:
         head = await definitions.find(reading.connection, workflow, project)
-        values = read_values(param or [])
-        await check_start(reading.connection, head, values, [], None)
-        values = await sealed_for_start(reading.connection, head, values, call.settings.secrets)
-        spec = replace(spec, params=json.dumps(values, ensure_ascii=False))
-        table = spec.checked(reading.now)
-        first = table.first_after(reading.now)
         async with reading.database.writing() as connection:
-            id_ = await rows.insert(connection, head.code, spec, online=not off)
+            made = await scheduling.add(connection, head, entry, call.settings.secrets, reading.now, again=again)
+    first = None if off else made.table.first_after(reading.now)
     if call.as_json:
-        print_json(json_fields({"id": id_, "workflow": head.name, "first_fire_at": None if off else first}))
+        fields = {"id": made.id, "workflow": head.name, "time_zone": made.table.zone.key, "first_fire_at": first}
+        print_json(json_fields(fields))
         return
-    say(f'Schedule {id_} starts workflow "{head.name}": {table.cron.in_words}, in {in_zone.key}.')
-    if off:
+    whose = " (the workflow's time zone)" if made.of_workflow else ""
+    rule = f"{made.table.cron.in_words}, in {made.table.zone.key}{whose}"
+    say(f'Schedule {made.id} starts workflow "{head.name}": {rule}.')
+    _hint_first(made.id, first, head.name, head.project)
+
+
+async def edit(
+    call: Invocation,
+    schedule: Id,
+    cron: Annotated[str | None, typer.Option(help="Another rule: Quartz or ordinary cron, in quotes.")] = None,
+    zone: Annotated[str | None, typer.Option(help="Another time zone.")] = None,
+    start: Annotated[str | None, typer.Option(help="Not before this date or time, in the zone; or none.")] = None,
+    end: Annotated[str | None, typer.Option(help="Not after this date or time, in the zone; or none.")] = None,
+    misfire: Annotated[
+        Misfire | None, typer.Option(case_sensitive=False, help="What becomes of times that are missed.")
+    ] = None,
+    grace: Annotated[float | None, typer.Option(min=0, help="Seconds that a fire may be late.")] = None,
+    param: Params = None,
+    unset: Annotated[list[str] | None, typer.Option(help="A parameter to take away; may be repeated.")] = None,
+    priority: PriorityOption = None,
+    failure_strategy: FailureOption = None,
+    worker_group: WorkerGroup = None,
+    environment: Environment = None,
+    on: Annotated[bool | None, typer.Option("--on/--off", help="Turn it on or off.")] = None,
+    again: Again = False,
+) -> None:
+    """Change a schedule; what is not named stays. If its times change, they count from now."""
+    from model.errors import Refused
+    from model.ids import ScheduleId
+    from shoal.cli.output import print_json, say
+    from shoal.workflows import scheduling
+
+    options = {
+        "misfire": misfire,
+        "misfire_grace_s": grace,
+        "priority": priority,
+        "failure_strategy": failure_strategy,
+        "worker_group": worker_group,
+        "environment": environment,
+    }
+    columns = {name: value for name, value in options.items() if value is not None}
+    changes = scheduling.Changes(cron, zone, start, end, read_values(param or []), unset or (), columns, on)
+    if changes == scheduling.Changes():
+        raise Refused("say what to change, such as --cron, --zone, --start, --end, --param or --off")
+    async with call.reading() as reading, reading.database.writing() as connection:
+        id_, secrets = ScheduleId(schedule), call.settings.secrets
+        row, table = await scheduling.edit(connection, id_, changes, secrets, reading.now, again=again)
+        listed = await scheduling.is_from_file(connection, row)
+    if call.as_json:
+        print_json(_fields(row))
+        return
+    say(f'Schedule {id_} starts workflow "{row.workflow}": {table.cron.in_words}, in {table.zone.key}.')
+    _note_file(listed=listed)
+    first = table.first_after(reading.now) if row.state == "ONLINE" else None
+    if row.state == "ONLINE" and first is None:
+        say(f"It does not fire: {table.why_exhausted}.")
+    else:
+        _hint_first(id_, first, row.workflow or "", row.project)
+
+
+def _hint_first(id_: int, first: datetime | None, workflow: str, project: str | None) -> None:
+    from shoal.cli.output import hint
+    from shoal.words import exact
+    from shoal.workflows.typed_names import typed
+
+    if first is None:
         hint(f"It is OFFLINE; turn it on: shoal schedule on {id_}")
-    elif first is not None:
-        hint(f"First at {exact(first)}; then: shoal next {head.name}")
+    else:
+        hint(f"First at {exact(first)}; then: shoal next {typed(workflow, project)}")
+
+
+def _note_file(*, listed: bool) -> None:
+    from shoal.cli.output import say
+
+    if listed:
+        say("The file of its workflow lists it: change it there too, or the next `shoal workflow apply` undoes this.")
 
 
 async def turn_on(call: Invocation, schedule: Id) -> None:
@@ -164,16 +233,19 @@ async def _set_state(call: Invocation, schedule: int, *, online: bool) -> None:
     from dao.definitions import schedules as rows
     from model.ids import ScheduleId
     from shoal.cli.output import hint, print_json, say
+    from shoal.workflows.scheduling import is_from_file
 
     id_ = ScheduleId(schedule)
     async with call.reading() as reading:
         async with reading.database.writing() as connection:
             await rows.set_state(connection, id_, online=online)
         row = await rows.find(reading.connection, id_)
+        listed = await is_from_file(reading.connection, row)
     if call.as_json:
         print_json(_fields(row))
         return
     say(f"Schedule {id_} is {row.state}.")
+    _note_file(listed=listed)
     hint("All of them: shoal schedules")
 
 
@@ -182,13 +254,16 @@ async def remove(call: Invocation, schedule: Id) -> None:
     from dao.definitions import schedules as rows
     from model.ids import ScheduleId
     from shoal.cli.output import hint, print_json, say
+    from shoal.workflows.scheduling import is_from_file
 
     async with call.reading() as reading, reading.database.writing() as connection:
+        listed = await is_from_file(connection, await rows.find(connection, ScheduleId(schedule)))
         await rows.remove(connection, ScheduleId(schedule))
     if call.as_json:
         print_json(str(schedule))
         return
     say(f"Removed schedule {schedule}.")
+    _note_file(listed=listed)
     hint("What is left: shoal schedules")
 
 

@@ -1,11 +1,17 @@
-"""Parsing of parameters on the command line: `--param name=value`."""
+"""Arguments that several verbs have: the name of a workflow and its project, and `--param name=value`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Annotated
+
+import typer
 
 from model.errors import Refused
+
+WorkflowName = Annotated[str, typer.Argument(metavar="NAME", help="The workflow's name, or its code.")]
+Project = Annotated[str, typer.Option(help="The project that the workflow belongs to.")]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 

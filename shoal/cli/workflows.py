@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.choices import FailureStrategy, Priority, TaskDependType
+from model.choices import FailureStrategy, Priority, ReleaseState, TaskDependType
 from model.states import WorkflowState
+from shoal.cli import workflow_release, workflow_versions
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import read_values
+from shoal.cli.values import Project, read_values
 from shoal.cli.verbs import verb
+from shoal.cli.workflow_params import print_params
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
+    from shoal.workflows.apply import Saved
     from shoal.workflows.workflow_file import WorkflowDocument
 
 LIST_MAX = 10_000
 
-Project = Annotated[str, typer.Option(help="The project that the workflow belongs to.")]
-
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `workflow`, and `run`."""
-    group = typer.Typer(no_args_is_help=True, help="Definitions: saved from YAML files, listed, shown.")
+    group = typer.Typer(no_args_is_help=True, help="Definitions: saved from YAML files, listed, shown, compared.")
     verb(group, "shoal workflow apply examples/hello.yaml")(apply)
     verb(group, "shoal workflow check examples/hello.yaml")(check)
     verb(group, "shoal workflow list", name="list")(list_all)
     verb(group, "shoal workflow show hello")(show)
+    workflow_versions.add_to(group)
+    workflow_release.add_to(group)
     app.add_typer(group, name="workflow")
     verb(
         app,
@@ -40,22 +45,29 @@ def add_to(app: typer.Typer) -> None:
 
 async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Save workflows from YAML files, all or none. Unchanged workflows get no new version."""
-    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.cli.output import print_json, say
+    from shoal.cli.workflow_release import print_firing
     from shoal.words import counted
     from shoal.workflows.apply import save_all
     from shoal.workflows.workflow_file import read_workflow_files
 
     documents = read_workflow_files(files)
     async with call.reading() as reading, reading.database.writing() as connection:
-        saved = await save_all(connection, documents, call.settings.secrets)
+        saved = await save_all(connection, documents, call.settings.secrets, reading.now)
     if call.as_json:
-        print_json([json_fields({**_fields(head), "is_new_version": is_new}) for head, is_new in saved])
+        print_json([_saved_fields(each) for each in saved])
         return
-    for (head, is_new), document in zip(saved, documents, strict=True):
-        what = f"saved as version {head.version}" if is_new else f"unchanged, version {head.version}"
-        say(f'Workflow "{head.name}" ({counted(len(document.spec.tasks), "task")}, code {head.code}): {what}.')
-        _warn(document)
-    hint(f"Start it: shoal run {saved[0][0].name} --wait")
+    for each in saved:
+        head = each.head
+        what = f"saved as version {head.version}" if each.is_new_version else f"unchanged, version {head.version}"
+        switched = f"; it is {head.release_state} now, it was {each.state_before}" if each.is_switched else ""
+        tasks = counted(len(each.document.spec.tasks), "task")
+        say(f'Workflow "{head.name}" ({tasks}, code {head.code}): {what}{switched}.')
+        for change in each.schedules:
+            say(f"  {change}.")
+        _warn(each.document)
+        print_firing(each.firing)
+    _hint_start([each.head for each in saved])
 
 
 async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
@@ -71,7 +83,7 @@ async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(he
     for each in documents:
         say(f'Workflow "{each.name}" ({counted(len(each.spec.tasks), "task")}) is well written.')
         _warn(each)
-    hint(f"Save it: shoal workflow apply {documents[0].file}")
+    hint(f"Save it: shoal workflow apply {' '.join(quote(str(file)) for file in files)}")
 
 
 async def list_all(call: Invocation) -> None:
@@ -96,7 +108,7 @@ async def list_all(call: Invocation) -> None:
         Column("STATE"),
     ]
     table(columns, [(h.code, h.project, h.name, h.version, state(h.release_state)) for h in heads])
-    hint(f"Start one: shoal run {heads[0].name} --wait")
+    _hint_start(heads)
 
 
 async def show(
@@ -104,25 +116,23 @@ async def show(
     name: Annotated[str, typer.Argument(help="Its name, or its code.")],
     project: Project = "default",
     version: Annotated[int | None, typer.Option(help="An older version than the current one.")] = None,
+    whole_params: Annotated[bool, typer.Option("--whole", help="Long scripts and parameters too.")] = False,
 ) -> None:
-    """Show what a workflow does: its tasks and their order."""
+    """Show what a workflow does: its tasks, their order, and their scripts and parameters."""
     from dao.definitions import definitions
-    from model.errors import NotFound, Refused
     from model.secret_values import without_sealed
     from shoal.cli.output import Column, hint, json_fields, print_json, say, state, table
+    from shoal.workflows.saved_workflow import read_version
+    from shoal.workflows.typed_names import typed
 
     async with call.reading() as reading:
         head = await definitions.find(reading.connection, name, project)
-        wanted = (head.code, version or head.version)
-        spec = (await definitions.specs(reading.connection, [wanted])).get(wanted)
-    if spec is None:
-        raise NotFound(f'workflow "{head.name}" has no version {wanted[1]}')
-    if isinstance(spec, Refused):
-        raise Refused(f'version {wanted[1]} of workflow "{head.name}" cannot be read: {spec}')
+        spec = await read_version(reading.connection, head, version)
+    shown = version or head.version
     if call.as_json:
-        print_json({**json_fields({**_fields(head), "version": wanted[1]}), **spec.model_dump(mode="json")})
+        print_json({**json_fields({**_fields(head), "version": shown}), **spec.model_dump(mode="json")})
         return
-    say(f"{head.name}  v{wanted[1]}  code {head.code}  project {head.project}")
+    say(f"{head.name}  v{shown}  code {head.code}  project {head.project}")
     say(state(head.release_state))
     if spec.description:
         say(spec.description)
@@ -137,7 +147,13 @@ async def show(
         for task in spec.tasks
     ]
     table(columns, rows, indent=2)
-    hint(f"Start it: shoal run {head.name} --wait")
+    named = typed(head.name, head.project, head.code)
+    whole = f"shoal workflow show {named}{f' --version {version}' if version else ''} --whole"
+    print_params(spec, None if whole_params else whole)
+    if version not in (None, head.version):
+        hint(f"Start this version: shoal run {named} --version {version} --wait")
+    else:
+        _hint_start([head])
 
 
 async def run(
@@ -217,7 +233,7 @@ async def run(
                 print_json(json_fields({"command_id": command, "workflow": head.name}))
                 return
             say(f'Workflow "{head.name}" is asked for by command {command}.')
-            hint(f"See it: shoal show {head.name}   Why does it not run: shoal why command {command}")
+            hint(f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}")
             return
         end = await following.follow(reading.database, command, within_s=within_s)
     following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
@@ -228,6 +244,28 @@ def _warn(document: WorkflowDocument) -> None:
 
     for sentence in doubtful_references(document.spec):
         typer.echo(f"shoal: warning: {document.file}: {sentence}", err=True)
+
+
+def _hint_start(heads: Sequence[Definition]) -> None:
+    """How to start the first of them that can be started, or how to let the first one be started."""
+    from shoal.cli.output import hint
+    from shoal.workflows.typed_names import typed
+
+    head = next((each for each in heads if each.release_state is ReleaseState.ONLINE), heads[0])
+    named = typed(head.name, head.project, head.code)
+    what = "it" if len(heads) == 1 else "one"
+    if head.release_state is ReleaseState.ONLINE:
+        hint(f"Start {what}: shoal run {named} --wait")
+    else:
+        hint(f"Let {what} be started: shoal workflow online {named}")
+
+
+def _saved_fields(saved: Saved) -> dict[str, object]:
+    from shoal.cli.output import json_fields
+
+    own = {"is_new_version": saved.is_new_version, "release_state_before": saved.state_before}
+    schedules = [{"id": str(each.id), "what": each.what} for each in saved.schedules]
+    return {**json_fields({**_fields(saved.head), **own}), "schedules": schedules}
 
 
 def _fields(head: Definition) -> dict[str, object]:

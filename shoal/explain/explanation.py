@@ -174,7 +174,7 @@ def _queued(task: TaskFacts) -> Why:
     group = task.group
     if group is None:
         return Why(f"{task.name} is queued for a worker.", "Who is there: shoal workers")
-    start = f"shoal worker --group {group.name}"
+    start = f"shoal worker --group {quote(group.name)}"
     if not group.workers:
         waiting = f"{group.waiting} tasks wait" if group.waiting > 1 else "it waits alone"
         return Why(

@@ -128,6 +128,7 @@ async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowI
         dates_left=run.dates_left,
         resuming=await _command(connection, around, resuming) if resuming is not None else None,
         above=await _above(connection, run) if run.state.is_final else None,
+        project=run.project,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from shlex import quote
 
 from model.states import TaskState, WorkflowState
 from shoal.explain.answer import Why, dates_waiting, going_on, names_of, next_step
@@ -19,6 +18,7 @@ from shoal.explain.explanation import (
 from shoal.explain.subjects import CommandFacts, TaskFacts
 from shoal.explain.tasks_without_attempts import NotBegun
 from shoal.words import duration
+from shoal.workflows.typed_names import typed
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class RunFacts:
     dates_left: int = 0
     resuming: CommandFacts | None = None
     above: tuple[int, WorkflowState] | None = None
+    project: str | None = "default"
 
     @property
     def is_left(self) -> bool:
@@ -70,9 +71,10 @@ def why_run(run: RunFacts) -> Why:
     """Why a run does not move, or how it ended."""
     name = f"Run {run.id} of {run.workflow}"
     if run.state is WorkflowState.SUCCESS:
-        return Why(
-            f"{name} has ended: SUCCESS in {duration(run.took_s)}.", f"Run it again: shoal run {quote(run.workflow)}"
-        )
+        do = f"See its tasks: shoal show {run.id}"
+        if run.project is not None:
+            do = f"Run it again: shoal run {typed(run.workflow, run.project)}"
+        return Why(f"{name} has ended: SUCCESS in {duration(run.took_s)}.", do)
     if run.resuming is not None:
         command = why_command(run.resuming)
         return Why(f"{name} is {run.state}, and is asked to go on. {command.sentence}", command.do)

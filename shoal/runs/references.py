@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions import definitions
@@ -13,6 +15,7 @@ from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.states import WorkflowState
+from shoal.workflows.typed_names import typed
 
 LAST = "@last"
 FAILED = "@failed"
@@ -46,7 +49,7 @@ async def find_task(connection: AsyncConnection, named: str) -> tuple[Run, TaskR
         return run, next(task for task in tasks if task.id == number)
     of_run, slash, name = named.partition("/")
     if not slash:
-        raise NotFound(f'"{named}" names no task; give its id, or RUN/name such as 12/{named}')
+        raise NotFound(f'"{named}" names no task; give its id, or RUN/name such as {quote(f"12/{named}")}')
     run, tasks = await listings.run(connection, await find_run(connection, of_run))
     attempts = [task for task in tasks if task.name == name]
     if not attempts:
@@ -59,7 +62,10 @@ async def find_startable(connection: AsyncConnection, name: str, project: str) -
     """Find a workflow. Raises `NotFound`, and `Refused` if it is OFFLINE."""
     head = await definitions.find(connection, name, project)
     if head.release_state is not ReleaseState.ONLINE:
-        raise Refused(f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it')
+        named = typed(head.name, head.project, head.code)
+        raise Refused(
+            f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it: shoal workflow online {named}'
+        )
     return head
 
 

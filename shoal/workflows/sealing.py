@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
+from dao.definitions.schedule_contents import StoredSchedule
 from dao.secrets.parameters import sealed_spec, sealed_values
 from model.errors import NotFound, Refused
+from model.parameters import parse_parameters
+from model.schedules import ScheduleSpec
 from model.workflow import WorkflowSpec
 from shoal.config.keys import SecretSettings, open_vault
 from shoal.workflows.workflow_file import WorkflowDocument
@@ -42,12 +47,45 @@ async def sealed_for_start(
 
     Raises `Refused`: there is no key, or the definition cannot be read to find out which are secret.
     """
-    if not values:
-        return {}
+    secrets = await secrets_of(connection, head, values, version)
+    return sealed_values(values, secrets, open_vault(settings)) if secrets else dict(values)
+
+
+async def secrets_of(
+    connection: AsyncConnection, head: Definition, names: Collection[str], version: int | None = None
+) -> set[str]:
+    """Which of these parameters its workflow declares SECRET. Raises `Refused`: the definition cannot be read."""
+    if not names:
+        return set()
     found = await definitions.specs(connection, [(head.code, version or head.version)])
     secrets: set[str] = set()
     for spec in found.values():
         if isinstance(spec, Refused):
             raise Refused(f'workflow "{head.name}" cannot be read: {spec}')
-        secrets |= spec.secret_names().intersection(values)
-    return sealed_values(values, secrets, open_vault(settings)) if secrets else dict(values)
+        secrets |= spec.secret_names().intersection(names)
+    return secrets
+
+
+async def sealed_schedule(
+    connection: AsyncConnection,
+    head: Definition,
+    spec: ScheduleSpec,
+    settings: SecretSettings,
+    others: Sequence[StoredSchedule],
+) -> ScheduleSpec:
+    """A schedule with its SECRET parameters sealed; as one of `others` has them, if it equals that one then.
+
+    Raises `Refused`: it has some, and there is no key.
+    """
+    values = parse_parameters(spec.params, "params")
+    names = await secrets_of(connection, head, values)
+    if not names:
+        return spec
+    vault = open_vault(settings)
+    for other in others:
+        if other.spec is not None:
+            as_there = sealed_values(values, names, vault, parse_parameters(other.params, "params"))
+            found = replace(spec, params=json.dumps(as_there, ensure_ascii=False))
+            if found.identity == other.spec.identity:
+                return found
+    return replace(spec, params=json.dumps(sealed_values(values, names, vault), ensure_ascii=False))

@@ -1,6 +1,6 @@
 """Workflow definitions in YAML files: read, and validated as far as possible without running them.
 
-One workflow per document. Its keys are `name`, `project`, `release_state`, and those of `model.workflow.WorkflowSpec`.
+One workflow per document. Its keys are those of `Head` and of `model.workflow.WorkflowSpec`.
 All problems are reported at once, each with file, line, task and fix; nothing is saved unless there is none.
 """
 
@@ -11,15 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
-from model.fields import Name
+from model.fields import NAME_LENGTH_MAX, Name
 from model.logic.catalog import LOGIC_TYPES
+from model.names import fault_of_workflow_name, faults_of_task_names
 from model.workflow import InvalidWorkflow, Problem, WorkflowSpec
+from shoal.workflows.schedule_entry import ScheduleEntry, problem_of_field, problems_of
 from shoal.workflows.workflow_warnings import one_variable
 from shoal.workflows.yaml_lines import BYTES_MAX, BadYaml, Document, Number, read_documents
 from worker.tasks.catalog import TaskCatalog
@@ -28,13 +30,14 @@ FAULTS_SHOWN_MAX = 20
 
 
 class Head(BaseModel):
-    """The keys that name a workflow; the others define it."""
+    """The keys that stand beside a workflow's definition; the others define it, and a change of them is a version."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Name
+    name: Annotated[str, Field(max_length=NAME_LENGTH_MAX)]
     project: Name = "default"
     release_state: ReleaseState = ReleaseState.ONLINE
+    schedules: tuple[ScheduleEntry, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class WorkflowDocument:
     spec: WorkflowSpec
     file: str = ""
     lines: Mapping[str, int] = field(default_factory=dict)
+    schedules: tuple[ScheduleEntry, ...] = ()
 
 
 _ELSEWHERE = {
@@ -138,29 +142,41 @@ def _workflow(document: Document, file: str, catalog: TaskCatalog) -> WorkflowDo
         raise InvalidWorkflow([Problem(where=(), sentence="a workflow is a mapping with `name:` and `tasks:`")])
     if isinstance(params := document.content.get("params"), dict):
         content["params"] = {name: _written(value) for name, value in params.items()}
+    for place, entry in enumerate(_list(document.content.get("schedules"))):
+        if isinstance(entry, dict) and isinstance(params := entry.get("params"), dict):
+            content["schedules"][place]["params"] = {name: _written(value) for name, value in params.items()}
     head_fields = {name: content.pop(name) for name in Head.model_fields if name in content}
     problems = list(_head_problems(head_fields))
     try:
         spec = WorkflowSpec.parse(content, tuple(Head.model_fields))
-        problems += [*_unrunnable(spec, catalog), *one_variable(spec)]
+        problems += [*_unrunnable(spec, catalog), *one_variable(spec), *faults_of_task_names(spec)]
     except InvalidWorkflow as error:
         problems += error.problems
     if problems:
         raise InvalidWorkflow(problems)
     head = Head.model_validate(head_fields)
+    if problems := list(problems_of(head.schedules, spec.time_zone)):
+        raise InvalidWorkflow(problems)
     lines = {task.name: document.line_of(("tasks", place)) for place, task in enumerate(spec.tasks)}
-    return WorkflowDocument(head.project, head.name, head.release_state, spec, file, lines)
+    return WorkflowDocument(head.project, head.name, head.release_state, spec, file, lines, head.schedules)
 
 
 def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
+    if isinstance(name := fields.get("name"), str) and (fault := fault_of_workflow_name(name)) is not None:
+        yield Problem(where=("name",), sentence=fault)
     try:
         Head.model_validate(fields)
     except ValidationError as error:
         for part in error.errors(include_url=False):
-            name, said = part["loc"][0], part["msg"]
+            if part["loc"][0] == "schedules":
+                yield problem_of_field(part)
+                continue
+            field, said = part["loc"][0], part["msg"]
             missing = part["type"] == "missing"
-            sentence = f'the field "{name}" is missing' if missing else f'field "{name}": {said[:1].lower()}{said[1:]}'
-            yield Problem(where=(name,), sentence=sentence)
+            sentence = (
+                f'the field "{field}" is missing' if missing else f'field "{field}": {said[:1].lower()}{said[1:]}'
+            )
+            yield Problem(where=(field,), sentence=sentence)
 
 
 def _unrunnable(spec: WorkflowSpec, catalog: TaskCatalog) -> Iterator[Problem]:
@@ -193,6 +209,10 @@ def _twice(found: list[WorkflowDocument], file: str) -> Iterator[str]:
         if (each.project, each.name) in seen:
             yield f'{file}: the workflow "{each.name}" stands there twice; give each a name of its own'
         seen.add((each.project, each.name))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _plain(value: Any) -> Any:

@@ -149,8 +149,9 @@ async def test_runs_and_tasks_in_states_that_are_no_more_go_on_after_the_upgrade
     (first / "upgrades").mkdir(parents=True)
     copyfile(OLDEST, first / "schema.sql")
     await schema.init(empty_database, first)
-    last = folder / "upgrades" / "0005_hardening.sql"
-    last.rename(folder / "0005")
+    later = [each for each in (folder / "upgrades").glob("*.sql") if each.name >= "0005"]
+    for each in later:
+        each.rename(folder / each.name)
     await schema.upgrade(empty_database, folder)
     for id_, state, kind in (
         *((1, "WAIT_TO_RUN", "PARALLEL"), (2, "SUBMITTED_SUCCESS", "PARALLEL"), (3, "WAIT_TO_RUN", "SERIAL_WAIT")),
@@ -170,7 +171,8 @@ async def test_runs_and_tasks_in_states_that_are_no_more_go_on_after_the_upgrade
             id=id_ if id_ < 5 else 77,
         )
     await old.sql("INSERT INTO command (type, workflow_instance_id) VALUES ('RECOVER_WAITING_THREAD', 1)")
-    (folder / "0005").rename(last)
+    for each in later:
+        (folder / each.name).rename(each)
     await schema.upgrade(empty_database, folder)
     assert await old.sql("SELECT state FROM workflow_instance ORDER BY id") == [
         *("PAUSE", "PAUSE", "SERIAL_WAIT", "RUNNING_EXECUTION", "SERIAL_WAIT")

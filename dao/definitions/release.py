@@ -1,0 +1,68 @@
+"""Putting a workflow ONLINE or OFFLINE, and deleting it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.definitions.references import named_by
+from model.choices import ReleaseState
+from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
+
+FOUND_MAX = 5
+
+_SET_STATE = text("""
+    UPDATE workflow_definition SET release_state = :state, updated_at = clock_timestamp()
+    WHERE code = :code AND release_state <> :state
+""")
+_FIRING = text("SELECT id FROM schedule WHERE workflow_code = :code AND state = 'ONLINE' ORDER BY id")
+_SCHEDULES = text("SELECT id FROM schedule WHERE workflow_code = :code ORDER BY id LIMIT :limit")
+# In two parts, each with its index: workflow_instance_live, workflow_instance_waiting.
+_UNFINISHED = text("""
+    SELECT id FROM workflow_instance WHERE workflow_code = :code
+      AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+    UNION ALL
+    SELECT id FROM workflow_instance WHERE workflow_code = :code AND state = 'SERIAL_WAIT'
+    ORDER BY id LIMIT :limit
+""")
+_COMMANDS = text("SELECT id FROM command WHERE workflow_code = :code ORDER BY id LIMIT :limit")  # asked by people only
+_DELETE = text("""
+    WITH gone AS (DELETE FROM workflow_version WHERE workflow_code = :code)
+    DELETE FROM workflow_definition WHERE code = :code
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """What uses a workflow, and would fail without it: of each up to `FOUND_MAX`."""
+
+    runs: list[WorkflowInstanceId]
+    commands: list[CommandId]
+    schedules: list[ScheduleId]
+    workflows: list[str]
+
+
+async def set_state(connection: AsyncConnection, code: WorkflowCode, state: ReleaseState) -> bool:
+    """Whether this changed it: False if it was so already."""
+    return (await connection.execute(_SET_STATE, {"code": code, "state": state})).rowcount > 0
+
+
+async def firing(connection: AsyncConnection, code: WorkflowCode) -> list[ScheduleId]:
+    """Its schedules that are ONLINE."""
+    return list((await connection.execute(_FIRING, {"code": code})).scalars())
+
+
+async def users_of(connection: AsyncConnection, code: WorkflowCode) -> Users:
+    """What uses a workflow: unfinished runs, waiting commands, schedules, and current versions of other workflows."""
+    values = {"code": code, "limit": FOUND_MAX}
+    runs, commands, schedules = [
+        list((await connection.execute(query, values)).scalars()) for query in (_UNFINISHED, _COMMANDS, _SCHEDULES)
+    ]
+    return Users(runs, commands, schedules, (await named_by(connection, code))[:FOUND_MAX])
+
+
+async def delete(connection: AsyncConnection, code: WorkflowCode) -> None:
+    """Delete a workflow and its versions. The rows of its runs stay."""
+    await connection.execute(_DELETE, {"code": code})

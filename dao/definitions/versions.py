@@ -1,0 +1,42 @@
+"""The versions of a workflow: when each was saved, and the runs that use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.ids import WorkflowCode
+
+# Asked by people only; the runs of one workflow are found by workflow_instance_time.
+_VERSIONS = text("""
+    SELECT v.version, v.created_at, v.created_by,
+           CASE WHEN jsonb_typeof(v.spec -> 'tasks') = 'array' THEN jsonb_array_length(v.spec -> 'tasks') ELSE 0 END,
+           coalesce(r.runs, 0), coalesce(r.unfinished, 0)
+    FROM workflow_version v
+    LEFT JOIN (
+        SELECT workflow_version, count(*) AS runs, count(*) FILTER (WHERE ended_at IS NULL) AS unfinished
+        FROM workflow_instance WHERE workflow_code = :code GROUP BY workflow_version
+    ) AS r ON r.workflow_version = v.version
+    WHERE v.workflow_code = :code
+    ORDER BY v.version DESC
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version. `unfinished` of its `runs` have not ended."""
+
+    version: int
+    created_at: datetime
+    created_by: str
+    tasks: int
+    runs: int
+    unfinished: int
+
+
+async def versions_of(connection: AsyncConnection, code: WorkflowCode) -> list[Version]:
+    """All versions of a workflow, the newest first."""
+    return [Version(*row) for row in (await connection.execute(_VERSIONS, {"code": code})).all()]

@@ -1,0 +1,48 @@
+"""Names of workflows and tasks, as they may be saved.
+
+A name is typed in a shell and stands beside ids: `shoal show 12`, `@last`, `NAME` or `RUN/TASK`. One that could mean
+something else there is refused when it is saved. Rows that have such a name already keep working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model.workflow import Problem, WorkflowSpec
+
+COMMAND = "command"
+"""`shoal why command 12` explains a command."""
+
+
+def fault_of_workflow_name(name: str) -> str | None:
+    """Why no workflow may be saved under this name, and what to do; None if one may."""
+    if name == COMMAND:
+        return f'the name "{name}" means a command in `shoal why`; write another'
+    return _fault_of(name)
+
+
+def faults_of_task_names(spec: WorkflowSpec) -> Iterator[Problem]:
+    """The tasks that may not be saved under their names."""
+    for place, task in enumerate(spec.tasks):
+        if (fault := _fault_of(task.name)) is not None:
+            yield Problem(where=("tasks", place, "name"), sentence=f"task {place + 1}: {fault}")
+
+
+def _fault_of(name: str) -> str | None:
+    if not name.strip():
+        return "a name must not be empty or only blanks; write one"
+    if not name.isprintable():
+        return f"the name {name!a} holds a control character or one that nobody sees; remove it"
+    if name != name.strip():
+        return f'the name "{name}" begins or ends with a blank; remove it'
+    if name.isdigit():
+        return f'the name "{name}" has only digits, as an id; add a letter'
+    if name[0] == "@":
+        return f'the name "{name}" begins with @, as @last and @failed do; remove it'
+    if name[0] == "-":
+        return f'the name "{name}" begins with -, as an option does; remove it'
+    if "/" in name:
+        return f'the name "{name}" holds a /, which stands between a run and its task; write _ or . instead'
+    if name in (".", ".."):
+        return f'the name "{name}" means a folder; write another'
+    return None

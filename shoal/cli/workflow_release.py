@@ -1,0 +1,91 @@
+"""`shoal workflow online`, `offline` and `delete`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from model.choices import ReleaseState
+from shoal.cli.invocation import Invocation
+from shoal.cli.values import Project, WorkflowName
+from shoal.cli.verbs import verb
+
+
+def add_to(group: typer.Typer) -> None:
+    """Add the verbs to the group `workflow`."""
+    verb(group, "shoal workflow online hello")(online)
+    verb(group, "shoal workflow offline hello")(offline)
+    verb(group, "shoal workflow delete hello", "shoal workflow delete hello --yes")(delete)
+
+
+async def online(call: Invocation, name: WorkflowName, project: Project = "default") -> None:
+    """Let a workflow be started."""
+    await _set_state(call, name, project, ReleaseState.ONLINE)
+
+
+async def offline(call: Invocation, name: WorkflowName, project: Project = "default") -> None:
+    """Refuse starts of a workflow from now on. Its runs continue."""
+    await _set_state(call, name, project, ReleaseState.OFFLINE)
+
+
+async def delete(
+    call: Invocation,
+    name: WorkflowName,
+    project: Project = "default",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a workflow with all its versions, if nothing uses it. Its runs stay listed, and cannot run again."""
+    from dao.definitions import definitions
+    from model.errors import Refused
+    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.workflows import release
+
+    async with call.reading() as reading:
+        head = await definitions.find(reading.connection, name, project)
+        question = f'Delete workflow "{head.name}" (code {head.code}) with all its versions?'
+        if not yes:
+            if not sys.stdin.isatty():
+                raise Refused(f"{question} Nobody is there to answer; say it with --yes")
+            typer.confirm(question, abort=True)
+        async with reading.database.writing() as connection:
+            await release.delete(connection, head)
+    if call.as_json:
+        print_json(json_fields({"code": head.code, "name": head.name, "deleted": True}))
+        return
+    say(f'Workflow "{head.name}" is deleted.')
+    hint("What is left: shoal workflow list")
+
+
+async def _set_state(call: Invocation, name: str, project: str, state: ReleaseState) -> None:
+    from dao.definitions import definitions, release
+    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.workflows.typed_names import typed
+
+    async with call.reading() as reading:
+        head = await definitions.find(reading.connection, name, project)
+        async with reading.database.writing() as connection:
+            is_changed = await release.set_state(connection, head.code, state)
+            firing = await release.firing(connection, head.code)
+    if call.as_json:
+        fields = {"code": head.code, "name": head.name, "release_state": state, "is_changed": is_changed}
+        print_json({**json_fields(fields), "online_schedules": [str(id_) for id_ in firing]})
+        return
+    before = f", it was {head.release_state}" if is_changed else " already"
+    say(f'Workflow "{head.name}" is {state}{before}.')
+    if state is ReleaseState.OFFLINE:
+        print_firing(firing)
+    named = typed(head.name, head.project, head.code)
+    hint(f"Start it: shoal run {named}" if state is ReleaseState.ONLINE else f"Undo: shoal workflow online {named}")
+
+
+def print_firing(schedules: Sequence[int]) -> None:
+    """Say that an OFFLINE workflow has schedules that still fire."""
+    from shoal.cli.output import say
+
+    if schedules:
+        ids = ", ".join(map(str, schedules))
+        fires = f"Its schedule {ids} still fires" if len(schedules) == 1 else f"Its schedules {ids} still fire"
+        say(f"{fires}: each time becomes an error command. Turn it off: shoal schedule off {schedules[0]}")
