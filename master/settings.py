@@ -20,7 +20,7 @@ class MasterSettings(BaseModel):
         20_000, gt=0, description="runs with tasks queued or running that it has at once; full = BUSY"
     )
     batch_max: int = Field(500, gt=0, le=10_000, description="most commands or events handled in one transaction")
-    look_every: Duration = Field(timedelta(seconds=2), description="how often it looks for work when nobody wakes it")
+    look_every: Duration = Field(timedelta(seconds=2), description="how often it polls for work when nobody wakes it")
     sweep_every: Duration = Field(
         timedelta(seconds=10), description="how often it looks for what dead nodes left, beside the moment of a death"
     )

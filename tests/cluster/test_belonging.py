@@ -58,7 +58,7 @@ async def test_a_node_or_verb_that_names_another_registry_is_refused(cluster: Cl
     ]
     for node in refused:
         assert await node.ended(within_s=60) == 2
-        assert "a node there would think itself alone" in node.log.read_text()
+        assert "a node there would see no other nodes" in node.log.read_text()
     shoal = CommandLine.at(database, SHOAL_REGISTRY_URL=database)
     slots = await shoal("slots")
     assert (slots.code, "this cluster's is zookeeper://" in slots.err) == (2, True)

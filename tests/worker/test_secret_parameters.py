@@ -103,7 +103,7 @@ async def test_a_secret_is_never_an_output(bench: Bench) -> None:
     report, log = await bench.run("SHELL", bench.sealed(), script=script)
     assert report.state is TaskState.SUCCESS, report
     assert json.loads(report.outputs or "") == {"x": "<******>"}
-    assert "[shoal] a SECRET is no output, so this is not given on: password\n" in log
+    assert "[shoal] a SECRET is no output, so this is not passed on: password\n" in log
     report, _ = await bench.run("FAKE", bench.sealed(), outputs={"x": "${password}", "y": "1"})
     assert json.loads(report.outputs or "") == {"x": "******", "y": "1"}
 

@@ -159,7 +159,7 @@ async def test_a_folder_that_the_tenant_cannot_enter_is_told_with_the_cure(tenan
     tenants.folder.parent.chmod(0o755)
     assert end.state is TaskState.FAILURE
     assert end.reason.endswith(
-        "Permission denied; its tenant must be able to enter every folder above it: set worker.folder to such a one"
+        "Permission denied; its tenant must be able to enter every folder above it: choose such a worker.folder"
     )
 
 
