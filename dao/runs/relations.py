@@ -46,18 +46,22 @@ _CHILDREN = text("""
     WHERE c.parent_instance_id = :run                                              -- index: workflow_instance_child
     ORDER BY c.parent_task_code, c.parent_attempt, c.child_index
 """)
-# UNION, not UNION ALL: rows written by hand may stand under each other.
+# UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
+# could read all tasks in the history.
 _FAILURES = text("""
     WITH RECURSIVE failed AS (
         SELECT c.parent_task_code AS code, c.parent_attempt AS attempt, c.id FROM workflow_instance c
         WHERE c.parent_instance_id = :run AND c.state = 'FAILURE'                  -- index: workflow_instance_child
         UNION
-        SELECT f.code, f.attempt, c.id FROM failed f
-        JOIN workflow_instance c ON c.parent_instance_id = f.id AND c.state = 'FAILURE'
+        SELECT f.code, f.attempt, below.id FROM failed f CROSS JOIN LATERAL (
+            SELECT c.id FROM workflow_instance c                                   -- index: workflow_instance_child
+            WHERE c.parent_instance_id = f.id AND c.state = 'FAILURE' OFFSET 0) AS below
     )
     SELECT DISTINCT ON (f.code, f.attempt) f.code, f.attempt, f.id AS run, t.id, t.task_name, t.reason
-    FROM failed f JOIN task_instance t ON t.workflow_instance_id = f.id            -- index: task_instance_attempt
-    WHERE t.state = 'FAILURE' AND t.flag = 'YES' AND f.code IS NOT NULL AND f.attempt IS NOT NULL
+    FROM failed f CROSS JOIN LATERAL (
+        SELECT id, task_name, task_type, reason FROM task_instance                 -- index: task_instance_attempt
+        WHERE workflow_instance_id = f.id AND state = 'FAILURE' AND flag = 'YES' OFFSET 0) AS t
+    WHERE f.code IS NOT NULL AND f.attempt IS NOT NULL
     ORDER BY f.code, f.attempt, t.task_type IN ('SUB_PROCESS', 'DYNAMIC'), f.id, t.id
 """)
 _ASKED = text("""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Double, Select, and_, cast, extract, func, select, text
+from sqlalchemy import Double, Select, cast, extract, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import nodes
@@ -213,25 +213,22 @@ def _that_match(
 def _runs() -> Select[Any]:
     i, d = workflow_instance.c, workflow_definition.c
     above = task_instance.alias("above")
+    parent_task = select(above.c.task_name).where(
+        above.c.workflow_instance_id == i.parent_instance_id,
+        above.c.task_code == i.parent_task_code,
+        above.c.attempt == i.parent_attempt,
+    )
     return (
         select(
             *(i.id, i.workflow_code, d.name, i.workflow_version, i.state, i.priority, i.started_at),
             *(worked_s(), elapsed_s(i.started_at, i.ended_at), i.reason, i.master_id, node.c.address, i.takeovers),
             *(i.params, i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times),
             *(i.requested_state, func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
-            *(d.project, above.c.task_name, i.backfill),
+            *(d.project, parent_task.correlate(workflow_instance).scalar_subquery(), i.backfill),
         )
         .select_from(workflow_instance)
         .outerjoin(workflow_definition, d.code == i.workflow_code)
         .outerjoin(node, node.c.id == i.master_id)
-        .outerjoin(
-            above,
-            and_(
-                above.c.workflow_instance_id == i.parent_instance_id,
-                above.c.task_code == i.parent_task_code,
-                above.c.attempt == i.parent_attempt,
-            ),
-        )
     )
 
 

@@ -8,16 +8,20 @@ from sqlalchemy import ColumnElement, Double, cast, extract, func, literal_colum
 
 # The attempts of a run and of all runs below it, as far as they were on a worker: what waits for a worker, a time, a
 # child or a person is at rest. A run without any attempt was at work if a master ever drove it. UNION, not UNION ALL:
-# rows written by hand may stand under each other. Times that are infinite have no distance.
+# rows written by hand may stand under each other. Times that are infinite have no distance. OFFSET 0: each run by
+# itself, since a join could read all tasks in the history.
 _WORKED = """
     (WITH RECURSIVE below AS (
         SELECT workflow_instance.id AS id
         UNION
-        SELECT c.id FROM below                                                  -- index: workflow_instance_child
-        JOIN workflow_instance c ON c.parent_instance_id = below.id
+        SELECT child.id FROM below CROSS JOIN LATERAL (
+            SELECT c.id FROM workflow_instance c                                -- index: workflow_instance_child
+            WHERE c.parent_instance_id = below.id OFFSET 0) AS child
      ), attempt AS (
-        SELECT t.worker_id, t.started_at, coalesce(t.ended_at, clock_timestamp()) AS ended_at
-        FROM below JOIN task_instance t ON t.workflow_instance_id = below.id    -- index: task_instance_attempt
+        SELECT own.* FROM below CROSS JOIN LATERAL (
+            SELECT t.worker_id, t.started_at, coalesce(t.ended_at, clock_timestamp()) AS ended_at
+            FROM task_instance t                                                -- index: task_instance_attempt
+            WHERE t.workflow_instance_id = below.id OFFSET 0) AS own
      ), at_work AS (
         SELECT unnest(range_agg(tstzrange(started_at, greatest(started_at, ended_at), '[]'))) AS stretch
         FROM attempt WHERE worker_id IS NOT NULL AND isfinite(started_at) AND isfinite(ended_at)

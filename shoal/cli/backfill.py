@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.command_moves import CommandType
 from model.errors import Refused
-from shoal.cli.invocation import Invocation, Reading
+from shoal.cli.invocation import Invocation
 from shoal.cli.values import Project, read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from dao.definitions.definitions import Definition
+    from model.ids import CommandId, WorkflowInstanceId
+    from shoal.runs.backfill_progress import Backfill, BackfillProgress
+    from shoal.runs.backfills import Dates
 
 NAME = "backfill"
+NOT_ALL = 1
 
 
 def add_to(app: typer.Typer) -> None:
@@ -28,22 +29,9 @@ def add_to(app: typer.Typer) -> None:
         app,
         "shoal backfill sales --from 2026-01-01 --to 2026-01-31 --dry-run",
         "shoal backfill sales --from 2026-01-01 --to 2026-01-31 --parallel 4 --desc",
+        "shoal backfill sales --from 2026-01-01 --to 2026-01-31 --skip-done --wait",
         "shoal backfill sales --date 2026-01-31 --date '2026-02-28 05:00'",
     )(backfill)
-
-
-@dataclass(frozen=True)
-class Dates:
-    """The dates of a backfill: chains of times, aware, the zone that they refer to, and the dependents to fill."""
-
-    chains: list[list[datetime]]
-    zone: str
-    dependents: list[str]
-
-    @property
-    def count(self) -> int:
-        """The number of runs of the workflow itself."""
-        return sum(map(len, self.chains))
 
 
 async def backfill(
@@ -61,8 +49,15 @@ async def backfill(
     dependents: Annotated[
         bool, typer.Option("--dependents", help="The workflows that depend on it as well, for the same dates.")
     ] = False,
+    skip_done: Annotated[
+        bool, typer.Option("--skip-done", help="Leave out the dates for which a run of it has succeeded.")
+    ] = False,
     param: Annotated[
         list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if a date fails.")] = False,
+    timeout: Annotated[
+        str | None, typer.Option(help="With --wait: wait no longer than this, such as 90s, 5m or 1h30m.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say for which dates; ask for nothing.")] = False,
     project: Project = "default",
@@ -71,109 +66,132 @@ async def backfill(
 
     In a chain the next date begins when the one before has succeeded; a failed one stops its chain.
     """
-    import json
-
-    from dao.commands import commands
-    from dao.commands.commands import NewCommand
-    from shoal.cli import output
+    from shoal.cli import backfill_following
+    from shoal.cli.following import wait_limit_s
+    from shoal.runs.backfill_progress import Backfill
+    from shoal.runs.backfills import BackfillRequest, ask_backfill, read_dates
     from shoal.runs.references import find_startable
-    from shoal.runs.start_check import check_start
     from shoal.runs.waiting import until_taken
-    from shoal.workflows.sealing import sealed_for_start
 
     values = read_values(param or [])
     if NAME in values:
         raise Refused(f'a parameter of a backfill cannot be called "{NAME}"; give it another name')
-    asked = _asked(begin, end, date or [], parallel, desc=desc, dependents=dependents)
+    within_s = wait_limit_s(timeout, wait=wait)
+    request = BackfillRequest(begin, end, date or [], parallel, desc, dependents)
     async with call.reading() as reading:
         head = await find_startable(reading.connection, name, project)
-        found = await _dates(reading, head, asked)
-        if dry_run:
+        found = await read_dates(reading.connection, head, request, skip_done=skip_done)
+        if dry_run or not found.count:
             _print_dates(call, head, found)
             return
-        await check_start(reading.connection, head, values, [], None)
-        values = await sealed_for_start(reading.connection, head, values, call.settings.secrets)
-        params = json.dumps({**values, NAME: asked}, ensure_ascii=False)
-        async with reading.database.writing() as connection:
-            command = await commands.insert(
-                connection, NewCommand(CommandType.COMPLEMENT_DATA, head.code, params=params)
-            )
-        taken = await until_taken(reading.database, command)
-    first = taken.run if taken else None
+        command = await ask_backfill(reading.database, reading.connection, head, values, found, call.settings.secrets)
+        asked = Backfill(command, {head.code: head.name, **found.dependents}, found.chains)
+        if not wait:
+            taken = await until_taken(reading.database, command)
+            _print_asked(call, head, found, command, taken.run if taken else None)
+            return
+        progress = await backfill_following.follow(reading.database, asked, found.zone, within_s=within_s)
+    _print_end(call, head, found, asked, progress)
+
+
+def _print_asked(
+    call: Invocation, head: Definition, found: Dates, command: CommandId, first: WorkflowInstanceId | None
+) -> None:
+    from shlex import quote
+
+    from shoal.cli import output
+
     if call.as_json:
-        output.print_json(
-            output.json_fields(
-                {"command_id": command, "workflow": head.name, "dates": found.count, "first_run_id": first}
-            )
-        )
+        fields = {"command_id": command, "workflow": head.name, "dates": found.count, "first_run_id": first}
+        output.print_json(output.json_fields({**fields, "skipped": found.skipped}))
         return
-    output.say(f'Workflow "{head.name}" is filled for {_said(found)}, by command {command}.')
+    output.say(f'Workflow "{head.name}" is filled for {_said(found)}, by command {command}.{_said_skipped(found)}')
     if first is None:
         output.hint(f"No master has taken it yet: shoal why command {command}")
     else:
         output.hint(f"The first date: shoal show {first}   All of them: shoal runs --workflow {quote(head.name)}")
 
 
-def _asked(
-    begin: str | None, end: str | None, dates: Sequence[str], parallel: int | None, *, desc: bool, dependents: bool
-) -> dict[str, Any]:
-    """The value of "backfill" in the command's parameters. Raises `Refused`."""
-    if dates and (begin or end):
-        raise Refused("--date and --from are two ways to say when; keep one of them")
-    if not dates and not (begin and end):
-        raise Refused("say for which dates: --from 2026-01-01 --to 2026-01-31, or --date 2026-01-31")
-    when: dict[str, Any] = {"dates": list(dates)} if dates else {"from": begin, "to": end}
-    mode: dict[str, Any] = {} if parallel is None else {"mode": "PARALLEL", "parallelism": parallel}
-    return {**when, **mode, "order": "DESC" if desc else "ASC", "dependents": dependents}
+def _print_end(call: Invocation, head: Definition, found: Dates, asked: Backfill, progress: BackfillProgress) -> None:
+    """Report what became of the dates; exit code 1 unless all are done."""
+    from shlex import quote
 
+    from shoal.cli import output
+    from shoal.words import counted, plain
 
-async def _dates(reading: Reading, head: Definition, asked: dict[str, Any]) -> Dates:
-    """The dates as the master will compute them. Raises `Refused`."""
-    import json
-
-    from dao.definitions import definitions, references
-    from master.claim.backfills import dates_of
-    from model.backfill import BackfillSpec
-
-    key = (head.code, head.version)
-    content = (await definitions.specs(reading.connection, [key])).get(key)
-    if content is None or isinstance(content, Refused):
-        raise Refused(f'version {head.version} of workflow "{head.name}" cannot be read: {content or "it is gone"}')
-    spec = BackfillSpec.parse(json.dumps(asked))
-    zone, chains = await dates_of(reading.connection, head.code, content.time_zone, spec)
-    below = await references.depending_on(reading.connection, head.code) if spec.dependents else set()
-    heads = await definitions.heads(reading.connection, below)
-    return Dates(chains, zone, sorted(each.name for each in heads.values()))
+    if call.as_json:
+        fields = {"command_id": asked.command, "workflow": head.name, "dates": progress.total, "done": progress.done}
+        stopped = [
+            output.json_fields(
+                {
+                    "workflow": chain.workflow,
+                    "date": chain.date,
+                    "run_id": chain.run.id if chain.run else None,
+                    "state": chain.run.state if chain.run else None,
+                    "reason": chain.reason,
+                    "dates_left": chain.left,
+                    "go_on": chain.go_on,
+                }
+            )
+            for chain in progress.stopped
+        ]
+        output.print_json({**output.json_fields({**fields, "skipped": found.skipped}), "stopped": stopped})
+    else:
+        many = counted(progress.total, "date")
+        output.say(f'Workflow "{head.name}" is filled for {progress.done} of {many}.{_said_skipped(found)}')
+        for chain in progress.stopped:
+            what = f"run {chain.run.id} is {chain.run.state}" if chain.run else "its command was refused"
+            left = f"; {counted(chain.left, 'date')} after it wait{'s' * (chain.left == 1)}" if chain.left else ""
+            because = f": {plain(chain.reason)}" if chain.reason else ""
+            output.say(f"  {chain.workflow} for {shown(chain.date, found.zone)}: {what}{because}{left}")
+            output.hint(f"    Go on: {chain.go_on}")
+        output.hint(f"All of them: shoal runs --workflow {quote(head.name)}")
+    if progress.stopped:
+        raise typer.Exit(NOT_ALL)
 
 
 def _print_dates(call: Invocation, head: Definition, found: Dates) -> None:
-    from zoneinfo import ZoneInfo
-
     from shoal.cli import output
     from shoal.cli.output import Column
-    from shoal.words import exact
+    from shoal.words import counted, exact
 
     if call.as_json:
         chains = [[exact(time) for time in chain] for chain in found.chains]
-        output.print_json(
-            {"workflow": head.name, "time_zone": found.zone, "chains": chains, "dependents": found.dependents}
-        )
+        fields = {"workflow": head.name, "time_zone": found.zone, "chains": chains}
+        skipped = {"skipped": found.skipped} if found.skipped else {}
+        output.print_json({**fields, "dependents": sorted(found.dependents.values()), **skipped})
         return
-    zone = ZoneInfo(found.zone)
+    if not found.count:
+        output.say(f"Nothing to do: {counted(found.skipped, 'date')} left out, since a run for each has succeeded.")
+        return
     columns = [Column("CHAIN", right=True), Column("STEP", right=True, keep=0), Column("FOR")]
     rows = [
-        (number, step, exact(time) if call.utc else f"{time.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}")
+        (number, step, exact(time) if call.utc else shown(time, found.zone))
         for number, chain in enumerate(found.chains, 1)
         for step, time in enumerate(chain, 1)
     ]
     output.table(columns, rows)
-    output.say(f"This would fill {_said(found)} (time zone {found.zone}).")
+    output.say(f"This would fill {_said(found)} (time zone {found.zone}).{_said_skipped(found)}")
     output.hint("Nothing was asked for. Do it: the same without --dry-run")
+
+
+def shown(date: datetime, zone: str) -> str:
+    """A date in the time zone of its backfill."""
+    from zoneinfo import ZoneInfo
+
+    return f"{date.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M:%S %Z}"
 
 
 def _said(found: Dates) -> str:
     from shoal.words import counted
 
     chains = "one after the other" if len(found.chains) == 1 else f"in {len(found.chains)} chains beside each other"
-    below = f", and so are {', '.join(found.dependents)}" if found.dependents else ""
+    names = sorted(found.dependents.values())
+    below = f", and so {'is' if len(names) == 1 else 'are'} {', '.join(names)}" if names else ""
     return f"{counted(found.count, 'date')} {chains}{below}" if found.count > 1 else f"1 date{below}"
+
+
+def _said_skipped(found: Dates) -> str:
+    from shoal.words import counted
+
+    return f" Left out, since a run for each has succeeded: {counted(found.skipped, 'date')}." if found.skipped else ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from model.errors import Refused
 from model.states import TaskState, WorkflowState
 from shoal.cli.invocation import Invocation, Reading
 
@@ -88,6 +89,15 @@ async def follow(database: Database, command: CommandId, *, within_s: float | No
         raise NotDone(f"not ended after {within_s:g} s; the run goes on: {progress.see}") from None
     finally:
         late.cancel()
+
+
+def wait_limit_s(timeout: str | None, *, wait: bool) -> float | None:
+    """The seconds of --timeout. Raises `Refused` if it is no time span, or if nothing is waited for."""
+    from model.durations import read_duration
+
+    if timeout is not None and not wait:
+        raise Refused("--timeout limits --wait; give that too")
+    return None if timeout is None else read_duration(timeout, "--timeout").total_seconds()
 
 
 class _Progress:

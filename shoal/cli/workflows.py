@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,7 @@ from shoal.cli.workflow_params import print_params
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
+    from model.ids import CommandId
     from shoal.workflows.apply import Saved
     from shoal.workflows.workflow_file import WorkflowDocument
 
@@ -188,55 +190,39 @@ async def run(
     project: Project = "default",
 ) -> None:
     """Start a workflow: one row in `command`, which the master of its slot takes."""
-    import json
-
-    from dao.commands import commands
     from dao.commands.commands import NewCommand
     from model.command_moves import CommandType
-    from model.durations import read_duration
     from model.errors import Refused
     from shoal.cli import following
-    from shoal.cli.output import hint, json_fields, print_json, say
     from shoal.runs.references import find_startable
-    from shoal.runs.start_check import check_start
-    from shoal.workflows.sealing import sealed_for_start
+    from shoal.runs.start import ask_start
 
     values = read_values(param or [])
     if depend and not task:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
-    if timeout is not None and not wait:
-        raise Refused("--timeout limits --wait; give that too")
-    within_s = None if timeout is None else read_duration(timeout, "--timeout").total_seconds()
+    within_s = following.wait_limit_s(timeout, wait=wait)
+    type_ = CommandType.START_CURRENT_TASK_PROCESS if task else CommandType.START_PROCESS
     async with call.reading() as reading:
         head = await find_startable(reading.connection, name, project)
-        await check_start(reading.connection, head, values, task or [], version)
-        values = await sealed_for_start(reading.connection, head, values, call.settings.secrets, version)
-        async with reading.database.writing() as connection:
-            command = await commands.insert(
-                connection,
-                NewCommand(
-                    CommandType.START_CURRENT_TASK_PROCESS if task else CommandType.START_PROCESS,
-                    head.code,
-                    workflow_version=version,
-                    params=json.dumps(values),
-                    priority=priority,
-                    failure_strategy=failure_strategy,
-                    worker_group=worker_group,
-                    environment=environment,
-                    dry_run=dry_run,
-                    start_tasks=json.dumps(task) if task else None,
-                    task_depend_type=depend,
-                ),
-            )
+        new = NewCommand(type_, head.code, None, version, "{}", priority, failure_strategy, worker_group)
+        new = replace(new, environment=environment, dry_run=dry_run, task_depend_type=depend)
+        secrets, tasks = call.settings.secrets, task or []
+        command = await ask_start(reading.database, reading.connection, head, values, new, secrets, tasks=tasks)
         if not wait:
-            if call.as_json:
-                print_json(json_fields({"command_id": command, "workflow": head.name}))
-                return
-            say(f'Workflow "{head.name}" is asked for by command {command}.')
-            hint(f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}")
+            _print_asked(call, head, command)
             return
         end = await following.follow(reading.database, command, within_s=within_s)
     following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
+
+
+def _print_asked(call: Invocation, head: Definition, command: CommandId) -> None:
+    from shoal.cli.output import hint, json_fields, print_json, say
+
+    if call.as_json:
+        print_json(json_fields({"command_id": command, "workflow": head.name}))
+        return
+    say(f'Workflow "{head.name}" is asked for by command {command}.')
+    hint(f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}")
 
 
 def _warn(document: WorkflowDocument) -> None:

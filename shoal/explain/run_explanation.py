@@ -129,7 +129,7 @@ def _suspended(run: RunFacts, name: str) -> Why:
     dates = f" {dates_waiting(run.dates_left)}." if run.dates_left else ""
     return Why(
         f"{name} has ended as {run.state}: {because}; it goes on when somebody lets it{left}.{dates}",
-        f"Let it {run.go_on}",
+        f"Let it {run.go_on}" if run.go_on.startswith("go on") else f"{run.go_on[0].upper()}{run.go_on[1:]}",
     )
 
 
@@ -141,6 +141,8 @@ def _is_open(task: TaskFacts) -> bool:
 
 
 def _in_line(run: RunFacts, name: str) -> Why:
+    if not run.masters:
+        return Why(f"{name} waits for its turn, and no master is alive that could call it.", "Start one: shoal master")
     if not run.before:
         return Why(
             f"{name} waited for its turn, and nothing is before it any more: a master calls it within seconds.",

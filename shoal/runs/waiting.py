@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import Database
 from dao.views import listings, lookups
@@ -13,6 +16,8 @@ from dao.views.lookups import CommandFate
 from model.errors import Denied, Refused, ShoalError, Unavailable
 from model.ids import CommandId, WorkflowInstanceId
 from model.states import WorkflowState
+
+T = TypeVar("T")
 
 LOOK_EVERY_S = 0.1
 LOOK_EVERY_S_MAX = 1.0
@@ -72,7 +77,7 @@ async def follow_command(
     """Wait until the run that a command asks for has ended. Waits for a database that is away.
 
     Args:
-        database: polled ten times a second at first, once a second later.
+        database: see `poll`.
         command: one that starts a run, or changes one.
         started: called once, when a master took it.
         looked: called with the attempts of its tasks, each time that they were read.
@@ -81,24 +86,41 @@ async def follow_command(
         Refused: the command became an error command; the sentence is its reason.
         Denied: the database does not let us any more.
     """
-    pause_s = LOOK_EVERY_S
     fate: CommandFate | None = None
+
+    async def look(connection: AsyncConnection) -> RunEnd | None:
+        nonlocal fate
+        if fate is None or fate.run is None:
+            fate = await lookups.fate_of(connection, command)
+            if fate.reason is not None:
+                raise Refused(f"command {command} was refused: {fate.reason}")
+            if fate.run is None:
+                return None
+            started(fate)
+        run, tasks = await listings.run(connection, fate.run)
+        looked(tasks)
+        if not run.state.is_final:
+            return None
+        name = run.workflow or str(run.workflow_code)
+        begun = len({task.code for task in tasks if task.valid})
+        return RunEnd(run.id, name, run.state, begun, run.took_s, run.reason)
+
+    return await poll(database, look, away)
+
+
+async def poll(
+    database: Database, look: Callable[[AsyncConnection], Awaitable[T | None]], away: Callable[[Unavailable], None]
+) -> T:
+    """Ask the database, ten times a second at first, once a second later, until `look` has an answer.
+
+    A database that is away is reported to `away`, and asked again.
+    """
+    pause_s = LOOK_EVERY_S
     while True:
         try:
             async with database.reading() as connection:
-                if fate is None or fate.run is None:
-                    fate = await lookups.fate_of(connection, command)
-                    if fate.reason is not None:
-                        raise Refused(f"command {command} was refused: {fate.reason}")
-                    if fate.run is not None:
-                        started(fate)
-                if fate.run is not None:
-                    run, tasks = await listings.run(connection, fate.run)
-                    looked(tasks)
-                    if run.state.is_final:
-                        name = run.workflow or str(run.workflow_code)
-                        begun = len({task.code for task in tasks if task.valid})
-                        return RunEnd(run.id, name, run.state, begun, run.took_s, run.reason)
+                if (found := await look(connection)) is not None:
+                    return found
         except Denied:
             raise
         except Unavailable as error:

@@ -11,7 +11,7 @@ from model.states import TaskState, WorkflowState
 from shoal.explain.answer import Why
 from shoal.explain.explanation import why_task
 from shoal.explain.run_explanation import RunFacts, why_run
-from shoal.explain.subjects import TaskFacts
+from shoal.explain.subjects import CommandFacts, GroupFacts, TaskFacts
 from shoal.explain.tasks_without_attempts import NotBegun
 
 T, W = TaskState, WorkflowState
@@ -30,6 +30,7 @@ RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1"
         ),
         ({"state": W.SERIAL_WAIT, "before": [(9, W.PAUSE), (10, W.SERIAL_WAIT)]}, "and 1 more are before it.", "why 9"),
         ({"state": W.SERIAL_WAIT}, "nothing is before it any more: a master calls it within seconds.", "shoal why 12"),
+        ({"state": W.SERIAL_WAIT, "masters": 0}, "and no master is alive that could call it.", "shoal master"),
         ({"state": W.READY_PAUSE}, "is being paused: load still runs. load runs on w3:1 for 12.0 s.", "shoal stop 12"),
         ({"requested": W.READY_PAUSE}, "is being paused: load still runs.", "shoal stop 12"),
         (
@@ -48,6 +49,49 @@ RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1"
             "shoal resume 12",
         ),
         ({"state": W.STOP, "tasks": []}, "has ended as STOP: no reason was stored; it goes on", "shoal resume 12"),
+        (
+            {"state": W.STOP, "dates_left": 1},
+            "next would run then. 1 date of its backfill waits for it.",
+            "resume",
+        ),
+        (
+            {"state": W.FAILURE, "reason": "so it is", "tasks": [], "dates_left": 3},
+            "has ended as FAILURE: so it is. 3 dates of its backfill wait for it.",
+            "shoal rerun 12 --failed",
+        ),
+        (
+            {"state": W.PAUSE, "resuming": CommandFacts(7, waits=True, age_s=3.0)},
+            "Run 12 of sales is PAUSE, and is asked to go on. Command 7 has waited for 3.0 s because no master is",
+            "shoal master",
+        ),
+        (
+            {"state": W.FAILURE, "tasks": [], "above": (3, W.FAILURE)},
+            "has ended as FAILURE",
+            "Then go on with the run above it: shoal rerun 3 --failed",
+        ),
+        ({"state": W.PAUSE, "above": (3, W.PAUSE)}, "as PAUSE", "Let it go on with the run above it: shoal resume 3"),
+        ({"state": W.PAUSE, "above": (3, W.RUNNING_EXECUTION)}, "as PAUSE", "Let it go on: shoal resume 12"),
+        (
+            {"state": W.STOP, "above": (3, W.RUNNING_EXECUTION)},
+            "as STOP",
+            "See the run above it, which goes on without it: shoal show 3",
+        ),
+        (
+            {"silent_s": 40.0},
+            "Run 12 of sales does not move: its master m1:1 has been silent for 40.0 s; another drives it when",
+            "shoal slots",
+        ),
+        ({"silent_s": 40.0, "masters": 0}, "has been silent for 40.0 s, and no other is alive.", "shoal master"),
+        (
+            {"tasks": [], "idle_s": 75.0},
+            "its master m1:1 should move it on, but nothing of the run has",
+            "shoal doctor",
+        ),
+        (
+            {"state": W.READY_STOP, "tasks": [], "idle_s": 75.0},
+            "nothing of it runs any more; its master m1:1 should end it, but nothing of the run has changed for",
+            "shoal doctor",
+        ),
     ],
 )
 def test_each_way_to_rest_has_its_sentence(changed: dict[str, Any], sentence: str, do: str) -> None:
@@ -93,6 +137,44 @@ def test_each_way_to_rest_has_its_sentence(changed: dict[str, Any], sentence: st
             "load stands for 1 run, which ended; its master is about to move it on.",
             "shoal show 12",
         ),
+        (
+            {"children": [(20, W.PAUSE), (21, W.RUNNING_EXECUTION)]},
+            "load stands for 2 runs and waits for run 20 and 1 more; run 20 is paused, and goes on when somebody",
+            "Let it go on: shoal resume 20",
+        ),
+        (
+            {"children": [(20, W.SUCCESS)], "idle_s": 75.0},
+            "which ended; its master should move it on, but nothing of the run has changed for 1 min 15 s.",
+            "shoal doctor",
+        ),
+        (
+            {"state": None, "idle_s": 75.0},
+            "load waits for nothing; its master should queue it, but nothing of the run has changed for 1 min 15 s.",
+            "shoal doctor",
+        ),
+        ({"state": T.NEED_FAULT_TOLERANCE, "idle_s": 75.0}, "its master should decide on a new attempt, but", "doctor"),
+        (
+            {"state": T.DELAY_EXECUTION, "due_in_s": -75.0},
+            "load waits for its delay to pass, which was due 1 min 15 s ago; its master should queue it, but",
+            "shoal doctor",
+        ),
+        (
+            {"state": T.QUEUED, "queued_s": 75.0, "group": GroupFacts("gpu", 1, 0, 8, 1)},
+            "load has been queued for 1 min 15 s, though group gpu has 8 free places: no worker has taken it.",
+            "shoal workers",
+        ),
+        (
+            {"state": T.FAILURE, "children": [(20, W.FAILURE)], "child": Why("Run 20 failed.", "Its log: shoal log 5")},
+            "load has ended as FAILURE, since the run that it stands for failed. Run 20 failed.",
+            "Its log: shoal log 5",
+        ),
+        (
+            {"state": T.FAILURE, "worker": None, "reason": "no"},
+            "load has ended as FAILURE: no",
+            "See the run: shoal show",
+        ),
+        ({"state": T.SUCCESS, "children": [(20, W.SUCCESS)]}, "SUCCESS in 12.0 s. It stood for run 20.", "show 20"),
+        ({"state": T.SUCCESS, "worker": None, "choice": "load chose a"}, "12.0 s. load chose a.", "shoal show 12"),
     ],
 )
 def test_each_way_to_wait_for_others_has_its_sentence(changed: dict[str, Any], sentence: str, do: str) -> None:

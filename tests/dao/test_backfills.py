@@ -1,0 +1,73 @@
+"""`dao/runs/backfills.py`: which dates count as done, and what is read of a chain that waits."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from dao.runs import backfills
+from dao.views import listings
+from model.ids import CommandId, WorkflowCode
+from tests.dao.scene import Scene
+
+DATES = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 7)]
+CODE = WorkflowCode(1001)
+
+
+async def test_a_date_is_done_when_a_whole_run_of_it_has_succeeded(scene: Scene) -> None:
+    master = await scene.master()
+    for date, changes in zip(
+        DATES,
+        (
+            "state = 'SUCCESS'",
+            "state = 'FAILURE'",
+            "state = 'SUCCESS', scope = '[1]'",
+            "state = 'SUCCESS', dry_run = true",
+            "state = 'SUCCESS', command_type = 'SCHEDULER'",
+            "state = 'SUCCESS', workflow_code = 7",
+        ),
+        strict=True,
+    ):
+        id_ = await scene.instance(master)
+        await scene.sql(
+            f"UPDATE workflow_instance SET {changes}, ended_at = now(), schedule_time = :date WHERE id = :id",
+            id=id_,
+            date=date,
+        )
+    async with scene.database.reading() as connection:
+        assert await backfills.done(connection, CODE, DATES) == {DATES[0], DATES[4]}
+        assert await backfills.done(connection, CODE, []) == set()
+
+
+async def test_the_first_run_of_each_date_since_the_command_counts(scene: Scene) -> None:
+    master = await scene.master()
+    before, first, again = [await scene.instance(master) for _ in range(3)]
+    await scene.sql(
+        "UPDATE workflow_instance SET command_type = 'COMPLEMENT_DATA', schedule_time = :date", date=DATES[0]
+    )
+    [command] = await scene.sql("SELECT command_id FROM workflow_instance WHERE id = :id", id=first)
+    async with scene.database.reading() as connection:
+        found = await backfills.runs_of_dates(connection, [CODE], DATES, CommandId(command))
+    assert [(run.id, run.date, run.workflow_code) for run in found] == [(first, DATES[0], CODE)]
+    assert before < first < again
+
+
+@pytest.mark.parametrize(
+    ("written", "left"),
+    [
+        (None, 0),
+        ('{"backfill": {"dates": ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]}, "a": "b"}', 2),
+        ('{"backfill": {"dates": 3}}', 0),
+        ('{"backfill": []}', 0),
+        ("[]", 0),
+        ("nonsense", 0),
+    ],
+)
+async def test_the_dates_that_wait_for_a_run_are_counted_whatever_is_written(
+    scene: Scene, written: str | None, left: int
+) -> None:
+    id_ = await scene.instance(await scene.master())
+    await scene.sql("UPDATE workflow_instance SET backfill = :written WHERE id = :id", id=id_, written=written)
+    async with scene.database.reading() as connection:
+        assert (await listings.run_head(connection, id_)).dates_left == left
