@@ -14,7 +14,14 @@ from tests.servers.zookeeper import ZooKeeperServer
 
 SCHEMA = Path(__file__).parent.parent / "sql" / "schema.sql"
 TEMPLATE = "shoal_template"
-LONGEST = {"test_seeds_1.py", "test_seeds_2.py", "test_same_program.py", "test_interleavings.py", "test_spark_task.py"}
+LONGEST = {
+    "test_newcomer.py",
+    "test_seeds_1.py",
+    "test_seeds_2.py",
+    "test_same_program.py",
+    "test_interleavings.py",
+    "test_spark_task.py",
+}
 _number = itertools.count(1)
 
 

@@ -38,10 +38,16 @@ class ServerFailed(Exception):
 
 
 class PrivateFolder:
-    """A new folder, readable by its owner only, removed by `close` or after our death."""
+    """A new folder, readable by its owner only, removed by `close` or after our death.
 
-    def __init__(self, prefix: str, owner: pwd.struct_passwd | None = None) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=_folder_in_memory()))
+    Args:
+        prefix: how its name begins.
+        owner: whose it is; None: ours.
+        runs_programs: programs in it must run, which a folder in memory may not allow.
+    """
+
+    def __init__(self, prefix: str, owner: pwd.struct_passwd | None = None, *, runs_programs: bool = False) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=_folder_in_memory(runs_programs=runs_programs)))
         if owner is not None:
             os.chown(self.path, owner.pw_uid, owner.pw_gid)
         self._watcher = subprocess.Popen(
@@ -59,7 +65,7 @@ class PrivateFolder:
         self._watcher.communicate()
 
 
-def _folder_in_memory() -> str | None:
+def _folder_in_memory(*, runs_programs: bool) -> str | None:
     """Where a folder costs no disk: a test's database is 320 files, which some disks take half a second to make.
 
     None where memory is short; the folder then lies where temporary files do.
@@ -67,6 +73,8 @@ def _folder_in_memory() -> str | None:
     try:
         facts = os.statvfs(_IN_MEMORY)
     except OSError:
+        return None
+    if runs_programs and facts.f_flag & os.ST_NOEXEC:
         return None
     room = min(facts.f_bavail * facts.f_frsize, psutil.virtual_memory().available)
     return _IN_MEMORY if room > _ROOM_BYTES and os.access(_IN_MEMORY, os.W_OK) else None
