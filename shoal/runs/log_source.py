@@ -46,7 +46,7 @@ async def find_log(connection: AsyncConnection, named: str) -> LogSource:
     while task.type in STANDS_FOR_RUNS and len(way) < DEPTH_MAX:
         below, found = await _below(connection, run, task)
         way.append(
-            f'task "{task.name}" stands for run {below.id}; this is the log of its task "{found.name}" '
+            f'task "{task.name}" stands for run {below.id}; its log is that of its task "{found.name}" '
             f"({found.id}, {found.state}): shoal log {found.id}"
         )
         run, task = below, found
