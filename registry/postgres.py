@@ -245,6 +245,8 @@ class PostgresRegistry:
             return await self._line.ask(statement, parameters)
         except Unavailable as error:
             self._disconnected(error)
+            if isinstance(error, Denied):
+                raise Denied(f"cannot use the registry {self.url}: {error}") from error
             raise Unavailable(f"the registry {self.url} is away: {error}") from error
 
     def _disconnected(self, error: Exception) -> None:
