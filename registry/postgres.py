@@ -222,6 +222,8 @@ class PostgresRegistry:
             yield
         except Unavailable as error:
             self._disconnected(error)
+            if isinstance(error, Denied):
+                raise Denied(f"cannot use the registry {self.url}: {error}") from error
             raise Unavailable(f"the registry {self.url} is away: {error}") from error
 
     def _disconnected(self, error: Exception) -> None:

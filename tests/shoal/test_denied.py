@@ -1,0 +1,86 @@
+"""Waits that outlast an outage, and do not wait for what only a person can change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import URL, make_url
+
+from dao.postgres.database import Database, connect
+from dao.postgres.readiness import wait_until_ready
+from model.errors import Denied
+from model.ids import CommandId
+from node.lives import live_again_and_again
+from registry.postgres import PostgresRegistry
+from shoal.runs.waiting import follow_command
+from tests.servers.postgres import PostgresServer
+
+WITHIN_S = 30
+"""Less than each of the waits would take."""
+ROLE = "someone_without_rights"
+
+
+def text(url: URL) -> str:
+    return url.render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def without_rights(postgres_server: PostgresServer, database_url: str) -> Iterator[str]:
+    """The database of a user who may connect, and no more."""
+    with postgres_server.connect() as by_hand:
+        by_hand.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD 'secret'")
+        yield text(make_url(database_url).set(username=ROLE, password="secret"))
+        by_hand.execute(f"DROP ROLE {ROLE}")
+
+
+async def test_a_start_does_not_wait_for_another_password_or_database(database_url: str) -> None:
+    url = make_url(database_url)
+    for wrong, said in (
+        (url.set(password="other"), 'password authentication failed for user "shoal"; fix user and password'),
+        (url.set(database="nowhere"), 'database "nowhere" does not exist; create it, or fix its name'),
+    ):
+        async with asyncio.timeout(WITHIN_S):
+            with pytest.raises(Denied, match=said):
+                await wait_until_ready(text(wrong), 600)
+            with pytest.raises(Denied):
+                await connect(text(wrong), "shoal-test")
+
+
+async def test_no_wait_outlasts_a_missing_right(without_rights: str) -> None:
+    database = Database(without_rights, application_name="shoal-test")
+    registry = PostgresRegistry(without_rights, session_timeout=timedelta(seconds=3), application_name="shoal-test")
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            for waiting in (
+                wait_until_ready(without_rights, 600),
+                follow_command(database, CommandId(1)),
+                registry.open(600),
+            ):
+                with pytest.raises(Denied, match=r"lacks a right \(42501\): permission denied for table"):
+                    await waiting
+    finally:
+        await registry.close()
+        await database.close()
+
+
+async def test_a_node_waits_for_a_right_only_once_it_has_lived() -> None:
+    """It owns runs then, and somebody may give the right back."""
+    lives = 0
+
+    async def live(stop: asyncio.Event) -> None:
+        nonlocal lives
+        lives += 1
+        if lives == 2:
+            raise Denied("no right")
+        if lives == 3:
+            stop.set()
+
+    async with asyncio.timeout(WITHIN_S):
+        await live_again_and_again(live, asyncio.Event(), 600)
+        assert lives == 3
+        lives = 1
+        with pytest.raises(Denied):
+            await live_again_and_again(live, asyncio.Event(), 600)
