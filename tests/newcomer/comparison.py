@@ -1,6 +1,6 @@
-"""Whether a line printed what its page shows: times, durations, ids, ports, paths, load, names of nodes and
-fingerprints aside.
+"""Whether a line printed what its page shows.
 
+What differs each time does not count: times, durations, ids, ports, paths, load, names of nodes and fingerprints.
 Lines are compared one by one in their order, and none may be missing or too many. How columns are aligned does not
 count, nor do empty lines. `…` or `...` stands for anything within a line, alone in one for any number of lines.
 """

@@ -164,7 +164,8 @@ class Newcomer:
             if (ROOT / name).is_file():
                 (self.clone / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, self.clone / name)
-        self._make_venv(self.clone / ".venv", Path(python_of_everybody()[0]).resolve())
+        python = python_of_everybody()[0] if self._user is not None else sys.executable
+        self._make_venv(self.clone / ".venv", Path(python).resolve())
         if self._user is not None:
             subprocess.run(["chown", "-hR", f"{self._user.pw_uid}:{self._user.pw_gid}", self.clone], check=True)
 
