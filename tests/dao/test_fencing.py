@@ -31,7 +31,7 @@ PEOPLE = "only people write with it, through the command line; no node does"
 LITERALS = {
     OWNER: r"(WHERE|AND|ON) (coalesce\()?"
     r"((\w+\.)?master_id|runs_owner|\(SELECT master_id FROM workflow_instance i WHERE [^()]+\)) = :master\b(?! OR )",
-    ATTEMPT: r"attempt = (r\.|:)attempt\b.*worker_id = :worker\b",
+    ATTEMPT: r"attempt = (n\.|:)attempt\b.*worker_id = :worker\b",
     ITSELF: r"= :epoch\b.*state (IN \('ALIVE', 'LEAVING'\)|= 'ALIVE')",
     STATE: r"(state IN \(|state = '|IS NOT DISTINCT FROM|registry_mark IS NULL)",
     GONE: r"(state IN \('FENCED', 'LEFT'\)|state IN \('LEFT', 'FENCED'\)|FROM gone_(master|owner)|"
