@@ -54,7 +54,7 @@ def _said(plan: Plan, attempt: TaskRun, values: str, ends: Mapping[str, str]) ->
             return f"{chose}: {_case(logic, _parsed(values), plan, branch)}"
         case ConditionsParams():
             is_true = branch == {plan.codes[name] for name in logic.on_success}
-            told = ", ".join(f"{name} = {ends.get(name, 'not run')}" for name in logic.named())
+            told = ", ".join(f"{name} = {ends.get(name, 'not run')}" for name in sorted(logic.named()))
             return f"{chose}: its condition is {'true' if is_true else 'false'}, with {told}"
         case _:
             return chose

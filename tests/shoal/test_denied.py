@@ -13,7 +13,7 @@ from dao.postgres.database import Database, connect
 from dao.postgres.readiness import wait_until_ready
 from model.errors import Denied
 from model.ids import CommandId
-from node.lives import live_again_and_again
+from node.lives import live_until_stopped
 from registry.postgres import PostgresRegistry
 from shoal.runs.waiting import follow_command
 from tests.servers.postgres import PostgresServer
@@ -79,8 +79,8 @@ async def test_a_node_waits_for_a_right_only_once_it_has_lived() -> None:
             stop.set()
 
     async with asyncio.timeout(WITHIN_S):
-        await live_again_and_again(live, asyncio.Event(), 600)
+        await live_until_stopped(live, asyncio.Event(), 600)
         assert lives == 3
         lives = 1
         with pytest.raises(Denied):
-            await live_again_and_again(live, asyncio.Event(), 600)
+            await live_until_stopped(live, asyncio.Event(), 600)

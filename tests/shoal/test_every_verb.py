@@ -48,6 +48,7 @@ MORE = {
     "errors retry": ["1"],
     "mark": ["--success"],
     "next": ["hello"],
+    "schedule edit": ["--off"],
 }
 """What a verb needs besides."""
 NEEDS_NO_DATABASE = {"workflow check", "secrets add-key", "secrets seal", "config show"}

@@ -16,8 +16,9 @@ from dao.postgres.database import Database
 from model.choices import ReleaseState
 from model.states import WorkflowState
 from model.workflow import InvalidWorkflow, WorkflowSpec
-from shoal.explain.explanation import GroupFacts, TaskFacts, why_delayed, why_queued
+from shoal.explain.explanation import why_delayed, why_queued
 from shoal.explain.run_explanation import RunFacts, why_run
+from shoal.explain.subjects import GroupFacts, TaskFacts
 from shoal.workflows.typed_names import typed
 from tests.shoal.command_line import Answer, CommandLine
 

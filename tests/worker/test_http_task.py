@@ -316,7 +316,10 @@ async def test_a_value_that_would_break_out_is_refused(
         ({"url": "http://h", "outputs": {"status": "$.b"}}, "status and body are taken"),
         ({"url": "http://h", "timeout_s": 0}, "timeout_s"),
         ({"url": "http://h", "user": "a"}, "user and password go together"),
-        ({"url": "http://h", "user": "a", "password": "b", "headers": {"authorization": "c"}}, "remove the one or"),
+        (
+            {"url": "http://h", "user": "a", "password": "b", "headers": {"authorization": "c"}},
+            "make the header Authorization; remove one of them",
+        ),
     ],
 )
 def test_wrong_fields_are_refused_when_the_definition_is_saved(params: dict[str, Any], sentence: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.runs.dependencies import WaitingTask
-from master.drive.dependent_verdicts import judge_all
+from master.drive.dependent_verdicts import evaluate_all
 from model.errors import Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.logic.dependent import Outcome
@@ -67,7 +67,7 @@ async def test_a_zone_that_cannot_be_read_now_lets_a_dependent_task_wait(monkeyp
     )
     nowhere = cast(AsyncConnection, None)
     with no_descriptors():
-        ((verdict, _),) = (await judge_all(nowhere, [task])).values()
+        ((verdict, _),) = (await evaluate_all(nowhere, [task])).values()
     assert verdict.outcome is Outcome.WAIT
     assert "Too many open files" in verdict.sentence
     assert verdict.again_in_minutes is not None
