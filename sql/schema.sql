@@ -109,29 +109,29 @@ CREATE TABLE schedule (
 );
 COMMENT ON TABLE schedule IS 'A cron rule that starts a workflow. Fired by compare-and-set on next_fire_at, together with its command.';
 COMMENT ON COLUMN schedule.crontab IS 'Quartz (6 or 7 fields, seconds first) or the ordinary 5 fields.';
-COMMENT ON COLUMN schedule.next_fire_at IS 'The fire time that comes next; null = not reckoned yet (a new or changed row), or there is a problem.';
+COMMENT ON COLUMN schedule.next_fire_at IS 'The fire time that comes next; null = not computed yet (a new or changed row), or there is a problem.';
 COMMENT ON COLUMN schedule.counts_from IS 'Since when its times are promised: when it was made, or when somebody last changed when it fires.';
 COMMENT ON COLUMN schedule.from_file IS 'Whether the workflow''s file lists it: shoal workflow apply changes and removes those, and no others.';
-COMMENT ON COLUMN schedule.problem IS 'Why it fires no more (a broken crontab or zone, no time left), in a sentence; null = it does.';
--- Statement: what is due; first what is not reckoned yet.
+COMMENT ON COLUMN schedule.problem IS 'Why it does not fire any more (a broken crontab or zone, no time left), in a sentence; null = it does.';
+-- Statement: what is due; first what is not computed yet.
 CREATE INDEX schedule_due ON schedule (coalesce(next_fire_at, 'epoch'), id) WHERE state = 'ONLINE' AND problem IS NULL;
 CREATE INDEX schedule_of_workflow ON schedule (workflow_code);
 
--- Whoever changes when a schedule fires, by plain SQL too, has it reckoned anew, from now on.
-CREATE FUNCTION reckon_schedule_anew() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Whoever changes when a schedule fires, by plain SQL too, has its next time computed again, from now on.
+CREATE FUNCTION compute_schedule_again() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.next_fire_at := NULL;
     NEW.problem := NULL;
     NEW.updated_at := clock_timestamp();
     RETURN NEW;
 END $$;
-CREATE TRIGGER schedule_is_reckoned_anew BEFORE UPDATE OF crontab, time_zone, start_time, end_time, state ON schedule
+CREATE TRIGGER schedule_is_computed_again BEFORE UPDATE OF crontab, time_zone, start_time, end_time, state ON schedule
     FOR EACH ROW WHEN (
         NEW.next_fire_at IS NOT DISTINCT FROM OLD.next_fire_at
         AND (NEW.crontab, NEW.time_zone, NEW.start_time, NEW.end_time, NEW.state)
             IS DISTINCT FROM (OLD.crontab, OLD.time_zone, OLD.start_time, OLD.end_time, OLD.state))
-    EXECUTE FUNCTION reckon_schedule_anew();
--- Its times count from then: also if somebody has it computed anew by hand. Nothing that passed before is missed.
+    EXECUTE FUNCTION compute_schedule_again();
+-- Its times count from then: also if somebody has it computed again by hand. Nothing that passed before is missed.
 CREATE FUNCTION begin_schedule_now() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.counts_from := clock_timestamp();
@@ -250,7 +250,7 @@ COMMENT ON COLUMN command.warning_type IS 'NONE, SUCCESS, FAILURE or ALL; null =
 COMMENT ON COLUMN command.task_depend_type IS 'TASK_ONLY, TASK_PRE or TASK_POST: what START_CURRENT_TASK_PROCESS and EXECUTE_TASK take beside start_tasks; null = TASK_POST and TASK_ONLY.';
 COMMENT ON COLUMN command.start_tasks IS 'Names or codes of tasks: a JSON list, or separated by commas.';
 COMMENT ON COLUMN command.schedule_time IS 'The time that the run is for; null = the time of its start.';
-COMMENT ON COLUMN command.time_zone IS 'In which time expressions are reckoned; null = that of the workflow.';
+COMMENT ON COLUMN command.time_zone IS 'In which time expressions are computed; null = that of the workflow.';
 COMMENT ON COLUMN command.parent IS 'Of a sub-workflow: instance/task code/attempt/index of who waits for it. Written by masters.';
 COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running and lost its master, what is to be halted, and whose turn has come, goes before what has not begun.';
 COMMENT ON COLUMN command.deaths IS 'How many masters died when they may have been at it; above 0 it is tried apart. Written by masters.';
@@ -355,7 +355,7 @@ CREATE TABLE workflow_instance (
     child_index        integer,
     owned_since        timestamptz,
     running_since      timestamptz DEFAULT clock_timestamp(),
-    -- A row whose end and state contradict each other could be neither driven nor handed on.
+    -- A row whose end and state contradict each other could be neither driven nor failed over.
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
 ) WITH (fillfactor = 80);
 COMMENT ON TABLE workflow_instance IS 'One run of one version of a workflow. Only its owner (master_id) writes it.';

@@ -134,8 +134,7 @@ class Worker:
         launcher = Launcher(grace_s, life=mark_of(this_process(), life.me.epoch))
         secrets = NamedSecrets(life.database, self._vault)
         executor = Executor(self._settings, launcher, life.me.epoch, secrets, last_words)
-        writer = Writer(life, executor, self._settings)
-        writer.on_reported = last_words.reported
+        writer = Writer(life, executor, self._settings, last_words.reported)
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, writer)
         executor.lacked_means = beats.lacked_means

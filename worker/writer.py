@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import structlog
@@ -32,9 +32,18 @@ log = structlog.get_logger()
 
 
 class Writer:
-    """Claims tasks up to the capacity, runs each, reports how it ended."""
+    """Claims tasks up to the capacity, runs each, reports how it ended.
 
-    def __init__(self, life: Life, executor: Executor, settings: WorkerSettings) -> None:
+    `on_reported` is called with an attempt whose end need not be reported any more.
+    """
+
+    def __init__(
+        self,
+        life: Life,
+        executor: Executor,
+        settings: WorkerSettings,
+        on_reported: Callable[[TaskInstanceId], None],
+    ) -> None:
         self.queued = False
         """Whether there may be tasks to claim; set it, then `wake`."""
         self.kills = False
@@ -48,12 +57,11 @@ class Writer:
         taken."""
         self.overloaded = False
         """Whether the worker is BUSY (`model/load.py`); nothing new is taken then."""
-        self.on_reported: Callable[[TaskInstanceId], None] = lambda _id: None
-        """Called with an attempt whose end need not be reported any more."""
         self.wake = asyncio.Event()
         self._life = life
         self._executor = executor
         self._settings = settings
+        self._on_reported = on_reported
         self._running: dict[TaskInstanceId, asyncio.Task[None]] = {}
         self._claimed: dict[TaskInstanceId, ClaimedTask] = {}
         self._ended: dict[TaskInstanceId, Report] = {}
@@ -61,7 +69,6 @@ class Writer:
         self._reload = False
         self._unknown: set[TaskInstanceId] = set()
         self._one_by_one = False
-        self._failing: list[Report] = []
         self._replaced: set[TaskInstanceId] = set()
 
     @property
@@ -75,7 +82,7 @@ class Writer:
         return dict(self._ended)
 
     async def run(self) -> None:
-        """Writer until cancelled. Raises `Fenced`."""
+        """Report and claim until cancelled. Raises `Fenced`."""
         await run_rounds(
             "write_batch",
             self.wake,
@@ -128,13 +135,10 @@ class Writer:
         if limit > 0:
             self.queued = False  # a notification from here on may mean a task that this claim did not see
         claimed: list[ClaimedTask] = []
-        self._failing = []
         try:
             async with self._life.writing() as connection:
                 if ended:
-                    self._failing = ended
                     await self._report(connection, ended)
-                    self._failing = []
                 if limit > 0:
                     claimed = await task_claims.claim(connection, self._settings.groups, limit, self._life.me.epoch)
         except BaseException:
@@ -148,7 +152,11 @@ class Writer:
         self._start(claimed)
 
     async def _report(self, connection: FencedTransaction, ended: list[Report]) -> None:
-        written = await task_claims.report(connection, ended, self._life.me.epoch)
+        try:
+            written = await task_claims.report(connection, ended, self._life.me.epoch)
+        except BadData as error:
+            error.suspects = ended
+            raise
         lost = [each.id for each in ended if each.id not in written]
         if lost:
             log.warning("reports_came_too_late", task_instances=lost, so="these attempts were abandoned by the masters")
@@ -211,7 +219,7 @@ class Writer:
             self._running[id_].cancel()
 
     def _drop(self, id_: TaskInstanceId) -> None:
-        self.on_reported(id_)
+        self._on_reported(id_)
         self._claimed.pop(id_, None)
         self._ended.pop(id_, None)
         self._why_cancelled.pop(id_, None)
@@ -250,10 +258,11 @@ class Writer:
     def _suspect(self, error: BadData) -> None:
         """Reports failed because of their content: write one at a time. One that fails alone is reported only as
         failed; if not even that can be written, its row is not what this worker left, and the worker drops it."""
-        self._one_by_one = bool(self._failing)
-        if len(self._failing) != 1:
+        reports: Sequence[Report] = error.suspects
+        self._one_by_one = bool(reports)
+        if len(reports) != 1:
             return
-        (failing,) = self._failing
+        (failing,) = reports
         if failing.id in self._replaced:
             log.error("report_dropped", task_instance=failing.id, error=str(error))
             self._drop(failing.id)

@@ -1,5 +1,5 @@
 -- Everything that can be wrong with a command, and good ones beside it. Each bad one must end in error_command with a
--- sentence of its own, each good one must run, and no master may stop. Safe to run again: it adds the same anew.
+-- separate sentence, each good one must run, and no master may stop. Safe to run again: it adds the same again.
 --
 --     psql "$DATABASE" -f sql/seed/poison_commands.sql
 

@@ -1,5 +1,5 @@
 -- A cluster in full swing: a million commands wait, a million tasks and runs are history, a thousand of each are not.
--- The statistics are of an early moment, when all that there was waited or ran; autovacuum would mend them some time.
+-- The statistics are of an early moment, when all that there was waited or ran; autovacuum would refresh them later.
 SET session_replication_role = replica;
 ALTER TABLE command SET (autovacuum_enabled = off);
 ALTER TABLE task_instance SET (autovacuum_enabled = off);

@@ -203,7 +203,7 @@ async def schedule_late(scene: Scene) -> str:
     return "schedule 1 of workflow 5 was to fire at "
 
 
-async def schedule_unreckoned(scene: Scene) -> str:
+async def schedule_without_next_time(scene: Scene) -> str:
     await scene.sql(
         "INSERT INTO schedule (workflow_code, crontab, updated_at) VALUES (5, '* * * * *', now() - interval '2 min')"
     )
@@ -246,7 +246,7 @@ BREAKING: dict[Callable[[Scene], Awaitable[str]], str] = {
     timer_overdue: "timers_go_off",
     timer_lost: "timers_go_off",
     schedule_late: "schedules_fire",
-    schedule_unreckoned: "schedules_fire",
+    schedule_without_next_time: "schedules_fire",
     event_of_no_run: "events_are_read",
     event_of_a_master: "events_are_read",
 }

@@ -46,7 +46,7 @@ async def test_a_worker_that_slept_through_its_fence_does_not_call_its_rows_wron
     await rows.queue(await rows.instance(master), 1, master=master)
     life, executor = Life(rows.database, me, Timing()), Endless()
     endless: Any = executor
-    writer = Writer(life, endless, WorkerSettings())
+    writer = Writer(life, endless, WorkerSettings(), lambda _id: None)
     writer.queued = True
     writer.wake.set()
     running = asyncio.create_task(writer.run())
