@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import tomllib
@@ -13,7 +14,10 @@ MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 
 def would(*arguments: str) -> subprocess.CompletedProcess[str]:
     """What `make` would do, or why it would not."""
-    return subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return subprocess.run(
+        ["make", "-n", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def test_the_extras_of_the_package_are_those_that_setup_takes() -> None:

@@ -39,7 +39,7 @@ async def runs(
         bool, typer.Option("--children", help="Also the child runs of others, each with its parent.")
     ] = False,
 ) -> None:
-    """List runs, newest first; child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children."""
+    """List runs, newest first; child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children or --workflow."""
     from model.errors import Refused
     from shoal.cli import output
     from shoal.runs.run_list import list_runs
@@ -52,7 +52,12 @@ async def runs(
     async with call.reading() as reading:
         begin = reading.now - age if age is not None else None
         found = await list_runs(
-            reading.connection, limit, states=state or (), workflow=workflow, since=begin, children=children
+            reading.connection,
+            limit,
+            states=state or (),
+            workflow=workflow,
+            since=begin,
+            children=children or workflow is not None,
         )
     if call.as_json:
         output.print_json([_run_fields(run) for run in found.runs])
@@ -62,20 +67,21 @@ async def runs(
         output.say("No run matches." if state or workflow or since or hidden else "There is no run yet.")
         output.hint(hidden or "Start one: shoal run NAME   What can be started: shoal workflow list")
         return
-    _print_runs(call, found.runs, reading.now, children=children)
+    _print_runs(call, found.runs, reading.now)
     if hidden:
         output.say(hidden)
     first = found.runs[0].id
     output.hint(f"See one: shoal show {first}   Why it does not move: shoal why {first}")
 
 
-def _print_runs(call: Invocation, found: Sequence[Run], now: datetime, *, children: bool) -> None:
+def _print_runs(call: Invocation, found: Sequence[Run], now: datetime) -> None:
     from shoal.cli import output
     from shoal.cli.output import Column
     from shoal.cli.run_page import run_time, said_why
     from shoal.words import duration, when
 
     times = [run_time(run, utc=call.utc) for run in found]
+    children = any(run.parent for run in found)
     columns = [
         Column("RUN", right=True),
         *([Column("PARENT")] if children else []),

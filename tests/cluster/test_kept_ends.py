@@ -87,7 +87,7 @@ async def test_what_ended_before_its_worker_was_killed_counts_and_does_not_run_a
         successor = await scene.start_worker()
     await scene.cluster.all_ends()
     assert scene.ends() == AS_THEY_ENDED
-    assert [told["new"] for told in successor.events("left_ends_told")] == [len(WORKS)]
+    assert [told["new"] for told in successor.events("left_ends_reported")] == [len(WORKS)]
     assert set(scene.cluster.journal.runs().values()) == {1}
     assert list((scene.folder / "ends").glob(f"{worker.epoch}/*")) == []
 

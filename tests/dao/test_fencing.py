@@ -41,6 +41,9 @@ LITERALS = {
 
 FENCES = {
     "children._START": NEW,
+    "release._SET_STATE": PEOPLE,
+    "release._DELETE": PEOPLE,
+    "schedule_contents._LIST_IN_FILE": PEOPLE,
     "children._RELINK": TAKEN,
     "children._ASK": NEW,
     "children._HALT": NEW,
