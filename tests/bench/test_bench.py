@@ -12,6 +12,7 @@ import pytest
 REPO = Path(__file__).parents[2]
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_a_quick_bench_measures_everything(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"

@@ -22,7 +22,7 @@ from tests.bridge.two_stores import Differs, TwoStores, empty_model
 from tests.simulation.tables import Transaction, Values
 from tests.simulation.wiring import models
 
-PROGRAMS = int(os.environ.get("SHOAL_BRIDGE_PROGRAMS", "16"))
+PROGRAMS = int(os.environ.get("SHOAL_BRIDGE_PROGRAMS", "10"))
 FIRST = int(os.environ.get("SHOAL_BRIDGE_FIRST", "0"))
 STEPS = 200
 ACTIONS = (*people.ACTIONS, *masters.ACTIONS, *command_batches.ACTIONS, *workers.ACTIONS)

@@ -20,7 +20,9 @@ from tests.worker.kubernetes_server import kubernetes_server
 
 pytestmark = pytest.mark.timeout(180)
 
-WHOLE = pytest.mark.parametrize("whole", [False, True], ids=["worker", "whole tree"])
+WHOLE = pytest.mark.parametrize(
+    "whole", [pytest.param(False, id="worker", marks=pytest.mark.soak), pytest.param(True, id="whole tree")]
+)
 SQL = {
     "datasource": "here",
     "sql": f"INSERT INTO effect SELECT 1; SELECT 1 FROM pg_advisory_xact_lock_shared({HOLD})",
