@@ -65,7 +65,7 @@ async def spawn(
         account: the user to run it as; None: ourselves.
         at_our_end: the signal that makes it exit properly.
         stdin: a descriptor, PIPE or DEVNULL.
-        output: the target of stdout and stderr, likewise.
+        output: the target of stdout and stderr, the same for both.
         Unavailable: it failed; the message quotes the end of its output.
     Raises:
         OSError: it cannot be executed; PermissionError if `account` may not.

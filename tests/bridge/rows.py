@@ -58,7 +58,7 @@ SNAPSHOT = " UNION ALL ".join(
 
 
 class Moments:
-    """When each call of a program ended, by the clock of one store, in seconds; and the rows read with them so far."""
+    """When each call of a program ended, in the time of one store, in seconds; and the rows read with them so far."""
 
     def __init__(self) -> None:
         self.ends_s: list[float] = []

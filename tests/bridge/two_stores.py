@@ -165,7 +165,7 @@ class TwoStores:
         return of_model(self.tx, self._model)
 
     async def hours_pass(self, hours: float) -> None:
-        """By the clocks of both stores, between two transactions."""
+        """By the time of both stores, between two transactions."""
         self.trace.append(f"     {hours} hours pass")
         self.server.clock_step_s += 3600 * hours
         self._real.shift(3600 * hours)

@@ -61,7 +61,7 @@ class Protections:
     room: bool = True
     """A run that only waits takes up no room (`master/drive/run_limit.py`)."""
     steal: bool = True
-    """Commands that have waited too long are taken by any master, whosever slot they are in (`commands.steal`)."""
+    """Commands that have waited too long are taken by any master, in any slot (`commands.steal`)."""
     periodic: bool = True
     """The registry is read now and then without being told (`master/membership/membership.py`)."""
     answer_deadline: bool = True
