@@ -1,4 +1,4 @@
-"""The timing of a cluster: one set of values, stored in the database; and what each node reports of its own.
+"""The timing of a cluster: one set of values, stored in the database; and the times that each node reports.
 
 A node whose settings differ from it does not start. Nodes that run while a person changes it keep the old values until
 they are restarted. So each node reports with every beat how long it may be silent, and is measured by that.

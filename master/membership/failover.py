@@ -1,6 +1,6 @@
 """Failover of the runs of nodes that have ended, and their tasks marked as lost.
 
-In sets, each kind in a transaction of its own, so that a failure of one kind does not stop the other. If a set cannot
+In sets, each kind in a separate transaction, so that a failure of one kind does not stop the other. If a set cannot
 be written, its items are tried one by one: an item that fails is quarantined with a growing delay, and all others are
 failed over.
 """

@@ -211,7 +211,7 @@ _SPANS = ((_AGES_AGO, _SOON), (_AGES_AGO, datetime(2020, 1, 1, tzinfo=UTC)))
 
 
 async def clean_up(p: Program) -> None:
-    """What is due, what the dead left, what was forgotten."""
+    """What is due, what dead nodes left, what was forgotten."""
     await p.call(gone_nodes.anything_left)
     if p.chance(0.5):
         await p.call(serial_line.anyone_waits)

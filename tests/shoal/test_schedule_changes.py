@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
-from sqlalchemy import make_url
 
 from shoal.config.keys import add_key
 from tests.shoal.command_line import CommandLine
@@ -38,18 +35,6 @@ LISTED = """schedules:
 def shoal(database_url: str, tmp_path: Path) -> CommandLine:
     add_key(tmp_path / "keys")
     return CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(tmp_path / "keys"))
-
-
-@pytest.fixture
-def sql(database_url: str) -> Iterator[Any]:
-    plain = make_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
-    with psycopg.connect(plain, autocommit=True) as connection:
-
-        def run(query: str) -> list[Any]:
-            cursor = connection.execute(query)
-            return cursor.fetchall() if cursor.description else []
-
-        yield run
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ class ProcedureTask(Task):
         return self.params.datasource
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Call it, in a transaction of its own. Raises `Refused` or `Unavailable` with the reason as a sentence."""
+        """Call it, in a separate transaction. Raises `Refused` or `Unavailable` with the reason as a sentence."""
         assert context.data_source is not None, "the worker gives it"
         params = self.params
         if _PROCEDURE.fullmatch(params.name) is None:
