@@ -34,7 +34,9 @@ from model.choices import FailureStrategy, Priority
 from model.commands import CommandRow
 from model.fields import DEFAULT_WORKER_GROUP
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.instances import TaskAttempt
 from model.nodes import NodeKind, Slot
+from model.states import TaskState
 
 PART = "Limits: PostgreSQL alone"
 _PGBENCH_CLIENTS = 4
@@ -191,9 +193,8 @@ async def _send_batch(connection: AsyncConnection, me: Me) -> None:
         row.id, WorkflowCode(1), 1, FailureStrategy.CONTINUE, Priority.MEDIUM, DEFAULT_WORKER_GROUP, row.params or ""
     )
     instance = WorkflowInstanceId(0)
-    task = NewTask(
-        instance, TaskCode(1), 1, "a", "FAKE", True, DEFAULT_WORKER_GROUP, Priority.MEDIUM, Priority.MEDIUM, "{}", "{}"
-    )
+    attempt = TaskAttempt(TaskCode(1), 1, TaskState.QUEUED)
+    task = NewTask(instance, attempt, "a", "FAKE", True, DEFAULT_WORKER_GROUP, Priority.MEDIUM, Priority.MEDIUM, "{}")
     await nodes.hold_alive(connection, me)
     tx = FencedTransaction(connection)
     await commands.claim(tx, _SLOT, _BATCH, id_step=1)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from model.choices import FailureStrategy, Priority
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
-from model.states import TaskState, WorkflowState
+from model.states import TaskState, WaitReason, WorkflowState
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,13 @@ class WorkflowInstance:
 
 @dataclass(frozen=True, slots=True)
 class TaskAttempt:
-    """The latest attempt of a task: its number (from 1), its state, and its number of retries.
+    """An attempt of a task: as its master begins it, or the latest one as its row says.
 
-    If it is not `valid`, only its number is used: the task is to run again. `outputs` is a JSON object as text or None,
-    `branch` the tasks that it chose if its type chooses a branch. `values` is a JSON object: the value of each
-    `${name}` when the attempt began, if it runs in its master. `due_in_minutes` is the rest of a timed wait, rounded;
-    0 = it does not wait.
+    QUEUED is for the workers, DELAY_EXECUTION for later; RUNNING_EXECUTION with children or dependencies is in its
+    master; a final one is over at once. If it is not `valid`, only its number (from 1) is used: the task is to run
+    again. `outputs` is a JSON object as text or None, `reason` a sentence, `branch` the tasks that it chose if its type
+    chooses a branch. `values` is a JSON object: the value of each `${name}`; a row's only if it runs in its master.
+    `due_in_minutes` is what is left of a timed wait, by the database's time; 0 = it does not wait.
     """
 
     code: TaskCode
@@ -70,25 +71,26 @@ class TaskAttempt:
     outputs: str | None = None
     branch: frozenset[TaskCode] | None = None
     values: str = "{}"
-    due_in_minutes: int = 0
+    due_in_minutes: float = 0
+    wait_reason: WaitReason | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class TaskEnd:
-    """The end of an attempt, as `task_event` records it."""
+class AttemptEnd:
+    """How an attempt ended. `outputs` is a JSON object as text or None; `reason` is a sentence."""
 
-    workflow_instance_id: WorkflowInstanceId
     code: TaskCode
     attempt: int
     state: TaskState
     outputs: str | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ChildEnd:
-    """The end of a child of an attempt, as `task_event` records it. `outputs` are its outputs, or why it failed."""
+class ChildState:
+    """A child of an attempt: its state, and its outputs as a JSON object, or why it did not succeed, as a sentence."""
 
-    workflow_instance_id: WorkflowInstanceId
     code: TaskCode
     attempt: int
     index: int
@@ -97,8 +99,7 @@ class ChildEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class HaltAsked:
-    """A request to pause or stop an instance, as `task_event` records it: READY_PAUSE or READY_STOP."""
+class HaltRequest:
+    """A pause (READY_PAUSE) or a stop (READY_STOP) of a run was requested."""
 
-    workflow_instance_id: WorkflowInstanceId
     state: WorkflowState

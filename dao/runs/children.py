@@ -19,20 +19,11 @@ from dao.postgres.notify import EVENT, notify
 from dao.postgres.row_arrays import RowArrays
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
-from model.instances import Parent
+from model.instances import ChildState, Parent
 from model.states import TaskState, WorkflowState
 
 SUB_WORKFLOW = "sub-workflow"
 """`created_by` of the commands that a task sends to its children: a name for display, no more."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChildRow:
-    """A child of a run, with its link to the parent's task. `outputs`: its outputs, or why it did not succeed."""
-
-    parent: Parent
-    state: WorkflowState
-    outputs: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,15 +205,15 @@ async def above(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]
 
 async def of(
     connection: AsyncConnection, parents: Collection[WorkflowInstanceId]
-) -> dict[WorkflowInstanceId, list[ChildRow]]:
+) -> dict[WorkflowInstanceId, list[ChildState]]:
     """All children of these runs, whatever their state."""
-    found: dict[WorkflowInstanceId, list[ChildRow]] = {id_: [] for id_ in parents}
+    found: dict[WorkflowInstanceId, list[ChildState]] = {id_: [] for id_ in parents}
     if not parents:
         return found
     rows = await connection.execute(_OF, {"ids": list(parents)})
     for instance, code, attempt, index, state, outputs in rows.all():
-        parent = Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index)
-        found[parent.instance].append(ChildRow(parent, WorkflowState(state), outputs))
+        child = ChildState(TaskCode(code), attempt, index, WorkflowState(state), outputs)
+        found[WorkflowInstanceId(instance)].append(child)
     return found
 
 

@@ -30,7 +30,7 @@ _LOSE = text("""
         WHERE id = ANY(CAST(:ids AS bigint[]))
         RETURNING workflow_instance_id, task_code, attempt, state
     )
-    INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) SELECT * FROM marked
+    INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) SELECT * FROM marked ORDER BY 1, 2, 3
 """)
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
-from model.instances import ChildEnd, HaltAsked, TaskEnd
+from model.instances import AttemptEnd, ChildState, HaltRequest
 from model.states import TaskState, WorkflowState
 
 # Picks events addressed to this master and consumes those whose run it owns; the others are passed on to the owner. The
@@ -88,8 +89,14 @@ _DROP_STALE = text(f"""
 class Unreadable:
     """A row that Shoal cannot parse, written by hand. The rows of its run have the actual state."""
 
-    workflow_instance_id: WorkflowInstanceId
-    what: str
+    why: str
+
+
+class TaskEvent(NamedTuple):
+    """What the owner of a run is notified of."""
+
+    run: WorkflowInstanceId
+    what: AttemptEnd | ChildState | HaltRequest | Unreadable
 
 
 async def consume(
@@ -99,7 +106,7 @@ async def consume(
     *,
     without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
-) -> list[TaskEnd | ChildEnd | HaltAsked | Unreadable]:
+) -> list[TaskEvent]:
     """Take up to `limit` events of this master's runs, oldest first.
 
     Leaves out those of the runs in `without`; or takes only those of the run `only`.
@@ -134,19 +141,15 @@ async def delete_of(connection: FencedTransaction, instances: Sequence[WorkflowI
 
 def _read(
     instance: int, code: int, attempt: int, state: str, outputs: str | None, child_index: int | None
-) -> TaskEnd | ChildEnd | HaltAsked | Unreadable:
+) -> TaskEvent:
+    what: AttemptEnd | ChildState | HaltRequest | Unreadable
     try:
-        return _event(instance, code, attempt, state, outputs, child_index)
+        if code == 0:
+            what = HaltRequest(WorkflowState(state))
+        elif child_index is not None:
+            what = ChildState(TaskCode(code), attempt, child_index, WorkflowState(state), outputs)
+        else:
+            what = AttemptEnd(TaskCode(code), attempt, TaskState(state), outputs)
     except ValueError as error:
-        return Unreadable(WorkflowInstanceId(instance), str(error))
-
-
-def _event(
-    instance: int, code: int, attempt: int, state: str, outputs: str | None, child_index: int | None
-) -> TaskEnd | ChildEnd | HaltAsked:
-    id_ = WorkflowInstanceId(instance)
-    if code == 0:
-        return HaltAsked(id_, WorkflowState(state))
-    if child_index is not None:
-        return ChildEnd(id_, TaskCode(code), attempt, child_index, WorkflowState(state), outputs)
-    return TaskEnd(id_, TaskCode(code), attempt, TaskState(state), outputs)
+        what = Unreadable(str(error))
+    return TaskEvent(WorkflowInstanceId(instance), what)

@@ -5,9 +5,10 @@ Attempts that return to the queue are handled by `dao/tasks/requeue.py`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from sqlalchemy import text
 
@@ -16,21 +17,16 @@ from dao.postgres.row_arrays import RowArrays
 from dao.runs.workflow_instances import OwnershipLost, named
 from model.choices import Priority, TimeoutStrategy
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
-from model.instances import TaskEnd
-from model.states import TaskState, WaitReason
+from model.instances import AttemptEnd, TaskAttempt
+from model.states import TaskState
 
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """An attempt to put into the workers' queue, at once or after a wait, or to be recorded in another state.
-
-    `params`, `parameter_values`, `parameter_types`, `outputs` and `branch` are JSON text. `retries` is the number of
-    retries after failures. One in RUNNING_EXECUTION runs in its master; one that is already over runs nowhere.
-    """
+    """An attempt to write, and what its row has of its task: `params` and `parameter_types` are JSON text."""
 
     workflow_instance_id: WorkflowInstanceId
-    code: TaskCode
-    attempt: int
+    attempt: TaskAttempt
     name: str
     type: str
     write_ahead: bool
@@ -38,34 +34,14 @@ class NewTask:
     workflow_priority: Priority
     task_priority: Priority
     params: str
-    parameter_values: str
-    retries: int = 0
-    wait_reason: WaitReason | None = None
-    wait_minutes: float = 0
     timeout_s: float | None = None
     timeout_strategy: TimeoutStrategy | None = None
-    state: TaskState = TaskState.QUEUED
-    reason: str = ""
-    outputs: str | None = None
-    branch: str | None = None
     cache_key: str | None = None
     dry_run: bool = False
     environment: str | None = None
     tenant: str | None = None
     parameter_types: str | None = None
     dispatch_timeout_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MasterTaskEnd:
-    """The end of an attempt that runs in its master; `outputs` is JSON text."""
-
-    workflow_instance_id: WorkflowInstanceId
-    code: TaskCode
-    attempt: int
-    state: TaskState
-    reason: str
-    outputs: str | None
 
 
 _TASKS = RowArrays(
@@ -76,22 +52,29 @@ _TASKS = RowArrays(
         **dict.fromkeys(("wait_reason", "timeout_strategy", "reason", "outputs", "branch", "cache_key"), "text"),
         **dict.fromkeys(("environment", "tenant", "parameter_types"), "text"),
         **dict.fromkeys(("write_ahead", "dry_run"), "boolean"),
-        **dict.fromkeys(("wait_minutes", "timeout_s", "dispatch_timeout_s"), "double precision"),
+        **dict.fromkeys(("due_in_minutes", "timeout_s", "dispatch_timeout_s"), "double precision"),
         "retries": "smallint",
     },
-    {"task_code": attrgetter("code"), "task_name": attrgetter("name"), "task_type": attrgetter("type")},
+    {
+        **{"task_code": attrgetter("attempt.code"), "task_name": attrgetter("name"), "task_type": attrgetter("type")},
+        **{name: attrgetter(f"attempt.{name}") for name in ("attempt", "state", "retries", "reason", "outputs")},
+        **{name: attrgetter(f"attempt.{name}") for name in ("wait_reason", "due_in_minutes")},
+        "parameter_values": attrgetter("attempt.values"),
+        "branch": lambda new: None if new.attempt.branch is None else json.dumps(sorted(new.attempt.branch)),
+    },
 )
 # The value of each column of a new row, from the row `n` of `_TASKS`.
 _QUEUED = {
-    **{name: f"n.{name}" for name in _TASKS.names if name != "wait_minutes"},
+    **{name: f"n.{name}" for name in _TASKS.names if name != "due_in_minutes"},
     "workflow_priority": "n.workflow_priority::priority_level",
     "task_priority": "n.task_priority::priority_level",
-    "state": "CASE WHEN n.wait_reason IS NULL THEN n.state ELSE 'DELAY_EXECUTION' END",
-    "due_at": "CASE WHEN n.wait_reason IS NOT NULL THEN clock_timestamp() + n.wait_minutes * interval '1 minute' END",
-    "started_at": "CASE WHEN n.state <> 'QUEUED' THEN clock_timestamp() END",
-    "ended_at": "CASE WHEN n.state NOT IN ('QUEUED', 'RUNNING_EXECUTION') THEN clock_timestamp() END",
+    "due_at": """CASE WHEN n.state = 'DELAY_EXECUTION'
+                      THEN clock_timestamp() + n.due_in_minutes * interval '1 minute' END""",
+    "started_at": "CASE WHEN n.state NOT IN ('QUEUED', 'DELAY_EXECUTION') THEN clock_timestamp() END",
+    "ended_at": """CASE WHEN n.state NOT IN ('QUEUED', 'DELAY_EXECUTION', 'RUNNING_EXECUTION')
+                        THEN clock_timestamp() END""",
     "reason": "nullif(n.reason, '')",
-    "dispatch_by": """CASE WHEN n.wait_reason IS NULL AND n.state = 'QUEUED'
+    "dispatch_by": """CASE WHEN n.state = 'QUEUED'
                            THEN clock_timestamp() + n.dispatch_timeout_s * interval '1 s' END""",
 }
 _REUSED = {
@@ -166,7 +149,13 @@ _ENDS = RowArrays(
         **{"workflow_instance_id": "bigint", "task_code": "integer", "attempt": "smallint"},
         **dict.fromkeys(("state", "reason", "outputs"), "text"),
     },
-    {"task_code": attrgetter("code")},
+    {
+        **{"workflow_instance_id": itemgetter(0), "task_code": lambda end: end[1].code},
+        "attempt": lambda end: end[1].attempt,
+        "state": lambda end: end[1].state,
+        "reason": lambda end: end[1].reason,
+        "outputs": lambda end: end[1].outputs,
+    },
 )
 _END_IN_MASTER = text(f"""
     UPDATE task_instance t
@@ -195,7 +184,7 @@ async def queue(connection: FencedTransaction, tasks: Sequence[NewTask], master:
         rows = (await connection.execute(_REUSE, {**_TASKS.values(cached), "master": master})).all()
         reused = set(map(tuple, rows))
         known = len(reused)
-        tasks = [task for task in tasks if (task.workflow_instance_id, task.code) not in reused]
+        tasks = [task for task in tasks if (task.workflow_instance_id, task.attempt.code) not in reused]
     if tasks:
         done = await connection.execute(_QUEUE, {**_TASKS.values(tasks), "master": master})
         if done.rowcount != len(tasks):
@@ -217,7 +206,7 @@ async def halt(
     halts: Mapping[WorkflowInstanceId, tuple[TaskState, str]],
     abandoned: Collection[WorkflowInstanceId],
     master: Epoch,
-) -> list[TaskEnd]:
+) -> list[tuple[WorkflowInstanceId, AttemptEnd]]:
     """End what waits or is queued of own runs as PAUSE or KILL, with the reason; returns those ends.
 
     For runs in `abandoned` this includes what runs in the master: nothing else will end that. Their open attempts stay
@@ -232,7 +221,7 @@ async def halt(
         "master": master,
     }
     return [
-        TaskEnd(WorkflowInstanceId(instance), TaskCode(code), attempt, TaskState(state))
+        (WorkflowInstanceId(instance), AttemptEnd(TaskCode(code), attempt, TaskState(state)))
         for instance, code, attempt, state in (await connection.execute(_HALT, values)).all()
     ]
 
@@ -245,11 +234,13 @@ async def ask_kill(connection: FencedTransaction, instances: Sequence[WorkflowIn
     await connection.execute(_ASK_KILL, {"instances": list(instances), "master": master})
 
 
-async def end_in_master(connection: FencedTransaction, ends: Sequence[MasterTaskEnd], master: Epoch) -> None:
+async def end_in_master(
+    connection: FencedTransaction, ends: Sequence[tuple[WorkflowInstanceId, AttemptEnd]], master: Epoch
+) -> None:
     """Write the ends of attempts that run in their master. Raises `OwnershipLost`."""
     rows = await connection.execute(_END_IN_MASTER, {**_ENDS.values(ends), "master": master})
     ended = {tuple(row) for row in rows.all()}
-    if missed := {end.workflow_instance_id for end in ends if (end.workflow_instance_id, end.code) not in ended}:
+    if missed := {id_ for id_, end in ends if (id_, end.code) not in ended}:
         raise OwnershipLost(missed, f"tasks of runs {named(missed)} do not run in master {master} as it believes")
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from master.drive.events import Child, ResumeChild, StartChild
+from master.drive.events import ResumeChild, StartChild
 from master.drive.outcome import STOPPED
 from master.drive.plan import Plan, PlannedTask
 from model.ids import TaskCode
+from model.instances import AttemptEnd, ChildState, TaskAttempt
 from model.local_params import NAME
 from model.logic.dynamic import DynamicParams, Tuples, tuples
 from model.logic.sub_process import SubProcessParams
@@ -52,15 +53,22 @@ class Children:
                 return cls(plan, task, attempt, tuples(dynamic, values), width)
         raise AssertionError(f"{task.type} has no children")
 
+    @classmethod
+    def restored(cls, plan: Plan, attempt: TaskAttempt, rows: Iterable[ChildState]) -> Children:
+        """The children of an attempt from its row and theirs; `rows` may have those of others. Raises `Refused`."""
+        values = parse_parameters(attempt.values, "the values of its parameters")
+        own = cls.of(plan, attempt.code, attempt.attempt, values)
+        for child in rows:
+            if (child.code, child.attempt) == (attempt.code, attempt.attempt) and 0 <= child.index < len(own.params):
+                own.started.add(child.index)
+                if child.state.is_final:
+                    own.finished(child.index, child.state, child.outputs)
+        return own
+
     @property
     def is_over(self) -> bool:
         """Whether none of them runs and none will begin."""
         return len(self.ended) == len(self.started) and (bool(self.failed) or len(self.ended) == len(self.params))
-
-    @property
-    def runs(self) -> bool:
-        """Whether any of them is neither over nor paused."""
-        return len(self.started) > len(self.ended) + len(self.paused)
 
     def start_more(self) -> list[StartChild]:
         """Start as many as may run in parallel, in order; none after one has failed."""
@@ -90,15 +98,7 @@ class Children:
             else:
                 self.failed.add(index)
 
-    def restore(self, child: Child) -> None:
-        """Restore a child from its row."""
-        if not 0 <= child.index < len(self.params):
-            return
-        self.started.add(child.index)
-        if child.state.is_final:
-            self.finished(child.index, child.state, child.outputs)
-
-    def resume(self, before: Sequence[Child]) -> list[ResumeChild | StartChild]:
+    def resume(self, before: Sequence[ChildState]) -> list[ResumeChild | StartChild]:
         """Continue with the children of the previous attempt: those that succeeded stay, the others run again."""
         effects: list[ResumeChild | StartChild] = []
         for child in before:
@@ -108,8 +108,21 @@ class Children:
             effects.append(ResumeChild(self.task.code, self.attempt, child.index, child.attempt))
         return [*effects, *self.start_more()]
 
-    def end(self) -> tuple[TaskState, str, str | None]:
-        """How the task ended: state, reason, outputs."""
+    def end(self, *, as_paused: bool) -> AttemptEnd | None:
+        """How the attempt ends if nothing more is to begin; None while a child is neither over nor paused.
+
+        With children that are paused or never began it ends as PAUSE if `as_paused`, else as KILL.
+        """
+        if self.is_over:
+            return AttemptEnd(self.task.code, self.attempt, *self._outcome())
+        if len(self.started) > len(self.ended) + len(self.paused):
+            return None
+        if as_paused:
+            return AttemptEnd(self.task.code, self.attempt, TaskState.PAUSE)
+        return AttemptEnd(self.task.code, self.attempt, TaskState.KILL, reason="its workflow was stopped")
+
+    def _outcome(self) -> tuple[TaskState, str | None, str]:
+        """State, outputs and reason, once all are over."""
         states = {state for state, _ in self.ended.values()}
         for state in (W.FAILURE, W.STOP):
             if state in states:
@@ -120,16 +133,16 @@ class Children:
                     f"{count} of {len(self.params)} children" if len(self.params) > 1 else "the workflow it stands for"
                 )
                 why = next((f": {why}" for why in whys if why and why != STOPPED), "")
-                return _ENDS[state], f"{whose} {what}{why}", None
+                return _ENDS[state], None, f"{whose} {what}{why}"
         if isinstance(self.task.logic, SubProcessParams):
-            return TaskState.SUCCESS, "", self.ended[0][1]
+            return TaskState.SUCCESS, self.ended[0][1], ""
         given = [parse_parameters(self.ended[index][1] or "{}", "outputs") for index in range(len(self.params))]
         listed = json.dumps(given, ensure_ascii=False)
         outputs = {DYNAMIC_OUTPUT: listed}
         if re.fullmatch(NAME, own := f"{DYNAMIC_OUTPUT}.{self.task.name}"):
             outputs[own] = listed
         left_out = self.params.said() if isinstance(self.params, Tuples) and self.params.left_out else ""
-        return TaskState.SUCCESS, left_out, json.dumps(outputs, ensure_ascii=False)
+        return TaskState.SUCCESS, json.dumps(outputs, ensure_ascii=False), left_out
 
     def _start(self, index: int) -> StartChild:
         self.started.add(index)

@@ -25,16 +25,15 @@ from dao.tasks.task_events import Unreadable
 from master.claim.batch import AdaptiveBatch
 from master.claim.quarantine import Quarantine
 from master.drive.dependents import Dependents
-from master.drive.events import TookTooLong, event_of
+from master.drive.events import TookTooLong
 from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
 from master.drive.plans import Plans
 from master.drive.restorer import Restorer
 from master.drive.runnable import WorkflowRunnable
 from master.drive.work import Transactions, Work
-from master.drive.writes import Writes
 from model.ids import WorkflowInstanceId
-from model.instances import ChildEnd, HaltAsked, TaskEnd
+from model.instances import AttemptEnd
 from model.states import TaskState
 from node.life import Life
 from node.write_loop import run_rounds
@@ -213,26 +212,21 @@ class Driver:
     ) -> tuple[int, dict[WorkflowInstanceId, str]]:
         aside = self._quarantine.ids if only is None else ()
         events = await task_events.consume(work.connection, self._me.epoch, size, without=aside, only=only)
-        work.touch({event.workflow_instance_id for event in events} if only is None else {only})
+        work.touch({event.run for event in events} if only is None else {only})
         work.suspects = sorted(work.touched)
         await self.restorer.restore_owned(work, work.touched - self.runs.ids())
         unreadable: dict[WorkflowInstanceId, str] = {}
         for event in events:
-            if isinstance(event, Unreadable):
-                unreadable[event.workflow_instance_id] = event.what
-            else:
-                await self._feed(event, work.writes)
+            if isinstance(event.what, Unreadable):
+                unreadable[event.run] = event.what.why
+            elif (runnable := self.runs.get(event.run)) is not None:  # else it has ended, as its rows said
+                await feed(runnable, event.what, work.writes)
+                if isinstance(event.what, AttemptEnd) and event.what.state is TaskState.SUCCESS:
+                    work.writes.note_success(runnable, event.what.code)
         if progressed := work.touched & self.runs.failed_over:
             await workflow_instances.reset_takeovers(work.connection, list(progressed), self._me.epoch)
             work.writes.progressed |= progressed
         return len(events), unreadable
-
-    async def _feed(self, event: TaskEnd | ChildEnd | HaltAsked, writes: Writes) -> None:
-        runnable = self.runs.get(event.workflow_instance_id)
-        if runnable is not None:  # else it has ended: the event repeats what its rows said
-            await feed(runnable, event_of(event), writes)
-            if isinstance(event, TaskEnd) and event.state is TaskState.SUCCESS:
-                writes.note_success(runnable, event.code)
 
     async def _restore_missing(self) -> None:
         """Make memory match the rows: restore what is ours and unknown, drop what is known and not ours."""

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from model.ids import TaskCode
-from model.instances import ChildEnd, TaskAttempt, TaskEnd
-from model.instances import HaltAsked as HaltTold
-from model.states import TaskState, WaitReason, WorkflowState
+from model.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt
+from model.states import WorkflowState
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,53 +16,13 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
-    """A child of the latest attempt of a task, from its row; `outputs` is a JSON object as text or None, or, if the
-    child did not succeed, the reason as a sentence."""
-
-    code: TaskCode
-    attempt: int
-    index: int
-    state: WorkflowState
-    outputs: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Restored:
     """The instance was failed over, read again, or left a final state: `attempts` is the latest attempt of each task
     that has begun. `resumes` are tasks that are to run again and whose children continue instead of starting again."""
 
     attempts: tuple[TaskAttempt, ...]
-    children: tuple[Child, ...] = ()
+    children: tuple[ChildState, ...] = ()
     resumes: frozenset[TaskCode] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFinished:
-    """An attempt ended; `outputs` is a JSON object as text or None."""
-
-    code: TaskCode
-    attempt: int
-    state: TaskState
-    outputs: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChildFinished:
-    """A child of an attempt ended; `outputs` as in `Child`."""
-
-    code: TaskCode
-    attempt: int
-    index: int
-    state: WorkflowState
-    outputs: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HaltAsked:
-    """A pause (READY_PAUSE) or a stop (READY_STOP) was requested."""
-
-    state: WorkflowState
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +32,7 @@ class TookTooLong:
     reason: str
 
 
-Event = Started | Restored | TaskFinished | ChildFinished | HaltAsked | TookTooLong
-
-
-def event_of(row: TaskEnd | ChildEnd | HaltTold) -> Event:
-    """The notification from the database as an event of its runnable."""
-    match row:
-        case TaskEnd():
-            return TaskFinished(row.code, row.attempt, row.state, row.outputs)
-        case ChildEnd():
-            return ChildFinished(row.code, row.attempt, row.index, row.state, row.outputs)
-        case HaltTold():
-            return HaltAsked(row.state)
+Event = Started | Restored | AttemptEnd | ChildState | HaltRequest | TookTooLong
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,53 +40,6 @@ class Enter:
     """The instance is in this state from now on."""
 
     state: WorkflowState
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Minutes, by the database's time, that an attempt spends before it is queued."""
-
-    reason: WaitReason
-    minutes: float
-
-
-@dataclass(frozen=True, slots=True)
-class QueueTask:
-    """Put this attempt into the workers' queue, after a wait if there is one; `retries` is its retry count.
-
-    `values` is a JSON object: the value of each `${name}`.
-    """
-
-    code: TaskCode
-    attempt: int
-    retries: int = 0
-    wait: Wait | None = None
-    values: str = "{}"
-
-
-@dataclass(frozen=True, slots=True)
-class RecordTask:
-    """Record an attempt that no worker runs, in this state: begun in the master, or already over."""
-
-    code: TaskCode
-    attempt: int
-    state: TaskState
-    retries: int = 0
-    reason: str = ""
-    outputs: str | None = None
-    branch: frozenset[TaskCode] | None = None
-    values: str = "{}"
-
-
-@dataclass(frozen=True, slots=True)
-class EndTask:
-    """An attempt that runs in the master has ended."""
-
-    code: TaskCode
-    attempt: int
-    state: TaskState
-    reason: str = ""
-    outputs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,4 +86,5 @@ class Finish:
     outputs: str | None = None
 
 
-Effect = Enter | QueueTask | RecordTask | EndTask | StartChild | ResumeChild | HoldTasks | KillTasks | Finish
+Effect = Enter | TaskAttempt | AttemptEnd | StartChild | ResumeChild | HoldTasks | KillTasks | Finish
+"""A `TaskAttempt` is to be begun, in its state; an `AttemptEnd` ends one that runs in the master."""

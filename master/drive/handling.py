@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import structlog
 
-from master.drive.events import Event, HaltAsked, Restored, Started, TaskFinished
+from master.drive.events import Event, Restored, Started
 from master.drive.garbage_collection import collector_paused
 from master.drive.runnable import WorkflowRunnable
 from master.drive.writes import Writes
 from model.errors import Refused
+from model.instances import AttemptEnd, HaltRequest
 from node.threads import in_thread
 
 log = structlog.get_logger()
@@ -33,9 +34,9 @@ def _handle(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
 def _concerns(runnable: WorkflowRunnable, event: Event) -> int:
     """How many tasks may begin or end at once because of this event."""
     match event:
-        case Started() | Restored() | HaltAsked():
+        case Started() | Restored() | HaltRequest():
             return len(runnable.plan.tasks)
-        case TaskFinished(code):
+        case AttemptEnd(code):
             return len(runnable.plan.graph.successors.get(code, ()))
         case _:
             return 0

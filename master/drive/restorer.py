@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dao.cluster.nodes import Me
 from dao.runs import children, workflow_instances
 from dao.tasks import past_attempts
-from master.drive.events import Child, HaltAsked, Restored
+from master.drive.events import Restored
 from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
 from master.drive.plan import Plan
@@ -17,7 +17,7 @@ from master.drive.runnable import WorkflowRunnable
 from master.drive.work import Work
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import WorkflowInstance
+from model.instances import HaltRequest, WorkflowInstance
 from model.states import WorkflowState
 
 
@@ -47,7 +47,7 @@ class Restorer:
         with_children = [
             each.id for each in instances if isinstance(known := plans[plan_key(each)], Plan) and known.has_children
         ]
-        below = await children.of(connection, with_children)
+        found = await children.of(connection, with_children)
         restored = []
         for instance in instances:
             plan = plans[plan_key(instance)]
@@ -55,16 +55,13 @@ class Restorer:
                 writes.fail(instance.id, str(plan))
                 continue
             runnable = WorkflowRunnable(instance, plan)
-            rows = tuple(
-                Child(row.parent.code, row.parent.attempt, row.parent.index, row.state, row.outputs)
-                for row in below.get(instance.id, ())
-            )
             again = (resumes or {}).get(instance.id, frozenset())
-            await feed(runnable, Restored(tuple(attempts[instance.id]), rows, again), writes)
+            below = tuple(found.get(instance.id, ()))
+            await feed(runnable, Restored(tuple(attempts[instance.id]), below, again), writes)
             if plan.has_dependents:
                 writes.dependents.add(instance.id)
             if instance.requested_state is not None:
-                await feed(runnable, HaltAsked(instance.requested_state), writes)
+                await feed(runnable, HaltRequest(instance.requested_state), writes)
             restored.append(runnable)
             writes.delays += [
                 Delay(instance.id, each.code, each.attempt, each.due_in_minutes)

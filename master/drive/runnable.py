@@ -4,50 +4,28 @@ It has no clock, no database and no await: the same events give the same effects
 The driver (`driver.py`) feeds it events and writes its effects. A repeated event has no effect: events are delivered
 again after a failover, and rows may already hold what a later event reports.
 
-`ready_tasks.py` decides which task may begin, `parameters.py` which parameters it sees, `children.py` handles children.
+`ready_tasks.py` decides which task may begin, `task_starter.py` how, `parameters.py` which parameters it sees;
+`children.py` handles children.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
 from master.drive.attempts import Attempts
 from master.drive.children import Children
-from master.drive.events import (
-    Child,
-    ChildFinished,
-    Effect,
-    EndTask,
-    Enter,
-    Event,
-    Finish,
-    HaltAsked,
-    HoldTasks,
-    KillTasks,
-    QueueTask,
-    RecordTask,
-    Restored,
-    Started,
-    TaskFinished,
-    TookTooLong,
-    Wait,
-)
-from master.drive.logic import chosen_branch
+from master.drive.events import Effect, Enter, Event, Finish, HoldTasks, KillTasks, Restored, Started, TookTooLong
 from master.drive.outcome import Ends
 from master.drive.parameters import Parameters
 from master.drive.plan import Plan
 from master.drive.ready_tasks import Progress
+from master.drive.task_starter import TaskStarter
 from model.choices import FailureStrategy, OnWorkerLoss
-from model.errors import Refused
 from model.ids import TaskCode
-from model.instances import TaskAttempt, WorkflowInstance
-from model.logic.dependent import DependentParams
+from model.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt, WorkflowInstance
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
-from model.logic.switch import SwitchParams
-from model.parameters import parse_parameters
 from model.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 
 T, W = TaskState, WorkflowState
@@ -68,6 +46,7 @@ class WorkflowRunnable:
         "_parameters",
         "_progress",
         "_ready",
+        "_starter",
         "instance",
         "plan",
         "state",
@@ -83,6 +62,9 @@ class WorkflowRunnable:
         self._ready: list[TaskCode] = []
         self._begun: set[TaskCode] = set()
         self._attempts = Attempts()
+        self._starter = TaskStarter(
+            plan, self._attempts, self._parameters, self._has_succeeded, dry_run=instance.dry_run
+        )
         self._children: dict[TaskCode, Children] = {}
         self._ending = False
         self._overtime: str | None = None
@@ -92,7 +74,7 @@ class WorkflowRunnable:
         cannot be read."""
         if self.state.is_final:
             return []
-        resumed: Mapping[TaskCode, Sequence[Child]] = {}
+        resumed: Mapping[TaskCode, Sequence[ChildState]] = {}
         match event:
             case Started():
                 self._ready += self._progress.begin()
@@ -107,16 +89,16 @@ class WorkflowRunnable:
                     ]
                     for code in resumes
                 }
-            case TaskFinished(code, attempt, state, outputs):
+            case AttemptEnd(code, attempt, state, outputs):
                 if not self._attempts.is_under_way(code, attempt):
                     return []
                 effects = self._record(code, state, outputs)
-            case ChildFinished(code, attempt, index, state, outputs):
+            case ChildState(code, attempt, index, state, outputs):
                 if code not in self._children or not self._attempts.is_last(code, attempt):
                     return []
                 self._children[code].finished(index, state, outputs)
                 effects = self._check_children(code)
-            case HaltAsked(state):
+            case HaltRequest(state):
                 if state not in WORKFLOW_TRANSITIONS[self.state]:
                     return []
                 self.state = state
@@ -157,7 +139,7 @@ class WorkflowRunnable:
         halt = HoldTasks() if holds else KillTasks("its workflow was stopped")
         return [halt, *self._check_all_children()]
 
-    def _restore(self, attempts: Iterable[TaskAttempt], children: Iterable[Child]) -> list[Effect]:
+    def _restore(self, attempts: Iterable[TaskAttempt], children: Iterable[ChildState]) -> list[Effect]:
         """Restore from rows. What is queued or runs on a living worker continues; only what is missing is queued."""
         effects: list[Effect] = []
         known = [attempt for attempt in attempts if attempt.code in self.plan.tasks]
@@ -169,9 +151,10 @@ class WorkflowRunnable:
         self._ready += self._progress.begin()
         for attempt in sorted(valid, key=self._order):
             if not attempt.state.is_final:
-                is_logic = self.plan.tasks[attempt.code].logic is not None
-                self._attempts.put_in_flight(attempt.code, rests=bool(attempt.due_in_minutes) or is_logic)
-                self._restore_children(attempt, children)
+                logic = self.plan.tasks[attempt.code].logic
+                self._attempts.put_in_flight(attempt.code, rests=bool(attempt.due_in_minutes) or logic is not None)
+                if isinstance(logic, SubProcessParams | DynamicParams):
+                    self._children[attempt.code] = Children.restored(self.plan, attempt, children)
             elif self._progress.is_in_scope(attempt.code):
                 effects += self._record(attempt.code, attempt.state, attempt.outputs, attempt.branch)
             elif attempt.state in _SUCCEEDED:
@@ -197,15 +180,6 @@ class WorkflowRunnable:
             return 5
         return _FAILED.index(attempt.state) if attempt.state in _FAILED else 3
 
-    def _restore_children(self, attempt: TaskAttempt, children: Iterable[Child]) -> None:
-        if isinstance(self.plan.tasks[attempt.code].logic, SubProcessParams | DynamicParams):
-            values = parse_parameters(attempt.values, "the values of its parameters")
-            own = Children.of(self.plan, attempt.code, attempt.attempt, values)
-            for child in children:
-                if child.code == attempt.code and child.attempt == attempt.attempt:
-                    own.restore(child)
-            self._children[attempt.code] = own
-
     def _record(
         self, code: TaskCode, state: TaskState, outputs: str | None = None, branch: frozenset[TaskCode] | None = None
     ) -> list[Effect]:
@@ -218,7 +192,7 @@ class WorkflowRunnable:
                 self._ready += self._progress.succeeded(code, branch)
                 return []
             case T.PAUSE if not self._is_halted:
-                return self._queue(code, None)  # a pause without an event: somebody changed rows
+                return [self._starter.queue(code)]  # a pause without an event: somebody changed rows
             case T.PAUSE:
                 self._ends.paused.add(code)
                 return []
@@ -246,9 +220,9 @@ class WorkflowRunnable:
         retries = self._attempts.retries[code] = self._attempts.retries[code] + (state is T.FAILURE)
         if self.state is W.READY_PAUSE:
             self._ends.paused.add(code)
-            return [RecordTask(code, self._attempts.skip(code), T.PAUSE, retries)]
+            return [TaskAttempt(code, self._attempts.skip(code), T.PAUSE, retries)]
         interval = self.plan.tasks[code].retry_interval if state is T.FAILURE else 0
-        return self._queue(code, Wait(WaitReason.RETRY, interval) if interval else None)
+        return [self._starter.queue(code, WaitReason.RETRY, interval)]
 
     def _fail(self, code: TaskCode, state: TaskState) -> list[Effect]:
         self._ends.failed[code] = state
@@ -269,19 +243,12 @@ class WorkflowRunnable:
     def _check_children(self, code: TaskCode) -> list[Effect]:
         """The task that runs other workflows ends when they have ended, or when they are paused and it is halted."""
         children = self._children[code]
-        if children.is_over:
-            state, reason, outputs = children.end()
-        elif not self._is_halted:
+        if not self._is_halted and not children.is_over:
             return list(children.start_more())
-        elif children.runs:
-            return []
-        elif self.state is W.READY_PAUSE and not self._ending:
-            state, reason, outputs = T.PAUSE, "", None
-        else:
-            state, reason, outputs = T.KILL, "its workflow was stopped", None
-        return [EndTask(code, children.attempt, state, reason, outputs), *self._record(code, state, outputs)]
+        end = children.end(as_paused=self.state is W.READY_PAUSE and not self._ending)
+        return [] if end is None else [end, *self._record(code, end.state, end.outputs)]
 
-    def _begin_ready(self, resumed: Mapping[TaskCode, Sequence[Child]]) -> list[Effect]:
+    def _begin_ready(self, resumed: Mapping[TaskCode, Sequence[ChildState]]) -> list[Effect]:
         """Begin what may begin; a task that is decided at once may make others ready."""
         effects: list[Effect] = []
         while self._ready and not self._is_halted:
@@ -292,46 +259,22 @@ class WorkflowRunnable:
                     effects += self._begin(code, resumed.get(code, ()))
         return effects
 
-    def _begin(self, code: TaskCode, resumed: Sequence[Child]) -> list[Effect]:
-        task = self.plan.tasks[code]
-        self._attempts.retries.setdefault(code, 0)
-        try:
-            match task.logic:
-                case None:
-                    return self._queue(code, Wait(WaitReason.DELAY, task.delay_time) if task.delay_time else None)
-                case DependentParams() if not self.instance.dry_run:
-                    attempt = self._attempts.begin(code, rests=True)
-                    return [RecordTask(code, attempt, T.RUNNING_EXECUTION, values=self._parameters.as_text(code))]
-                case SubProcessParams() | DynamicParams():
-                    # Stored in the row: a later owner, who received other ends in between, must see the same.
-                    values = self._parameters.values(code)
-                    children = Children.of(self.plan, code, self._attempts.next(code), values)
-                    self._children[code] = children
-                    text = json.dumps(values, ensure_ascii=False)
-                    begun = RecordTask(code, self._attempts.begin(code, rests=True), T.RUNNING_EXECUTION, values=text)
-                    first = children.resume(resumed) if resumed else children.start_more()
-                    over = self._check_children(code) if children.is_over else []
-                    return [begun, *first, *over]
-                case _:
-                    branch = chosen_branch(self.plan, code, lambda: self._parameters.values(code), self._has_succeeded)
-                    # For people who ask why it chose this branch.
-                    seen = self._parameters.as_text(code) if isinstance(task.logic, SwitchParams) else "{}"
-        except Refused as error:
-            failed = RecordTask(code, self._attempts.begin(code), T.FAILURE, self._attempts.retries[code], str(error))
+    def _begin(self, code: TaskCode, resumed: Sequence[ChildState]) -> list[Effect]:
+        attempt, children, asked = self._starter.begin(code, resumed)
+        effects = [attempt, *asked]
+        if children is not None:
+            self._children[code] = children
+            effects += self._check_children(code) if children.is_over else []
+        elif attempt.state is T.FAILURE:  # another attempt would fail too
             self._attempts.end(code)
-            return [failed, *self._fail(code, T.FAILURE)]
-        attempt = self._attempts.begin(code)
-        decided = RecordTask(code, attempt, T.SUCCESS, branch=branch, values=seen)
-        return [decided, *self._record(code, T.SUCCESS, branch=branch)]
+            effects += self._fail(code, T.FAILURE)
+        elif attempt.state is T.SUCCESS:
+            effects += self._record(code, T.SUCCESS, branch=attempt.branch)
+        return effects
 
     def _has_succeeded(self, code: TaskCode) -> bool:
         """Whether CONDITIONS count the task as succeeded. So does one that is out of scope and did not fail."""
         return code in self._progress.done and code not in self._progress.skipped and code not in self._ends.failed
-
-    def _queue(self, code: TaskCode, wait: Wait | None) -> list[Effect]:
-        values = self._parameters.as_text(code)
-        attempt = self._attempts.begin(code, rests=wait is not None)
-        return [QueueTask(code, attempt, self._attempts.retries[code], wait, values)]
 
     def _finish_if_over(self) -> list[Effect]:
         if self._attempts.any_under_way:

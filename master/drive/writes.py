@@ -16,19 +16,15 @@ from dao.runs import children, completion, workflow_instances
 from dao.runs.children import NewChild
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_instances
-from dao.tasks.task_instances import MasterTaskEnd, NewTask
+from dao.tasks.task_instances import NewTask
 from master.drive.events import (
     Effect,
-    EndTask,
     Enter,
     Finish,
     HoldTasks,
     KillTasks,
-    QueueTask,
-    RecordTask,
     ResumeChild,
     StartChild,
-    TaskFinished,
 )
 from master.drive.plan import PlannedTask
 from master.drive.plans import Fetched
@@ -36,7 +32,7 @@ from master.drive.run_limit import Delay
 from master.drive.runnable import WorkflowRunnable
 from model.choices import OnWorkerLoss
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
-from model.instances import Parent, WorkflowInstance
+from model.instances import AttemptEnd, Parent, TaskAttempt, WorkflowInstance
 from model.states import TaskState, WorkflowState
 
 SIZE_MAX = 128_000_000
@@ -68,7 +64,7 @@ class Writes:
         self.known = 0
         """How many tasks were over at once, so that there are events of them. Known after `flush`."""
         self._tasks: list[NewTask] = []
-        self._task_ends: list[MasterTaskEnd] = []
+        self._task_ends: list[tuple[WorkflowInstanceId, AttemptEnd]] = []
         self._children: list[NewChild] = []
         self._links: list[tuple[Parent, int]] = []
         self._entered: dict[WorkflowInstanceId, WorkflowState] = {}
@@ -90,19 +86,19 @@ class Writes:
             match effect:
                 case Enter(state):
                     self._entered[id_] = state
-                case QueueTask() | RecordTask():
-                    if isinstance(effect, QueueTask) and effect.wait is not None:
-                        self.delays.append(Delay(id_, effect.code, effect.attempt, effect.wait.minutes))
-                    self._tasks.append(_new_task(runnable, effect))
-                    self._grow(len(self._tasks[-1].params) + len(self._tasks[-1].parameter_values))
-                    if self._tasks[-1].type == "DEPENDENT":
+                case TaskAttempt():
+                    if effect.due_in_minutes:
+                        self.delays.append(Delay(id_, effect.code, effect.attempt, effect.due_in_minutes))
+                    self._tasks.append(task := _new_task(runnable, effect))
+                    self._grow(len(task.params) + len(effect.values))
+                    if task.type == "DEPENDENT":
                         self.dependents.add(id_)
-                    if isinstance(effect, RecordTask) and effect.state is TaskState.SUCCESS:
+                    if effect.state is TaskState.SUCCESS:
                         self.note_success(runnable, effect.code)
-                case EndTask(code, attempt, state, reason, outputs):
-                    self._task_ends.append(MasterTaskEnd(id_, code, attempt, state, reason, outputs))
-                    if state is TaskState.SUCCESS:
-                        self.note_success(runnable, code)
+                case AttemptEnd():
+                    self._task_ends.append((id_, effect))
+                    if effect.state is TaskState.SUCCESS:
+                        self.note_success(runnable, effect.code)
                 case StartChild():
                     self._children.append(_new_child(runnable, effect))
                     self._grow(sum(map(len, self._children[-1].params.values())))
@@ -133,12 +129,12 @@ class Writes:
         self._halting[id_] = None
         self._entered.pop(id_, None)
         self._tasks = [task for task in self._tasks if task.workflow_instance_id != id_]
-        self._task_ends = [end for end in self._task_ends if end.workflow_instance_id != id_]
+        self._task_ends = [end for end in self._task_ends if end[0] != id_]
         self._children = [child for child in self._children if child.parent.instance != id_]
         self._links = [link for link in self._links if link[0].instance != id_]
         self.ends = [*(end for end in self.ends if end.id != id_), InstanceEnd(id_, WorkflowState.FAILURE, reason)]
 
-    async def flush(self, connection: FencedTransaction, master: Epoch) -> list[tuple[WorkflowRunnable, TaskFinished]]:
+    async def flush(self, connection: FencedTransaction, master: Epoch) -> list[tuple[WorkflowRunnable, AttemptEnd]]:
         """Write the tasks. Returns the attempts that this has ended: feed these to their runnables, and flush again,
         until there are none. Raises `OwnershipLost`."""
         if self._entered:
@@ -148,7 +144,7 @@ class Writes:
             tasks, self._tasks = self._tasks, []
             for part in range(0, len(tasks), ROWS_AT_ONCE):
                 self.known += await task_instances.queue(connection, tasks[part : part + ROWS_AT_ONCE], master)
-            self._groups |= {task.worker_group for task in tasks if task.state is TaskState.QUEUED}
+            self._groups |= {task.worker_group for task in tasks if task.attempt.state is TaskState.QUEUED}
         if self._task_ends:
             task_ends, self._task_ends = self._task_ends, []
             await task_instances.end_in_master(connection, task_ends, master)
@@ -172,13 +168,13 @@ class Writes:
 
     async def _halt(
         self, connection: FencedTransaction, halts: dict[WorkflowInstanceId, tuple[TaskState, str]], master: Epoch
-    ) -> list[tuple[WorkflowRunnable, TaskFinished]]:
+    ) -> list[tuple[WorkflowRunnable, AttemptEnd]]:
         """End what waits, and ask workers to end what runs. Returns what has ended of those runs that can be driven."""
         undriven = {id_ for id_ in halts if self._halting[id_] is None}
         ended = [
-            (runnable, TaskFinished(end.code, end.attempt, end.state))
-            for end in await task_instances.halt(connection, halts, undriven, master)
-            if (runnable := self._halting[end.workflow_instance_id]) is not None
+            (runnable, end)
+            for id_, end in await task_instances.halt(connection, halts, undriven, master)
+            if (runnable := self._halting[id_]) is not None
         ]
         await children.halt(connection, {id_: state for id_, (state, _) in halts.items()})
         killed = [id_ for id_, (state, _) in halts.items() if state is TaskState.KILL]
@@ -188,15 +184,12 @@ class Writes:
         return ended
 
 
-def _new_task(runnable: WorkflowRunnable, effect: QueueTask | RecordTask) -> NewTask:
-    task, instance = runnable.plan.tasks[effect.code], runnable.instance
-    queued = isinstance(effect, QueueTask)
-    wait = effect.wait if isinstance(effect, QueueTask) else None
-    branch = None if isinstance(effect, QueueTask) or effect.branch is None else json.dumps(sorted(effect.branch))
+def _new_task(runnable: WorkflowRunnable, attempt: TaskAttempt) -> NewTask:
+    task, instance = runnable.plan.tasks[attempt.code], runnable.instance
+    begins = attempt.state in (TaskState.QUEUED, TaskState.DELAY_EXECUTION)
     return NewTask(
         instance.id,
-        task.code,
-        effect.attempt,
+        attempt,
         task.name,
         task.type,
         task.on_worker_loss is OnWorkerLoss.RETRY,
@@ -204,17 +197,9 @@ def _new_task(runnable: WorkflowRunnable, effect: QueueTask | RecordTask) -> New
         instance.priority,
         task.priority,
         task.params,
-        effect.values,
-        effect.retries,
-        wait.reason if wait else None,
-        wait.minutes if wait else 0,
         task.timeout * 60 or None,
         task.timeout_strategy if task.timeout else None,
-        TaskState.QUEUED if isinstance(effect, QueueTask) else effect.state,
-        "" if isinstance(effect, QueueTask) else effect.reason,
-        None if isinstance(effect, QueueTask) else effect.outputs,
-        branch,
-        _cache_key(runnable, task, effect.values) if queued and task.cache and not instance.dry_run else None,
+        _cache_key(runnable, task, attempt.values) if begins and task.cache and not instance.dry_run else None,
         instance.dry_run,
         task.environment or instance.environment,
         task.tenant,

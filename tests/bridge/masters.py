@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
@@ -17,10 +18,10 @@ from dao.runs.children import NewChild, Unmade
 from dao.runs.dependencies import BEGINNING, DependentEnd, Happened, Span
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_events, task_instances, task_timers
-from dao.tasks.task_instances import MasterTaskEnd, NewTask
+from dao.tasks.task_instances import NewTask
 from model.choices import Priority
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent
+from model.instances import AttemptEnd, Parent, TaskAttempt
 from model.nodes import NodeKind, Slot
 from model.states import TaskState, WaitReason, WorkflowState
 from tests.bridge.program import CODES, Program
@@ -62,19 +63,25 @@ def _new_task(p: Program, id_: WorkflowInstanceId, code: int, **fields: object) 
     attempts = [each.attempt for each in p.tasks_of(id_) if each.task_code == code]
     attempt = max(attempts, default=0) + (0 if attempts and p.chance(0.03) else 1)
     wait = p.random.choice((None, None, None, WaitReason.DELAY, WaitReason.RETRY))
-    given = {
-        "params": '{"a":1}',
-        "parameter_values": '{"b":"2"}',
+    given: dict[str, Any] = {
+        "state": T.QUEUED if wait is None else T.DELAY_EXECUTION,
         "retries": attempt - 1,
+        "values": '{"b":"2"}',
         "wait_reason": wait,
-        "wait_minutes": 0 if wait is None else p.random.choice((0, 60, 180)),
-        "dispatch_timeout_s": 7200.0 if p.chance(0.1) else None,
-        "branch": "[1,2]" if p.chance(0.05) else None,
+        "due_in_minutes": 0 if wait is None else p.random.choice((0, 60, 180)),
+        "branch": frozenset({TaskCode(1), TaskCode(2)}) if p.chance(0.05) else None,
     }
     return NewTask(
-        *(id_, TaskCode(code), attempt, f"task {code}", "SHELL", p.chance(0.6), p.random.choice(GROUPS)),
-        *(p.random.choice(list(Priority)), p.random.choice(list(Priority))),
-        **(given | fields),  # type: ignore[arg-type]
+        id_,
+        TaskAttempt(TaskCode(code), attempt, **(given | fields)),
+        f"task {code}",
+        "SHELL",
+        p.chance(0.6),
+        p.random.choice(GROUPS),
+        p.random.choice(list(Priority)),
+        p.random.choice(list(Priority)),
+        '{"a":1}',
+        dispatch_timeout_s=7200.0 if p.chance(0.1) else None,
     )
 
 
@@ -87,7 +94,7 @@ async def _stand(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None
     former = [each for each in p.tasks_of(id_) if each.task_code == STANDS and each.state is T.RUNNING_EXECUTION]
     if former:  # of one task one attempt lives
         await p.call(task_instances.end_in_master, [_end(p, each) for each in former], me.epoch)
-    lives = {"state": T.RUNNING_EXECUTION, "wait_reason": None, "parameter_values": '{"x":"1,2"}'}
+    lives = {"state": T.RUNNING_EXECUTION, "wait_reason": None, "values": '{"x":"1,2"}'}
     new = _new_task(p, id_, STANDS, **lives)
     await p.call(task_instances.queue, [new], me.epoch)
     ended = p.rows(p.server.instances, lambda each: each.parent is not None and each.state.is_final)
@@ -95,14 +102,14 @@ async def _stand(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None
     for child in sorted((each for _, each in ended), key=lambda each: each.parent.attempt):
         if child.parent.instance == id_:
             latest[child.parent.index] = child.parent
-    before = [(parent, new.attempt) for parent in latest.values()]
+    before = [(parent, new.attempt.attempt) for parent in latest.values()]
     if before and p.chance(0.8):
         await p.call(children.resume, before)
         await p.call(children.of, [id_])
         return
-    await p.call(
-        children.start, [_child(p, Parent(id_, new.code, new.attempt, i)) for i in range(p.random.choice((1, 2)))]
-    )
+    count, begun = p.random.choice((1, 2)), new.attempt
+    below = [_child(p, Parent(id_, begun.code, begun.attempt, index)) for index in range(count)]
+    await p.call(children.start, below)
 
 
 def _child(p: Program, parent: Parent) -> NewChild:
@@ -150,11 +157,11 @@ async def _end_in_master(p: Program, me: Me, id_: WorkflowInstanceId, _: Values)
     await p.call(task_instances.end_in_master, [_end(p, p.one(living))], me.epoch)
 
 
-def _end(p: Program, task: Values) -> MasterTaskEnd:
+def _end(p: Program, task: Values) -> tuple[WorkflowInstanceId, AttemptEnd]:
     state = p.random.choice((T.SUCCESS, T.FAILURE, T.KILL))
     reason = "" if state is T.SUCCESS else "it failed"
     outputs = json.dumps({"y": 1}) if state is T.SUCCESS else None
-    return MasterTaskEnd(task.workflow_instance_id, task.task_code, task.attempt, state, reason, outputs)
+    return task.workflow_instance_id, AttemptEnd(task.task_code, task.attempt, state, outputs, reason)
 
 
 async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> None:
@@ -184,8 +191,8 @@ async def wait_for_others(p: Program) -> None:
     me = await p.licensed(NodeKind.MASTER)
     if p.chance(0.5):
         id_, _ = p.one(p.owned(me))
-        waits = {"state": T.RUNNING_EXECUTION, "wait_reason": None, "timeout_s": 7200.0}
-        await p.call(task_instances.queue, [replace(_new_task(p, id_, WAITS, **waits), type="DEPENDENT")], me.epoch)
+        new = _new_task(p, id_, WAITS, state=T.RUNNING_EXECUTION, wait_reason=None)
+        await p.call(task_instances.queue, [replace(new, type="DEPENDENT", timeout_s=7200.0)], me.epoch)
         return
     await p.call(dependencies.waiting_of, me.epoch, p.instances())
     stretch = await p.call(dependencies.walk, me.epoch, BEGINNING, p.random.choice((1, 100)))
@@ -220,7 +227,7 @@ async def clean_up(p: Program) -> None:
         await p.call(failover.left_behind, 100, p.instances())
         await p.call(lost_tasks.lost, 100)
         await p.call(failover.fail_over, 100, only=p.one(p.instances()))
-        await p.call(lost_tasks.mark_lost, 1, without=[TaskInstanceId(1)])
+        await p.call(lost_tasks.mark_lost, 100, without=[TaskInstanceId(1)])  # which of several 1 would be is open
     if p.chance(0.7):
         await p.call(failover.fail_over, 100)
         await p.call(lost_tasks.mark_lost, 100)

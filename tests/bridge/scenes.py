@@ -17,6 +17,7 @@ from dao.tasks.task_instances import NewTask
 from model.choices import ExecutionType, FailureStrategy, Misfire, Priority
 from model.command_moves import CommandType
 from model.ids import CommandId, Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.instances import TaskAttempt
 from model.nodes import NodeKind, ProcessIdentity, Slot
 from model.states import TaskState, WaitReason, WorkflowState
 from tests.bridge.people import ask_in_model, save
@@ -74,9 +75,11 @@ async def a_serial_run(s: TwoStores) -> None:
 
 
 def task(code: int, *, write_ahead: bool = True, wait: WaitReason | None = None) -> NewTask:
+    attempt = TaskAttempt(
+        TaskCode(code), 1, TaskState.QUEUED if wait is None else TaskState.DELAY_EXECUTION, wait_reason=wait
+    )
     return NewTask(
-        *(RUN, TaskCode(code), 1, f"task {code}", "SHELL", write_ahead, "default", Priority.MEDIUM, Priority.MEDIUM),
-        *("{}", "{}", 0, wait),
+        RUN, attempt, f"task {code}", "SHELL", write_ahead, "default", Priority.MEDIUM, Priority.MEDIUM, "{}"
     )
 
 

@@ -20,7 +20,9 @@ from dao.tasks.task_claims import ClaimedTask
 from dao.tasks.task_instances import NewTask
 from model.choices import FailureStrategy, Priority
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.instances import TaskAttempt
 from model.nodes import NodeKind, ProcessIdentity
+from model.states import TaskState
 from tests.eventually import eventually
 
 
@@ -126,10 +128,13 @@ def new_task(
     type_: str = "FAKE",
     **fields: Any,
 ) -> NewTask:
-    """A task to be queued; see `NewTask` for the other fields."""
+    """A task to be queued, or after a wait if it has a reason for one; see `NewTask` and `TaskAttempt` for the other
+    fields."""
+    state = TaskState.DELAY_EXECUTION if "wait_reason" in fields else TaskState.QUEUED
+    own = {name: fields.pop(name) for name in TaskAttempt.__slots__ if name in fields}
     return NewTask(
-        *(instance, TaskCode(code), attempt, f"task {code}", type_, write_ahead, worker_group),
-        *(workflow_priority, task_priority, "{}", "{}"),
+        *(instance, TaskAttempt(TaskCode(code), attempt, **{"state": state, **own})),
+        *(f"task {code}", type_, write_ahead, worker_group, workflow_priority, task_priority, "{}"),
         **fields,
     )
 

@@ -56,7 +56,7 @@ async def test_where_all_is_well_nothing_is_found(scene: Scene) -> None:
     running, delayed, ended, above = [await scene.instance(master) for _ in range(4)]
     await scene.queue(running, 1, 2, master=master)
     await scene.claim(worker, limit=1)
-    await scene.queue(delayed, 1, master=master, wait_reason=WaitReason.RETRY, wait_minutes=0.01)
+    await scene.queue(delayed, 1, master=master, wait_reason=WaitReason.RETRY, due_in_minutes=0.01)
     await scene.queue(above, 1, master=master, type_="SUB_PROCESS", state=TaskState.RUNNING_EXECUTION)
     await scene.instance(master, parent=Parent(above, 1, 1, 0))  # type: ignore[arg-type]
     await scene.sql("UPDATE workflow_instance SET state = 'SUCCESS', ended_at = now() WHERE id = :id", id=ended)

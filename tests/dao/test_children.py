@@ -9,13 +9,12 @@ import pytest
 
 from dao.cluster.nodes import Me
 from dao.runs import children, control, workflow_instances
-from dao.runs.children import Above, ChildRow, NewChild, Unmade
+from dao.runs.children import Above, NewChild, Unmade
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_events, task_instances
-from dao.tasks.task_instances import MasterTaskEnd
 from model.choices import Priority
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import ChildEnd, Parent
+from model.instances import AttemptEnd, ChildState, Parent
 from model.states import TaskState, WorkflowState
 from tests.dao.scene import Scene
 
@@ -124,12 +123,12 @@ async def test_a_child_of_a_workflow_that_is_gone_is_not_asked_for_and_the_insta
     await start(scene, new_child(place(above, 0), 2002), new_child(place(above, 1), "gone"))
     assert await scene.sql("SELECT workflow_code, parent FROM command") == [(2002, f"{above}/3/1/0")]
     why = 'there is no workflow "gone" in project "default"; save it, or name another'
-    assert await heard(scene, master) == [ChildEnd(above, TASK, 1, 1, W.FAILURE, why)]
+    assert await heard(scene, master) == [(above, ChildState(TASK, 1, 1, W.FAILURE, why))]
 
 
 async def heard(scene: Scene, master: Me) -> list[object]:
     async with scene.writing() as connection:
-        return list(await task_events.consume(connection, master.epoch, 10))
+        return [(event.run, event.what) for event in await task_events.consume(connection, master.epoch, 10)]
 
 
 async def test_a_thousand_children_are_asked_for_in_one_statement(scene: Scene) -> None:
@@ -159,10 +158,10 @@ async def test_all_children_of_an_instance_are_found_whatever_their_state(scene:
     async with scene.database.reading() as connection:
         found = await children.of(connection, [above, lonely])
         assert await children.of(connection, []) == {}
-    assert {id_: sorted(rows, key=lambda row: row.parent.index) for id_, rows in found.items()} == {
+    assert {id_: sorted(rows, key=lambda row: row.index) for id_, rows in found.items()} == {
         above: [
-            ChildRow(place(above, 0), W.SUCCESS, '{"a": "1"}'),
-            ChildRow(place(above, 1), W.RUNNING_EXECUTION, None),
+            ChildState(TASK, 1, 0, W.SUCCESS, '{"a": "1"}'),
+            ChildState(TASK, 1, 1, W.RUNNING_EXECUTION),
         ],
         lonely: [],
     }
@@ -251,8 +250,8 @@ async def test_the_instance_above_hears_of_a_child_that_was_never_made(scene: Sc
         unmade = [Unmade(place(above, 7), W.FAILURE, "it is OFFLINE"), Unmade(place(above, 8), W.PAUSE)]
         await children.report_unmade(connection, unmade)
     assert await heard(scene, master) == [
-        ChildEnd(above, TASK, 1, 7, W.FAILURE, "it is OFFLINE"),
-        ChildEnd(above, TASK, 1, 8, W.PAUSE),
+        (above, ChildState(TASK, 1, 7, W.FAILURE, "it is OFFLINE")),
+        (above, ChildState(TASK, 1, 8, W.PAUSE)),
     ]
 
 
@@ -284,9 +283,9 @@ async def test_the_instance_above_hears_of_a_child_that_was_to_go_on_and_rests(s
     async with scene.writing() as connection:
         await children.report_at_rest(connection, dict(zip(ids, ["x", "it is OFFLINE", None, "x"], strict=True)))
     assert await heard(scene, master) == [
-        ChildEnd(above, TASK, 1, 0, W.SUCCESS, '{"a": "1"}'),
-        ChildEnd(above, TASK, 1, 1, W.FAILURE, "it is OFFLINE"),
-        ChildEnd(above, TASK, 1, 2, W.PAUSE),
+        (above, ChildState(TASK, 1, 0, W.SUCCESS, '{"a": "1"}')),
+        (above, ChildState(TASK, 1, 1, W.FAILURE, "it is OFFLINE")),
+        (above, ChildState(TASK, 1, 2, W.PAUSE)),
     ]
 
 
@@ -298,7 +297,7 @@ async def test_the_task_that_stands_for_children_ends_in_its_master_and_only_onc
     await scene.claim(worker)
 
     async def end(code: int, by: Me, attempt: int = 1) -> None:
-        one = MasterTaskEnd(above, TaskCode(code), attempt, T.FAILURE, "the workflow it stands for failed", None)
+        one = (above, AttemptEnd(TaskCode(code), attempt, T.FAILURE, reason="the workflow it stands for failed"))
         async with scene.writing() as connection:
             await task_instances.end_in_master(connection, [one], by.epoch)
 

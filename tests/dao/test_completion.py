@@ -15,7 +15,7 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_events
 from model.choices import ExecutionType, WarningType
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import ChildEnd, Parent
+from model.instances import ChildState, Parent
 from model.states import WorkflowState
 from tests.dao.scene import Scene
 
@@ -69,7 +69,7 @@ async def test_the_owner_of_the_instance_above_hears_of_the_end_and_what_it_gave
     assert await end(scene, child, master=master, state=state) == [child]
     async with scene.writing() as connection:
         heard = await task_events.consume(connection, owner.epoch, 10)
-    assert heard == [ChildEnd(above, TaskCode(3), 2, 5, state, told)]
+    assert heard == [(above, ChildState(TaskCode(3), 2, 5, state, told))]
     assert await commands(scene, "type") == []
 
 

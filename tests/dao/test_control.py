@@ -14,7 +14,7 @@ from dao.runs.workflow_instances import InstanceEnd, OwnershipLost
 from dao.tasks import task_events
 from model.choices import ExecutionType
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import HaltAsked, Parent, WorkflowInstance
+from model.instances import HaltRequest, Parent, WorkflowInstance
 from model.states import WorkflowState
 from tests.dao.scene import Scene
 
@@ -109,8 +109,8 @@ async def test_an_owner_hears_of_a_halt_and_the_row_keeps_it(scene: Scene) -> No
     async with scene.writing() as connection:
         await control.ask_halt(connection, {paused: W.READY_PAUSE, stopped: W.READY_STOP})
     async with scene.writing() as connection:
-        assert await task_events.consume(connection, master.epoch, 10) == [HaltAsked(paused, W.READY_PAUSE)]
-        assert await task_events.consume(connection, other.epoch, 10) == [HaltAsked(stopped, W.READY_STOP)]
+        assert await task_events.consume(connection, master.epoch, 10) == [(paused, HaltRequest(W.READY_PAUSE))]
+        assert await task_events.consume(connection, other.epoch, 10) == [(stopped, HaltRequest(W.READY_STOP))]
         [read] = await workflow_instances.read_owned(connection, [stopped], other.epoch)
     assert (read.state, read.requested_state) == (W.RUNNING_EXECUTION, W.READY_STOP)
 

@@ -70,7 +70,7 @@ async def test_a_node_of_another_kind_than_it_was_writes_no_more(scene: Scene, k
 async def test_a_wait_for_no_time_stops_no_look(scene: Scene, time: str) -> None:
     master = await scene.master()
     run = await scene.instance(master)
-    await scene.queue(run, 1, master=master, wait_reason=WaitReason.DELAY, wait_minutes=1.0)
+    await scene.queue(run, 1, master=master, wait_reason=WaitReason.DELAY, due_in_minutes=1.0)
     await scene.sql("UPDATE task_instance SET due_at = CAST(:time AS timestamptz)", time=time)
     await scene.commands(1)
     async with scene.database.reading() as connection:

@@ -33,9 +33,8 @@ from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances
 from dao.tasks.task_claims import Report
-from dao.tasks.task_instances import MasterTaskEnd
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent
+from model.instances import AttemptEnd, Parent
 from model.nodes import Slot
 from model.schedules import ScheduleRow
 from model.states import TaskState, WorkflowState
@@ -129,7 +128,7 @@ HOT = {
     "ask kill": Hot(lambda c: task_instances.ask_kill(c, RUNNING[:5], LIVING_MASTER), set(), 2_100),
     "end in master": Hot(
         lambda c: task_instances.end_in_master(
-            c, [MasterTaskEnd(each, TaskCode(3), 1, TaskState.SUCCESS, "", None) for each in ABOVE], LIVING_MASTER
+            c, [(each, AttemptEnd(TaskCode(3), 1, TaskState.SUCCESS)) for each in ABOVE], LIVING_MASTER
         ),
         set(),
         4 * len(ABOVE),

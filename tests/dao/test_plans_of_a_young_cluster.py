@@ -23,9 +23,8 @@ from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import past_attempts, task_claims, task_instances
 from dao.tasks.task_claims import Report
-from dao.tasks.task_instances import MasterTaskEnd
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
-from model.instances import Parent
+from model.instances import AttemptEnd, Parent
 from model.states import TaskState, WorkflowState
 from tests.dao.explaining import Explaining, Plan
 from tests.dao.scene import new_task
@@ -60,7 +59,7 @@ BATCHES: dict[str, Call] = {
     "halt": lambda c: task_instances.halt(c, dict.fromkeys(BATCH, (TaskState.KILL, "x")), BATCH, MASTER),
     "ask kill": lambda c: task_instances.ask_kill(c, BATCH, MASTER),
     "end in master": lambda c: task_instances.end_in_master(
-        c, [MasterTaskEnd(each, TaskCode(2), 1, TaskState.SUCCESS, "", None) for each in BATCH], MASTER
+        c, [(each, AttemptEnd(TaskCode(2), 1, TaskState.SUCCESS)) for each in BATCH], MASTER
     ),
     "invalidate": lambda c: task_instances.invalidate(c, [(each, TaskCode(1)) for each in BATCH]),
     "enter": lambda c: workflow_instances.enter(c, dict.fromkeys(BATCH, WorkflowState.READY_STOP), MASTER),

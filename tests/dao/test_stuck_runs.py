@@ -75,7 +75,7 @@ async def test_what_is_queued_runs_or_waits_for_a_time_is_a_reason(scene: Scene,
     await scene.queue(dispatched, 1, master=master, write_ahead=False)
     await scene.claim(worker)
     await scene.queue(queued, 1, master=master)
-    await scene.queue(delayed, 1, master=master, wait_reason=WaitReason.DELAY, wait_minutes=60)
+    await scene.queue(delayed, 1, master=master, wait_reason=WaitReason.DELAY, due_in_minutes=60)
     states = await scene.sql("SELECT state FROM task_instance ORDER BY id")
     assert states == ["RUNNING_EXECUTION", "DISPATCH", "QUEUED", "DELAY_EXECUTION"]
     assert await missing(scene, master) == {}

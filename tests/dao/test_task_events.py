@@ -14,7 +14,7 @@ from dao.runs import failover
 from dao.tasks import task_events
 from dao.tasks.task_events import Unreadable
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import TaskEnd
+from model.instances import AttemptEnd
 from model.states import TaskState
 from tests.dao.scene import Scene
 
@@ -36,12 +36,12 @@ async def ends(
     *,
     without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
-) -> list[TaskEnd]:
+) -> list[AttemptEnd]:
     events = await task_events.consume(connection, master.epoch, limit, without=without, only=only)
-    return [event for event in events if isinstance(event, TaskEnd)]
+    return [event.what for event in events if isinstance(event.what, AttemptEnd)]
 
 
-async def consume(scene: Scene, master: Me, limit: int = 100) -> list[TaskEnd]:
+async def consume(scene: Scene, master: Me, limit: int = 100) -> list[AttemptEnd]:
     async with scene.writing() as connection:
         return await ends(connection, master, limit)
 
@@ -53,7 +53,7 @@ async def test_an_owner_hears_of_its_own_in_order_and_once(scene: Scene) -> None
     await told(scene, theirs, 7)
     await told(scene, mine, 2)
     assert [end.code for end in await consume(scene, master, 2)] == [3, 1]
-    assert await consume(scene, master) == [TaskEnd(mine, TaskCode(2), 1, TaskState.SUCCESS)]
+    assert await consume(scene, master) == [AttemptEnd(TaskCode(2), 1, TaskState.SUCCESS)]
     assert await consume(scene, master) == []
     assert [end.code for end in await consume(scene, other)] == [7]
 
@@ -78,7 +78,7 @@ async def test_an_event_of_no_state_that_there_is_names_its_run(scene: Scene) ->
         await scene.sql(query, run=run, code=code)
     async with scene.writing() as connection:
         found = await task_events.consume(connection, master.epoch, 10)
-    assert [(each.workflow_instance_id, type(each)) for each in found] == [(run, Unreadable)] * 2
+    assert [(each.run, type(each.what)) for each in found] == [(run, Unreadable)] * 2
 
 
 async def test_events_wait_for_the_next_owner(scene: Scene) -> None:

@@ -13,7 +13,7 @@ from dao.postgres.errors import BadData
 from dao.runs.workflow_instances import OwnershipLost
 from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import TaskAttempt, TaskEnd
+from model.instances import AttemptEnd, TaskAttempt
 from model.states import TaskState, WaitReason
 from tests.dao.scene import Scene, new_task
 
@@ -24,13 +24,13 @@ async def halt(
     master: Me,
     state: TaskState = TaskState.KILL,
     given_up: Collection[WorkflowInstanceId] = (),
-) -> list[TaskEnd]:
+) -> list[tuple[WorkflowInstanceId, AttemptEnd]]:
     async with scene.writing() as connection:
         halts = dict.fromkeys(instances, (state, "so it was asked"))
         return await task_instances.halt(connection, halts, given_up, master.epoch)
 
 
-async def kill(scene: Scene, *instances: WorkflowInstanceId, master: Me) -> list[TaskEnd]:
+async def kill(scene: Scene, *instances: WorkflowInstanceId, master: Me) -> list[tuple[WorkflowInstanceId, AttemptEnd]]:
     """As a master kills: what waits ends, what runs is asked for."""
     async with scene.writing() as connection:
         halts = dict.fromkeys(instances, (TaskState.KILL, "so it was asked"))
@@ -77,8 +77,8 @@ async def test_a_kill_ends_what_is_queued_and_asks_for_what_runs(scene: Scene) -
     await scene.queue(instance, 3, 4, master=master)
     await scene.queue(other, 9, master=master)
     ends = await kill(scene, instance, master=master)
-    assert sorted(end.code for end in ends) == [3, 4]
-    assert {end.state for end in ends} == {TaskState.KILL}
+    assert sorted(end.code for _, end in ends) == [3, 4]
+    assert {end.state for _, end in ends} == {TaskState.KILL}
     assert await scene.states() == {1: "RUNNING_EXECUTION", 2: "DISPATCH", 3: "KILL", 4: "KILL", 9: "QUEUED"}
     assert await scene.sql("SELECT task_code FROM task_instance WHERE kill_requested ORDER BY 1") == [1, 2]
     assert await kill(scene, instance, master=master) == []
@@ -91,12 +91,12 @@ async def test_a_pause_holds_back_what_has_not_begun_and_lets_the_rest_come_to_i
     await scene.queue(instance, 1, master=master)
     await scene.claim(worker)
     await scene.queue(instance, 2, master=master)
-    await scene.queue(instance, 3, wait_reason=WaitReason.DELAY, wait_minutes=5, master=master)
+    await scene.queue(instance, 3, wait_reason=WaitReason.DELAY, due_in_minutes=5, master=master)
     await scene.queue(instance, 4, state=TaskState.RUNNING_EXECUTION, type_="DEPENDENT", master=master)
     await scene.queue(instance, 5, state=TaskState.RUNNING_EXECUTION, type_="SUB_PROCESS", master=master)
     ends = await halt(scene, instance, master=master, state=TaskState.PAUSE)
-    assert {end.code for end in ends} == {2, 3, 4}
-    assert {end.state for end in ends} == {TaskState.PAUSE}
+    assert {end.code for _, end in ends} == {2, 3, 4}
+    assert {end.state for _, end in ends} == {TaskState.PAUSE}
     running = "RUNNING_EXECUTION"
     assert await scene.states() == {1: running, 2: "PAUSE", 3: "PAUSE", 4: "PAUSE", 5: running}
     assert await scene.sql("SELECT count(*) FROM task_instance WHERE kill_requested") == [0]
@@ -122,7 +122,7 @@ async def test_an_instance_that_is_given_up_leaves_nothing_in_its_master(scene: 
     await scene.queue(given_up, 2, master=master)
     await scene.claim(worker)
     ends = await halt(scene, given_up, other, master=master, given_up=[given_up])
-    assert ends == [TaskEnd(given_up, TaskCode(1), 1, TaskState.KILL)]
+    assert ends == [(given_up, AttemptEnd(TaskCode(1), 1, TaskState.KILL))]
     assert await scene.sql("SELECT state FROM task_instance ORDER BY workflow_instance_id, task_code") == [
         "KILL",
         "RUNNING_EXECUTION",
@@ -178,7 +178,9 @@ async def test_attempts_are_read_in_the_order_in_which_they_ended_with_all_that_
     instance = await scene.instance(master)
     success = {"state": TaskState.SUCCESS, "type_": "SWITCH"}
     await scene.queue(instance, 4, master=master)
-    await scene.queue(instance, 2, branch="[4, 7]", outputs='{"a": "1"}', master=master, **success)
+    await scene.queue(
+        instance, 2, branch=frozenset({TaskCode(4), TaskCode(7)}), outputs='{"a": "1"}', master=master, **success
+    )
     await scene.queue(instance, 1, master=master, **success)
     await scene.queue(instance, 3, retries=2, state=TaskState.FAILURE, reason="x", master=master)
     async with scene.writing() as connection:
@@ -211,7 +213,7 @@ async def test_a_task_with_a_known_result_is_over_at_once_and_told_like_any_othe
     master = await scene.master()
     instance = await scene.instance(master)
     await scene.sql("INSERT INTO task_cache (key, outputs) VALUES ('known', '{\"rows\": \"7\"}'), ('empty', NULL)")
-    delayed = {"wait_reason": WaitReason.DELAY, "wait_minutes": 5}
+    delayed = {"wait_reason": WaitReason.DELAY, "due_in_minutes": 5}
     async with scene.writing() as connection:
         known = await task_instances.queue(
             connection,
@@ -233,8 +235,8 @@ async def test_a_task_with_a_known_result_is_over_at_once_and_told_like_any_othe
     ) == [(outputs, why, True, None, None) for outputs in ('{"rows": "7"}', None, '{"rows": "7"}')]
     async with scene.writing() as connection:
         told = await task_events.consume(connection, master.epoch, 10)
-    assert sorted(told, key=lambda end: end.code if isinstance(end, TaskEnd) else 0) == [
-        TaskEnd(instance, TaskCode(code), 1, TaskState.SUCCESS, outputs)
+    assert sorted(told, key=lambda event: event.what.code if isinstance(event.what, AttemptEnd) else 0) == [
+        (instance, AttemptEnd(TaskCode(code), 1, TaskState.SUCCESS, outputs))
         for code, outputs in [(1, '{"rows": "7"}'), (2, None), (3, '{"rows": "7"}')]
     ]
     assert await claimed(scene) == {4, 5}

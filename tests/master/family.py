@@ -6,9 +6,10 @@ import json
 from dataclasses import dataclass
 from random import Random
 
-from master.drive.events import Child, ChildFinished, EndTask, ResumeChild, StartChild
+from master.drive.events import ResumeChild, StartChild
 from master.drive.plan import Plan
 from model.ids import TaskCode
+from model.instances import AttemptEnd, ChildState
 from model.logic.sub_process import SubProcessParams
 from model.states import TaskState as T
 from model.states import WorkflowState as W
@@ -34,17 +35,17 @@ class Family:
         self.rows: dict[Place, ChildRow] = {}
         self._asked: set[Place] = set()
         self._refused: dict[Place, bool] = {}
-        self._known: dict[Place, ChildFinished | None] = {}
+        self._known: dict[Place, ChildState | None] = {}
 
-    def new_life(self, children: tuple[Child, ...]) -> None:
+    def new_life(self, children: tuple[ChildState, ...]) -> None:
         """Another owner, which knows nothing but rows."""
         self._known = {}
         for child in children:
             place = (child.code, child.attempt, child.index)
-            self._known[place] = ChildFinished(*place, child.state, child.outputs) if child.state.is_final else None
+            self._known[place] = ChildState(*place, child.state, child.outputs) if child.state.is_final else None
 
-    def restored(self) -> tuple[Child, ...]:
-        found = [Child(*place, row.state, row.outputs) for place, row in self.rows.items()]
+    def restored(self) -> tuple[ChildState, ...]:
+        found = [ChildState(*place, row.state, row.outputs) for place, row in self.rows.items()]
         self._random.shuffle(found)
         return tuple(found)
 
@@ -72,9 +73,9 @@ class Family:
         self.rows[place] = child
         if child.state is not W.SUCCESS:
             child.state, child.halt, child.outputs, child.by_hand = W.RUNNING_EXECUTION, None, None, False
-        self._known[place] = ChildFinished(*place, child.state, child.outputs) if child.state is W.SUCCESS else None
+        self._known[place] = ChildState(*place, child.state, child.outputs) if child.state is W.SUCCESS else None
 
-    def check_end(self, effect: EndTask, halted: W | None) -> None:
+    def check_end(self, effect: AttemptEnd, halted: W | None) -> None:
         """A task that stands for others ends as they did, and not before; `halted` is as what it may rest."""
         row = self._row(effect.code, effect.attempt)
         known = self._of(effect.code, effect.attempt)
@@ -105,7 +106,7 @@ class Family:
 
     # ------------------------------------------------------------------------------------------ what happens
 
-    def heard(self, event: ChildFinished) -> None:
+    def heard(self, event: ChildState) -> None:
         """An end stays one, whatever is told later; a pause does not."""
         place = (event.code, event.attempt, event.index)
         before = self._known.get(place)
@@ -115,7 +116,7 @@ class Family:
     def of(self, code: TaskCode, attempt: int) -> list[ChildRow]:
         return [row for place, row in self.rows.items() if place[:2] == (code, attempt)]
 
-    def is_so(self, event: ChildFinished) -> bool:
+    def is_so(self, event: ChildState) -> bool:
         """Of a child that never was no row tells a new owner; and a pause is over when somebody has resumed it."""
         child = self.rows.get((event.code, event.attempt, event.index))
         return child is not None and not child.by_hand
@@ -125,7 +126,7 @@ class Family:
         running = [place for place, row in self.rows.items() if not row.state.is_final]
         return [*sorted(self._asked), *running, *paused]
 
-    def work(self, place: Place, above: W, failing: float) -> ChildFinished | None:
+    def work(self, place: Place, above: W, failing: float) -> ChildState | None:
         """A command to it is handled, or it ends; what its owner is told."""
         if place in self._asked:
             self._asked.remove(place)
@@ -142,18 +143,18 @@ class Family:
         elif child.halt and chance < 0.9:
             child.state = child.halt
         child.outputs = json.dumps({"x": f"{place}"}) if child.state is W.SUCCESS and chance < 0.7 else None
-        return ChildFinished(*place, child.state, child.outputs)
+        return ChildState(*place, child.state, child.outputs)
 
-    def _make(self, place: Place, above: W) -> ChildFinished | None:
+    def _make(self, place: Place, above: W) -> ChildState | None:
         """As `master/claim/start_commands.py` does: one that is not made is told all the same."""
         if place in self.rows:
             return None
         if above is W.READY_PAUSE:
-            return ChildFinished(*place, W.PAUSE)
+            return ChildState(*place, W.PAUSE)
         if above is W.READY_STOP:
-            return ChildFinished(*place, W.STOP)
+            return ChildState(*place, W.STOP)
         if above.is_final or not self._stands(place) or self._is_refused(place):
-            return ChildFinished(*place, W.FAILURE)
+            return ChildState(*place, W.FAILURE)
         self.rows[place] = ChildRow()
         return None
 
@@ -181,7 +182,7 @@ class Family:
         failed = any(end.state is not W.SUCCESS for end in ends)
         return len(ends) == len(known) and (failed or len(ends) == len(self._row(code, attempt).params))
 
-    def _of(self, code: TaskCode, attempt: int) -> dict[Place, ChildFinished | None]:
+    def _of(self, code: TaskCode, attempt: int) -> dict[Place, ChildState | None]:
         return {place: end for place, end in self._known.items() if place[:2] == (code, attempt)}
 
     def _width(self, code: TaskCode) -> int:

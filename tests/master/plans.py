@@ -8,8 +8,9 @@ from typing import Any
 from master.drive.plan import Plan
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy, OnWorkerLoss, Priority
-from model.ids import WorkflowCode, WorkflowInstanceId
-from model.instances import WorkflowInstance
+from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
+from model.instances import TaskAttempt, WorkflowInstance
+from model.states import TaskState, WaitReason
 from model.workflow import WorkflowSpec
 
 Task = dict[str, Any]
@@ -123,3 +124,16 @@ def _dynamic(random: Random) -> Task:
 
 def _some(random: Random, names: list[str]) -> list[str]:
     return random.sample(names, random.randint(0, len(names)))
+
+
+def queued(
+    code: TaskCode,
+    attempt: int,
+    retries: int = 0,
+    after: tuple[WaitReason, float] | None = None,
+    values: str = "{}",
+) -> TaskAttempt:
+    """An attempt for a worker, after so many minutes."""
+    reason, minutes = after or (None, 0)
+    state = TaskState.DELAY_EXECUTION if after else TaskState.QUEUED
+    return TaskAttempt(code, attempt, state, retries, values=values, due_in_minutes=minutes, wait_reason=reason)

@@ -9,26 +9,12 @@ import json
 from collections.abc import Iterable, Sequence
 from random import Random
 
-from master.drive.events import (
-    Effect,
-    EndTask,
-    Enter,
-    Event,
-    Finish,
-    HoldTasks,
-    KillTasks,
-    QueueTask,
-    RecordTask,
-    ResumeChild,
-    StartChild,
-    TaskFinished,
-    Wait,
-)
+from master.drive.events import Effect, Enter, Event, Finish, HoldTasks, KillTasks, ResumeChild, StartChild
 from master.drive.plan import Plan
 from model.choices import FailureStrategy
 from model.errors import Refused
 from model.ids import TaskCode
-from model.instances import TaskAttempt
+from model.instances import AttemptEnd, TaskAttempt
 from model.logic import conditions, switch
 from model.logic.conditions import ConditionsParams
 from model.logic.dependent import DependentParams
@@ -87,9 +73,9 @@ class Tables:
                     assert state in WORKFLOW_TRANSITIONS[self.state]
                     assert self.requested in (state, W.READY_STOP), "halted though nobody asked"
                     self.state = state
-                case QueueTask() | RecordTask():
+                case TaskAttempt():
                     self._new_attempt(effect)
-                case EndTask(code, _, state, _, outputs):
+                case AttemptEnd(code, _, state, outputs):
                     self.family.check_end(effect, self.halted())
                     if state is T.SUCCESS:
                         self.given.heard(code, outputs)
@@ -118,7 +104,7 @@ class Tables:
         stopping = self.ending or self.state is W.READY_STOP
         return Reference(self.plan, self.scope, self.rows, stopping=stopping)
 
-    def _new_attempt(self, effect: QueueTask | RecordTask) -> None:
+    def _new_attempt(self, effect: TaskAttempt) -> None:
         rows, reference = self.rows.setdefault(effect.code, []), self.reference()
         last, row = reference.latest(effect.code), Row(T.QUEUED, effect.retries)
         assert effect.attempt == len(rows) + 1, "attempts count from 1 without gaps, each once"
@@ -126,37 +112,36 @@ class Tables:
             self._again(effect, last, reference)
         else:
             self._begin(effect, row, reference)
-        if isinstance(effect, QueueTask):
-            row.state = T.DELAY_EXECUTION if effect.wait else T.QUEUED
+        row.state, row.outputs, row.branch = effect.state, effect.outputs, effect.branch
+        if is_queued(effect):
             assert self.plan.tasks[effect.code].logic is None
             assert json.loads(effect.values) == self.given.values(effect.code)
         else:
-            row.state, row.outputs, row.branch = effect.state, effect.outputs, effect.branch
             row.values = effect.values
         if row.state.is_final:
             self._clock += 1
             row.ended = self._clock
         rows.append(row)
 
-    def _again(self, effect: QueueTask | RecordTask, last: Row, reference: Reference) -> None:
+    def _again(self, effect: TaskAttempt, last: Row, reference: Reference) -> None:
         """A loss or a failure is made good; while it is paused, later."""
         assert last.state.is_final and reference.runs_again(effect.code, last), "a task runs twice without cause"
         failed = last.state is T.FAILURE
         assert effect.retries == last.retries + failed
-        if isinstance(effect, QueueTask):
+        if is_queued(effect):
             assert not self.halted(), "queued though nothing new may start"
             interval = self.plan.tasks[effect.code].retry_interval if failed else 0
-            assert effect.wait == (Wait(WaitReason.RETRY, interval) if interval else None)
+            assert wait_of(effect) == ((WaitReason.RETRY, interval) if interval else None)
         else:
             assert self.state is W.READY_PAUSE and effect.state is T.PAUSE
 
-    def _begin(self, effect: QueueTask | RecordTask, row: Row, reference: Reference) -> None:
+    def _begin(self, effect: TaskAttempt, row: Row, reference: Reference) -> None:
         code, task = effect.code, self.plan.tasks[effect.code]
         assert not self.halted(), "begun though nothing new may start"
         assert reference.is_in_scope(code), "begun though it was left out"
         assert reference.may_begin(code) is Standing.BEGINS, "begun before its predecessors, or passed over"
-        if isinstance(effect, QueueTask):
-            assert effect.wait == (Wait(WaitReason.DELAY, task.delay_time) if task.delay_time else None)
+        if is_queued(effect):
+            assert wait_of(effect) == ((WaitReason.DELAY, task.delay_time) if task.delay_time else None)
             before = self.rows[code][-1] if self.rows[code] else None
             keeps = before is not None and (before.valid or before.state in (T.PAUSE, T.KILL))
             assert effect.retries == (before.retries if before and keeps else 0)
@@ -186,7 +171,7 @@ class Tables:
         except Refused as error:
             assert (effect.state, effect.reason) == (T.FAILURE, str(error))
 
-    def _check_branch(self, effect: RecordTask, names: Sequence[str]) -> None:
+    def _check_branch(self, effect: TaskAttempt, names: Sequence[str]) -> None:
         assert effect.state is T.SUCCESS
         assert effect.branch == frozenset(self.plan.codes[name] for name in names)
 
@@ -204,7 +189,7 @@ class Tables:
         for code, row in self.live():
             if row.state in (T.DELAY_EXECUTION, T.QUEUED) or isinstance(self.plan.tasks[code].logic, DependentParams):
                 self.end_row(code, T.PAUSE if state is W.READY_PAUSE else T.KILL)
-                told.append(TaskFinished(code, len(self.rows[code]), row.state))
+                told.append(AttemptEnd(code, len(self.rows[code]), row.state))
             elif state is W.READY_STOP:
                 row.kill_asked = True
         self.random.shuffle(told)
@@ -263,3 +248,13 @@ class Tables:
         assert not row.state.is_final
         self._clock += 1
         row.state, row.outputs, row.ended = state, outputs, self._clock
+
+
+def is_queued(attempt: TaskAttempt) -> bool:
+    """Whether it is for a worker, now or later."""
+    return attempt.state in (T.QUEUED, T.DELAY_EXECUTION)
+
+
+def wait_of(attempt: TaskAttempt) -> tuple[WaitReason | None, float] | None:
+    """What it waits for, and for how many minutes; None = it does not wait."""
+    return (attempt.wait_reason, attempt.due_in_minutes) if attempt.state is T.DELAY_EXECUTION else None

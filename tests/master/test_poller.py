@@ -71,7 +71,7 @@ async def test_an_attempt_whose_row_somebody_holds_makes_no_master_spin_and_the_
     run = await scene.instance(life.me)
     held, soon = 1, 2
     for code, wait_s in ((held, 0.0), (soon, 1.0)):
-        await scene.queue(run, code, master=life.me, wait_reason=WaitReason.DELAY, wait_minutes=wait_s * SECOND)
+        await scene.queue(run, code, master=life.me, wait_reason=WaitReason.DELAY, due_in_minutes=wait_s * SECOND)
     async with life.database.writing() as stranger:
         await stranger.execute(text("SELECT FROM task_instance WHERE task_code = 1 FOR UPDATE"))
         with looking(life):
@@ -84,13 +84,13 @@ async def test_an_attempt_whose_row_somebody_holds_makes_no_master_spin_and_the_
 async def test_after_such_a_while_what_is_due_is_queued_at_once_again(life: Life, looks: list[int]) -> None:
     scene = Scene(life.database)
     run = await scene.instance(life.me)
-    await scene.queue(run, 1, master=life.me, wait_reason=WaitReason.RETRY, wait_minutes=0)
+    await scene.queue(run, 1, master=life.me, wait_reason=WaitReason.RETRY, due_in_minutes=0)
     with looking(life):
         async with life.database.writing() as stranger:
             await stranger.execute(text("SELECT FROM task_instance FOR UPDATE"))
             await eventually(lambda: len(looks) > 5)
         await eventually(scene.states, until={1: "QUEUED"})
         before = len(looks)
-        await scene.queue(run, 2, master=life.me, wait_reason=WaitReason.RETRY, wait_minutes=SECOND / 2)
+        await scene.queue(run, 2, master=life.me, wait_reason=WaitReason.RETRY, due_in_minutes=SECOND / 2)
         await eventually(scene.states, until={1: "QUEUED", 2: "QUEUED"})
         assert len(looks) <= before + 3

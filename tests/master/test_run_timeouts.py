@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from master.drive.events import Finish, HaltAsked, KillTasks, Started, TaskFinished, TookTooLong
+from master.drive.events import Finish, KillTasks, Started, TookTooLong
 from master.drive.run_timeouts import Limits
 from model.ids import TaskCode
+from model.instances import AttemptEnd, HaltRequest
 from model.states import TaskState as T
 from model.states import WorkflowState as W
 from model.workflow import WorkflowSpec
@@ -57,17 +58,17 @@ def test_a_run_that_took_too_long_has_its_tasks_killed_and_fails_whatever_they_c
         runnable.handle(Started())
         assert runnable.handle(TookTooLong(TOO_LONG)) == [KillTasks(TOO_LONG)]
         assert runnable.handle(TookTooLong(TOO_LONG)) == []
-        assert runnable.handle(TaskFinished(A, 1, end)) == [Finish(W.FAILURE, TOO_LONG, None)]
+        assert runnable.handle(AttemptEnd(A, 1, end)) == [Finish(W.FAILURE, TOO_LONG, None)]
 
 
 def test_while_it_is_being_paused_it_may_take_too_long_and_while_it_is_being_stopped_it_is_stopped() -> None:
     for halt, ends in ((W.READY_PAUSE, Finish(W.FAILURE, TOO_LONG, None)), (W.READY_STOP, None)):
         runnable = a_runnable(a_plan({"a": []}))
         runnable.handle(Started())
-        runnable.handle(HaltAsked(halt))
+        runnable.handle(HaltRequest(halt))
         told = runnable.handle(TookTooLong(TOO_LONG))
         assert bool(told) == (ends is not None)
-        (end,) = runnable.handle(TaskFinished(A, 1, T.KILL))
+        (end,) = runnable.handle(AttemptEnd(A, 1, T.KILL))
         assert end == (ends or Finish(W.STOP, "it was stopped", None))
 
 
@@ -75,5 +76,5 @@ def test_a_stop_that_comes_after_it_took_too_long_wins() -> None:
     runnable = a_runnable(a_plan({"a": []}))
     runnable.handle(Started())
     runnable.handle(TookTooLong(TOO_LONG))
-    runnable.handle(HaltAsked(W.READY_STOP))
-    assert runnable.handle(TaskFinished(A, 1, T.KILL)) == [Finish(W.STOP, "it was stopped", None)]
+    runnable.handle(HaltRequest(W.READY_STOP))
+    assert runnable.handle(AttemptEnd(A, 1, T.KILL)) == [Finish(W.STOP, "it was stopped", None)]

@@ -12,22 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from master.drive.events import Effect, Finish, KillTasks, QueueTask, Restored, Started, TaskFinished, Wait
+from master.drive.events import Effect, Finish, KillTasks, Restored, Started
 from master.drive.plan import Plan
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.ids import TaskCode
-from model.instances import TaskAttempt
+from model.instances import AttemptEnd, TaskAttempt
 from model.states import TaskState as T
 from model.states import WaitReason, WorkflowState
-from tests.master.plans import a_plan, a_runnable, any_plan
+from tests.master.plans import a_plan, a_runnable, any_plan, queued
 
 END, CONTINUE = FailureStrategy.END, FailureStrategy.CONTINUE
 A, B, C, D = (TaskCode(number) for number in range(1, 5))
 
 
-def queued(*codes: TaskCode) -> list[Effect]:
-    return [QueueTask(code, 1) for code in codes]
+def first(*codes: TaskCode) -> list[Effect]:
+    return [queued(code, 1) for code in codes]
 
 
 def started(plan: Plan, strategy: FailureStrategy = CONTINUE) -> Runnable:
@@ -38,7 +38,7 @@ def started(plan: Plan, strategy: FailureStrategy = CONTINUE) -> Runnable:
 
 def end(runnable: Runnable, *ends: tuple[TaskCode, T]) -> list[Effect]:
     """The effects of the last of these first attempts' ends."""
-    return [runnable.handle(TaskFinished(code, 1, state)) for code, state in ends][-1]
+    return [runnable.handle(AttemptEnd(code, 1, state)) for code, state in ends][-1]
 
 
 # ---------------------------------------------------------------------------------------------------- size
@@ -49,9 +49,9 @@ def test_a_chain_of_10000_tasks_costs_one_effect_a_task() -> None:
     names = [f"t{number}" for number in range(10_000)]
     plan = a_plan({names[0]: []} | {after: [before] for before, after in pairwise(names)})
     runnable = a_runnable(plan)
-    assert runnable.handle(Started()) == queued(A)
+    assert runnable.handle(Started()) == first(A)
     for number in range(1, 10_000):
-        assert end(runnable, (TaskCode(number), T.SUCCESS)) == queued(TaskCode(number + 1))
+        assert end(runnable, (TaskCode(number), T.SUCCESS)) == first(TaskCode(number + 1))
     assert end(runnable, (TaskCode(10_000), T.SUCCESS)) == [Finish(WorkflowState.SUCCESS, "")]
 
 
@@ -64,14 +64,14 @@ def test_a_hundred_layers_of_a_hundred_tasks_queue_a_layer_at_a_time() -> None:
     runnable = a_runnable(plan)
     effects = [runnable.handle(Started()), *(end(runnable, (code, T.SUCCESS)) for code in codes)]
     assert [len(each) for each in effects if each] == [100] * 100 + [1]
-    assert [*chain(*effects)] == [*queued(*codes), Finish(WorkflowState.SUCCESS, "")]
+    assert [*chain(*effects)] == [*first(*codes), Finish(WorkflowState.SUCCESS, "")]
 
 
 def test_a_large_instance_is_restored_from_the_middle_with_what_is_missing_only() -> None:
     names = [f"t{number}" for number in range(10_000)]
     plan = a_plan({names[0]: []} | {after: [before] for before, after in pairwise(names)})
     done = tuple(TaskAttempt(TaskCode(number), 1, T.SUCCESS) for number in range(1, 9_000))
-    assert a_runnable(plan).handle(Restored(done)) == queued(TaskCode(9_000))
+    assert a_runnable(plan).handle(Restored(done)) == first(TaskCode(9_000))
 
 
 # ---------------------------------------------------------------------------------------------- one by one
@@ -82,25 +82,25 @@ TWO = {"a": [], "b": [], "c": ["a"], "d": ["b"]}
 
 def test_a_task_waits_for_all_before_it() -> None:
     runnable = started(a_plan(DIAMOND))
-    assert end(runnable, (A, T.SUCCESS)) == queued(B, C)
+    assert end(runnable, (A, T.SUCCESS)) == first(B, C)
     assert end(runnable, (C, T.SUCCESS)) == []
-    assert end(runnable, (B, T.SUCCESS)) == queued(D)
+    assert end(runnable, (B, T.SUCCESS)) == first(D)
     assert end(runnable, (D, T.SUCCESS)) == [Finish(WorkflowState.SUCCESS, "")]
 
 
 def test_a_failure_is_retried_as_often_as_the_task_says_and_then_is_one() -> None:
     plan = a_plan({"a": []}, fields={"a": {"retry_times": 2, "retry_interval": 0.5}})
     runnable = started(plan)
-    wait = Wait(WaitReason.RETRY, 0.5)
-    assert runnable.handle(TaskFinished(A, 1, T.FAILURE)) == [QueueTask(A, 2, 1, wait)]
-    assert runnable.handle(TaskFinished(A, 2, T.FAILURE)) == [QueueTask(A, 3, 2, wait)]
-    assert runnable.handle(TaskFinished(A, 3, T.FAILURE)) == [Finish(WorkflowState.FAILURE, 'task "a" failed')]
+    wait = (WaitReason.RETRY, 0.5)
+    assert runnable.handle(AttemptEnd(A, 1, T.FAILURE)) == [queued(A, 2, 1, wait)]
+    assert runnable.handle(AttemptEnd(A, 2, T.FAILURE)) == [queued(A, 3, 2, wait)]
+    assert runnable.handle(AttemptEnd(A, 3, T.FAILURE)) == [Finish(WorkflowState.FAILURE, 'task "a" failed')]
 
 
 def test_a_lost_worker_costs_no_retry() -> None:
     runnable = started(a_plan({"a": []}, fields={"a": {"retry_times": 1}}))
-    assert runnable.handle(TaskFinished(A, 1, T.NEED_FAULT_TOLERANCE)) == [QueueTask(A, 2, 0)]
-    assert runnable.handle(TaskFinished(A, 2, T.FAILURE)) == [QueueTask(A, 3, 1)]
+    assert runnable.handle(AttemptEnd(A, 1, T.NEED_FAULT_TOLERANCE)) == [queued(A, 2, 0)]
+    assert runnable.handle(AttemptEnd(A, 2, T.FAILURE)) == [queued(A, 3, 1)]
 
 
 def test_a_kill_is_not_retried() -> None:
@@ -113,24 +113,24 @@ def test_retries_are_counted_across_a_failover() -> None:
     last = Restored((TaskAttempt(A, 3, T.FAILURE, 1),))
     assert a_runnable(plan).handle(last) == [Finish(WorkflowState.FAILURE, 'task "a" failed')]
     first = Restored((TaskAttempt(A, 2, T.FAILURE, 0),))
-    assert a_runnable(plan).handle(first) == [QueueTask(A, 3, 1)]
+    assert a_runnable(plan).handle(first) == [queued(A, 3, 1)]
 
 
 def test_with_end_a_failure_that_is_retried_stops_nothing() -> None:
     runnable = started(a_plan({"a": [], "b": []}, fields={"a": {"retry_times": 1}}), END)
-    assert end(runnable, (A, T.FAILURE)) == [QueueTask(A, 2, 1)]
+    assert end(runnable, (A, T.FAILURE)) == [queued(A, 2, 1)]
 
 
 def test_a_delay_comes_between_ready_and_queued_once() -> None:
     runnable = started(a_plan({"a": [], "b": ["a"]}, fields={"b": {"delay_time": 3, "retry_times": 1}}))
-    assert end(runnable, (A, T.SUCCESS)) == [QueueTask(B, 1, 0, Wait(WaitReason.DELAY, 3))]
-    assert end(runnable, (B, T.FAILURE)) == [QueueTask(B, 2, 1)]
+    assert end(runnable, (A, T.SUCCESS)) == [queued(B, 1, 0, (WaitReason.DELAY, 3))]
+    assert end(runnable, (B, T.FAILURE)) == [queued(B, 2, 1)]
 
 
 def test_with_continue_the_other_branch_runs_to_its_end() -> None:
     runnable = started(a_plan(TWO))
     assert end(runnable, (A, T.FAILURE)) == []
-    assert end(runnable, (B, T.SUCCESS)) == queued(D)
+    assert end(runnable, (B, T.SUCCESS)) == first(D)
     assert end(runnable, (D, T.SUCCESS)) == [Finish(WorkflowState.FAILURE, 'task "a" failed')]
 
 
@@ -153,9 +153,9 @@ def test_with_end_a_failure_alone_ends_at_once() -> None:
 
 def test_a_lost_task_runs_again_as_the_next_attempt() -> None:
     runnable = started(a_plan(TWO))
-    assert end(runnable, (A, T.NEED_FAULT_TOLERANCE)) == [QueueTask(A, 2)]
+    assert end(runnable, (A, T.NEED_FAULT_TOLERANCE)) == [queued(A, 2)]
     assert end(runnable, (A, T.SUCCESS)) == [], "the first attempt was given up"
-    assert runnable.handle(TaskFinished(A, 2, T.SUCCESS)) == queued(C)
+    assert runnable.handle(AttemptEnd(A, 2, T.SUCCESS)) == first(C)
 
 
 def test_a_lost_task_that_may_not_run_again_has_failed() -> None:
@@ -189,10 +189,10 @@ def test_the_reason_names_the_first_that_failed_and_counts_the_others(ends: dict
 def test_what_is_queued_or_runs_is_restored_and_not_queued_again() -> None:
     runnable = a_runnable(a_plan({"a": [], "b": [], "c": [], "d": []}))
     attempts = (TaskAttempt(A, 1, T.QUEUED), TaskAttempt(B, 3, T.RUNNING_EXECUTION), TaskAttempt(C, 1, T.DISPATCH))
-    assert runnable.handle(Restored(attempts)) == queued(D)
-    assert runnable.handle(TaskFinished(B, 2, T.FAILURE)) == []
+    assert runnable.handle(Restored(attempts)) == first(D)
+    assert runnable.handle(AttemptEnd(B, 2, T.FAILURE)) == []
     assert end(runnable, (A, T.SUCCESS), (C, T.SUCCESS), (D, T.SUCCESS)) == []
-    assert runnable.handle(TaskFinished(B, 3, T.SUCCESS)) == [Finish(WorkflowState.SUCCESS, "")]
+    assert runnable.handle(AttemptEnd(B, 3, T.SUCCESS)) == [Finish(WorkflowState.SUCCESS, "")]
 
 
 def test_what_ended_while_nobody_drove_is_made_up_for() -> None:
@@ -220,15 +220,15 @@ def test_with_end_an_restored_loss_for_good_keeps_another_from_running_again() -
 
 
 def test_attempts_of_tasks_that_the_plan_does_not_know_are_passed_over() -> None:
-    assert a_runnable(a_plan({"a": []})).handle(Restored((TaskAttempt(TaskCode(99), 1, T.FAILURE),))) == queued(A)
+    assert a_runnable(a_plan({"a": []})).handle(Restored((TaskAttempt(TaskCode(99), 1, T.FAILURE),))) == first(A)
 
 
 def test_events_that_fit_nothing_change_nothing() -> None:
     runnable = started(a_plan(DIAMOND))
     for stray in [
-        TaskFinished(TaskCode(99), 1, T.SUCCESS),
-        TaskFinished(D, 1, T.SUCCESS),
-        TaskFinished(A, 2, T.FAILURE),
+        AttemptEnd(TaskCode(99), 1, T.SUCCESS),
+        AttemptEnd(D, 1, T.SUCCESS),
+        AttemptEnd(A, 2, T.FAILURE),
     ]:
         assert runnable.handle(stray) == []
     assert runnable.handle(Started()) == []

@@ -7,29 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from master.drive.events import (
-    Child,
-    ChildFinished,
-    Effect,
-    EndTask,
-    Finish,
-    HaltAsked,
-    KillTasks,
-    QueueTask,
-    RecordTask,
-    Restored,
-    ResumeChild,
-    StartChild,
-    Started,
-)
+from master.drive.events import Effect, Finish, KillTasks, Restored, ResumeChild, StartChild, Started
 from master.drive.plan import Plan
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.ids import TaskCode
-from model.instances import TaskAttempt
+from model.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt
 from model.states import TaskState as T
 from model.states import WorkflowState as W
-from tests.master.plans import Task, a_plan, a_runnable, an_instance
+from tests.master.plans import Task, a_plan, a_runnable, an_instance, queued
 
 A, B = TaskCode(1), TaskCode(2)
 CHILD: Task = {"type": "SUB_PROCESS", "params": {"workflow": 7, "params": {"p": "<${x}>"}}}
@@ -53,24 +39,24 @@ def starts(effects: list[Effect]) -> list[int]:
 
 
 def end(runnable: Runnable, index: int, state: W = W.SUCCESS, outputs: str | None = None) -> list[Effect]:
-    return runnable.handle(ChildFinished(A, 1, index, state, outputs))
+    return runnable.handle(ChildState(A, 1, index, state, outputs))
 
 
 def test_a_sub_workflow_is_started_with_its_parameters_and_ends_its_task() -> None:
     runnable = a_runnable(SUB)
     child = StartChild(A, 1, 0, "default", 7, None, {"p": "<${x}>"})
-    assert runnable.handle(Started()) == [RecordTask(A, 1, T.RUNNING_EXECUTION), child]
+    assert runnable.handle(Started()) == [TaskAttempt(A, 1, T.RUNNING_EXECUTION), child]
     outputs = '{"rows": "3"}'
     assert end(runnable, 0, outputs=outputs) == [
-        EndTask(A, 1, T.SUCCESS, outputs=outputs),
-        QueueTask(B, 1, values=outputs),
+        AttemptEnd(A, 1, T.SUCCESS, outputs=outputs),
+        queued(B, 1, values=outputs),
     ]
 
 
 @pytest.mark.parametrize(("state", "ends_as"), [(W.FAILURE, T.FAILURE), (W.STOP, T.KILL)])
 def test_a_sub_workflow_that_does_not_succeed_fails_its_task(state: W, ends_as: T) -> None:
     task_end, finish = end(begun(SUB)[0], 0, state)
-    assert isinstance(task_end, EndTask)
+    assert isinstance(task_end, AttemptEnd)
     assert task_end.state is ends_as
     assert isinstance(finish, Finish)
     assert finish.state is W.FAILURE
@@ -79,7 +65,7 @@ def test_a_sub_workflow_that_does_not_succeed_fails_its_task(state: W, ends_as: 
 def test_a_child_that_somebody_paused_is_waited_for_until_it_has_gone_on_and_ended() -> None:
     runnable, _ = begun(SUB)
     assert end(runnable, 0, W.PAUSE) == []
-    assert end(runnable, 0)[0] == EndTask(A, 1, T.SUCCESS)
+    assert end(runnable, 0)[0] == AttemptEnd(A, 1, T.SUCCESS)
 
 
 def test_as_many_children_run_side_by_side_as_may_and_each_once() -> None:
@@ -90,14 +76,14 @@ def test_as_many_children_run_side_by_side_as_may_and_each_once() -> None:
     assert starts(end(runnable, 2)) == [3]
     end(runnable, 3)
     listed = json.dumps([{}, {"x": "b"}, {}, {}])
-    over = EndTask(A, 1, T.SUCCESS, outputs=json.dumps({"dynamic.out": listed, "dynamic.out.a": listed}))
+    over = AttemptEnd(A, 1, T.SUCCESS, outputs=json.dumps({"dynamic.out": listed, "dynamic.out.a": listed}))
     assert end(runnable, 0) == [over, Finish(W.SUCCESS, "")]
 
 
 def test_after_a_child_has_failed_no_other_is_started_and_what_runs_is_waited_for() -> None:
     runnable, _ = begun(dynamic("1,2,3", parallelism=2))
     assert end(runnable, 0, W.FAILURE) == []
-    assert end(runnable, 1) == [EndTask(A, 1, T.FAILURE, "1 of 3 children failed"), FAILED]
+    assert end(runnable, 1) == [AttemptEnd(A, 1, T.FAILURE, reason="1 of 3 children failed"), FAILED]
 
 
 def test_a_child_that_failed_and_was_run_again_with_success_has_not_failed_any_more() -> None:
@@ -110,9 +96,9 @@ def test_a_child_that_failed_and_was_run_again_with_success_has_not_failed_any_m
 
 
 def test_without_a_tuple_there_is_no_child_and_it_is_a_success() -> None:
-    over = EndTask(A, 1, T.SUCCESS, outputs='{"dynamic.out": "[]", "dynamic.out.a": "[]"}')
+    over = AttemptEnd(A, 1, T.SUCCESS, outputs='{"dynamic.out": "[]", "dynamic.out.a": "[]"}')
     assert a_runnable(dynamic("[]")).handle(Started()) == [
-        RecordTask(A, 1, T.RUNNING_EXECUTION),
+        TaskAttempt(A, 1, T.RUNNING_EXECUTION),
         over,
         Finish(W.SUCCESS, ""),
     ]
@@ -128,8 +114,8 @@ def test_a_pause_that_is_told_after_the_end_is_not_heard() -> None:
     runnable, _ = begun(dynamic("1,2", parallelism=2))
     end(runnable, 0)
     end(runnable, 0, W.PAUSE)
-    assert [type(effect).__name__ for effect in runnable.handle(HaltAsked(W.READY_PAUSE))] == ["Enter", "HoldTasks"]
-    assert end(runnable, 1, W.PAUSE)[0] == EndTask(A, 1, T.PAUSE)
+    assert [type(effect).__name__ for effect in runnable.handle(HaltRequest(W.READY_PAUSE))] == ["Enter", "HoldTasks"]
+    assert end(runnable, 1, W.PAUSE)[0] == AttemptEnd(A, 1, T.PAUSE)
 
 
 # ------------------------------------------------------------------------------------------------ halting
@@ -146,9 +132,9 @@ def test_a_pause_that_is_told_after_the_end_is_not_heard() -> None:
 )
 def test_a_halted_workflow_ends_when_its_children_have_come_to_rest(asked: W, child: W, task: T, finish: W) -> None:
     runnable, _ = begun(SUB)
-    assert not any(isinstance(effect, EndTask | Finish) for effect in runnable.handle(HaltAsked(asked)))
+    assert not any(isinstance(effect, AttemptEnd | Finish) for effect in runnable.handle(HaltRequest(asked)))
     over, last = end(runnable, 0, child)
-    assert isinstance(over, EndTask)
+    assert isinstance(over, AttemptEnd)
     assert isinstance(last, Finish)
     assert (over.state, last.state) == (task, finish)
 
@@ -157,9 +143,9 @@ def test_with_end_the_end_of_one_may_end_others_and_each_ends_once() -> None:
     """Seen before: at a failover the second was looked at again after it had ended, and the master's round failed."""
     plan = a_plan({"a": [], "b": []}, fields={"a": CHILD, "b": CHILD})
     rows = tuple(TaskAttempt(code, 1, T.RUNNING_EXECUTION) for code in (A, B))
-    children = tuple(Child(code, 1, 0, W.STOP) for code in (A, B))
+    children = tuple(ChildState(code, 1, 0, W.STOP) for code in (A, B))
     effects = a_runnable(plan, FailureStrategy.END).handle(Restored(rows, children))
-    assert [effect.code for effect in effects if isinstance(effect, EndTask)] == [A, B]
+    assert [effect.code for effect in effects if isinstance(effect, AttemptEnd)] == [A, B]
     assert effects.count(KillTasks()) == 1
     assert isinstance(effects[-1], Finish)
 
@@ -172,18 +158,20 @@ def test_a_failover_starts_the_missing_children_with_what_the_first_ones_saw() -
     plan = dynamic("${list}", parallelism=2)
     row = TaskAttempt(A, 1, T.RUNNING_EXECUTION, values='{"list": "x,y,z"}')
     runnable = Runnable(replace(an_instance(plan), params='{"list": "other"}'), plan)
-    effects = runnable.handle(Restored((row,), (Child(A, 1, 0, W.SUCCESS), Child(A, 1, 1, W.RUNNING_EXECUTION))))
+    effects = runnable.handle(
+        Restored((row,), (ChildState(A, 1, 0, W.SUCCESS), ChildState(A, 1, 1, W.RUNNING_EXECUTION)))
+    )
     assert effects == [StartChild(A, 1, 2, "default", 7, None, {"n": "z"})]
 
 
-def resumed(*children: Child, attempt: int = 1) -> list[Effect]:
+def resumed(*children: ChildState, attempt: int = 1) -> list[Effect]:
     rows = (TaskAttempt(A, attempt, T.KILL, valid=False),)
     return a_runnable(dynamic("1,2,3", parallelism=2)).handle(Restored(rows, children, frozenset({A})))
 
 
 def test_children_go_on_under_the_new_attempt_and_those_that_never_were_begin() -> None:
-    record, *effects = resumed(Child(A, 1, 0, W.SUCCESS), Child(A, 1, 1, W.STOP))
-    assert isinstance(record, RecordTask)
+    record, *effects = resumed(ChildState(A, 1, 0, W.SUCCESS), ChildState(A, 1, 1, W.STOP))
+    assert isinstance(record, TaskAttempt)
     assert effects == [
         ResumeChild(A, 2, 0, 1),
         ResumeChild(A, 2, 1, 1),
@@ -193,12 +181,12 @@ def test_children_go_on_under_the_new_attempt_and_those_that_never_were_begin() 
 
 def test_only_the_children_of_the_last_attempt_go_on() -> None:
     """Seen before: those of a run before a repeat were moved to the same places, which the database refuses."""
-    _, *effects = resumed(Child(A, 1, 0, W.FAILURE), Child(A, 2, 0, W.STOP), attempt=2)
+    _, *effects = resumed(ChildState(A, 1, 0, W.FAILURE), ChildState(A, 2, 0, W.STOP), attempt=2)
     assert effects[0] == ResumeChild(A, 3, 0, 2)
     assert not any(isinstance(effect, ResumeChild) for effect in effects[1:])
 
 
 def test_what_runs_again_leaves_the_children_of_before_alone() -> None:
-    rows, children = (TaskAttempt(A, 1, T.FAILURE, valid=False),), (Child(A, 1, 0, W.FAILURE),)
+    rows, children = (TaskAttempt(A, 1, T.FAILURE, valid=False),), (ChildState(A, 1, 0, W.FAILURE),)
     effects = a_runnable(SUB).handle(Restored(rows, children))
     assert effects[1:] == [StartChild(A, 2, 0, "default", 7, None, {"p": "<${x}>"})]

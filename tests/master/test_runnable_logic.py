@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from master.drive.events import Effect, Finish, KillTasks, QueueTask, RecordTask, Restored, Started, TaskFinished
+from master.drive.events import Effect, Finish, KillTasks, Restored, Started
 from master.drive.plan import Plan
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.ids import TaskCode
-from model.instances import TaskAttempt
+from model.instances import AttemptEnd, TaskAttempt
 from model.states import TaskState as T
 from model.states import WorkflowState as W
-from tests.master.plans import Task, a_plan, a_runnable, an_instance
+from tests.master.plans import Task, a_plan, a_runnable, an_instance, queued
 
 A, B, C, D, E = (TaskCode(number) for number in range(1, 6))
 DONE = Finish(W.SUCCESS, "")
@@ -40,29 +40,29 @@ def limited(plan: Plan, *scope: TaskCode) -> Runnable:
 
 def test_what_hangs_only_on_a_branch_that_was_not_chosen_is_skipped() -> None:
     runnable = a_runnable(a_switch("1 == 1"))
-    chosen = RecordTask(A, 1, T.SUCCESS, branch=frozenset({B}))
-    assert runnable.handle(Started()) == [chosen, QueueTask(B, 1)]
-    assert runnable.handle(TaskFinished(B, 1, T.SUCCESS)) == [QueueTask(E, 1)], "it hangs on a chosen branch too"
-    assert runnable.handle(TaskFinished(E, 1, T.SUCCESS)) == [DONE]
+    chosen = TaskAttempt(A, 1, T.SUCCESS, branch=frozenset({B}))
+    assert runnable.handle(Started()) == [chosen, queued(B, 1)]
+    assert runnable.handle(AttemptEnd(B, 1, T.SUCCESS)) == [queued(E, 1)], "it hangs on a chosen branch too"
+    assert runnable.handle(AttemptEnd(E, 1, T.SUCCESS)) == [DONE]
 
 
 def test_a_choice_is_remembered_by_whoever_claims_failover() -> None:
     row = TaskAttempt(A, 1, T.SUCCESS, branch=frozenset({B}))
-    assert a_runnable(a_switch("1 == 2")).handle(Restored((row,))) == [QueueTask(B, 1)]
+    assert a_runnable(a_switch("1 == 2")).handle(Restored((row,))) == [queued(B, 1)]
 
 
 @pytest.mark.parametrize("strategy", FailureStrategy)
 def test_a_switch_that_cannot_decide_fails_its_workflow(strategy: FailureStrategy) -> None:
     """Seen before: it was recorded as FAILURE and waited for all the same, so that the workflow never ended."""
     reason = "case 1, ${x} == 1: there is no parameter x; give it a value or remove ${x}"
-    failed = RecordTask(A, 1, T.FAILURE, reason=reason)
+    failed = TaskAttempt(A, 1, T.FAILURE, reason=reason)
     kill = [KillTasks()] if strategy is FailureStrategy.END else []
     assert started(a_switch("${x} == 1"), strategy) == [failed, *kill, Finish(W.FAILURE, 'task "switch" failed')]
 
 
 def test_a_forbidden_task_is_passed_over_as_if_it_were_not_there() -> None:
     plan = a_plan({"a": [], "b": ["a"], "c": ["b"]}, fields={"a": {"flag": "NO"}, "b": {"flag": "NO"}})
-    assert started(plan) == [QueueTask(C, 1)]
+    assert started(plan) == [queued(C, 1)]
     assert started(a_plan({"a": []}, fields={"a": {"flag": "NO"}})) == [DONE]
 
 
@@ -70,9 +70,9 @@ def test_a_forbidden_task_is_passed_over_as_if_it_were_not_there() -> None:
 def test_a_failure_that_conditions_ask_for_is_taken_up(strategy: FailureStrategy) -> None:
     runnable = a_runnable(JUDGED, strategy)
     runnable.handle(Started())
-    judged = RecordTask(B, 1, T.SUCCESS, branch=frozenset({D}))
-    assert runnable.handle(TaskFinished(A, 1, T.FAILURE)) == [judged, QueueTask(D, 1)]
-    assert runnable.handle(TaskFinished(D, 1, T.SUCCESS)) == [DONE]
+    judged = TaskAttempt(B, 1, T.SUCCESS, branch=frozenset({D}))
+    assert runnable.handle(AttemptEnd(A, 1, T.FAILURE)) == [judged, queued(D, 1)]
+    assert runnable.handle(AttemptEnd(D, 1, T.SUCCESS)) == [DONE]
 
 
 def test_conditions_wait_until_no_retry_is_left() -> None:
@@ -82,8 +82,8 @@ def test_conditions_wait_until_no_retry_is_left() -> None:
     )
     runnable = a_runnable(plan)
     runnable.handle(Started())
-    assert runnable.handle(TaskFinished(A, 1, T.FAILURE)) == [QueueTask(A, 2, 1)]
-    assert runnable.handle(TaskFinished(A, 2, T.SUCCESS))[1] == QueueTask(C, 1)
+    assert runnable.handle(AttemptEnd(A, 1, T.FAILURE)) == [queued(A, 2, 1)]
+    assert runnable.handle(AttemptEnd(A, 2, T.SUCCESS))[1] == queued(C, 1)
 
 
 # --------------------------------------------------------------------------------------------------- scopes
@@ -92,35 +92,37 @@ def test_conditions_wait_until_no_retry_is_left() -> None:
 def test_what_is_left_out_is_not_waited_for() -> None:
     plan = a_plan({"a": [], "b": ["a"], "c": ["b"]})
     runnable = limited(plan, B)
-    assert runnable.handle(Started()) == [QueueTask(B, 1)]
-    assert runnable.handle(TaskFinished(B, 1, T.SUCCESS)) == [DONE]
+    assert runnable.handle(Started()) == [queued(B, 1)]
+    assert runnable.handle(AttemptEnd(B, 1, T.SUCCESS)) == [DONE]
 
 
 def test_conditions_that_run_again_alone_see_that_their_task_failed() -> None:
     """Seen before: what is out of scope counted as a success, and the other branch was chosen."""
     again = limited(JUDGED, B, C, D).handle(Restored((TaskAttempt(A, 1, T.FAILURE),)))
-    assert again == [RecordTask(B, 1, T.SUCCESS, branch=frozenset({D})), QueueTask(D, 1)]
+    assert again == [TaskAttempt(B, 1, T.SUCCESS, branch=frozenset({D})), queued(D, 1)]
 
 
 def test_a_failure_out_of_scope_fails_the_workflow_still() -> None:
     runnable = limited(a_plan({"a": [], "b": []}), B)
     runnable.handle(Restored((TaskAttempt(A, 1, T.FAILURE),)))
-    assert runnable.handle(TaskFinished(B, 1, T.SUCCESS)) == [Finish(W.FAILURE, 'task "a" failed')]
+    assert runnable.handle(AttemptEnd(B, 1, T.SUCCESS)) == [Finish(W.FAILURE, 'task "a" failed')]
 
 
 def test_a_failure_out_of_scope_that_was_taken_up_stays_so() -> None:
     """Seen before: a workflow that had succeeded failed when another task of it was executed again."""
     runnable = limited(JUDGED, D)
     rows = TaskAttempt(A, 1, T.FAILURE), TaskAttempt(B, 1, T.SUCCESS, branch=frozenset({D}))
-    assert runnable.handle(Restored((*rows, TaskAttempt(D, 1, T.SUCCESS, valid=False)))) == [QueueTask(D, 2)]
-    assert runnable.handle(TaskFinished(D, 2, T.SUCCESS)) == [DONE]
+    assert runnable.handle(Restored((*rows, TaskAttempt(D, 1, T.SUCCESS, valid=False)))) == [queued(D, 2)]
+    assert runnable.handle(AttemptEnd(D, 2, T.SUCCESS)) == [DONE]
 
 
 # ----------------------------------------------------------------------------------------------- parameters
 
 
 def values_of(effects: list[Effect]) -> list[dict[str, str]]:
-    return [json.loads(effect.values) for effect in effects if isinstance(effect, QueueTask)]
+    return [
+        json.loads(effect.values) for effect in effects if isinstance(effect, TaskAttempt) and effect.state is T.QUEUED
+    ]
 
 
 def test_what_is_queued_again_at_a_failover_sees_what_the_tasks_before_it_gave() -> None:
@@ -137,10 +139,10 @@ def test_what_is_given_late_is_seen_by_those_who_begin_later() -> None:
     plan = a_plan({"a": [], "left-out": ["a"], "c": ["left-out"], "d": ["a", "c"], "giver": []})
     runnable = limited(plan, A, C, D, E)
     runnable.handle(Started())
-    runnable.handle(TaskFinished(E, 1, T.SUCCESS, '{"y": "1"}'))
-    runnable.handle(TaskFinished(C, 1, T.NEED_FAULT_TOLERANCE))
-    runnable.handle(TaskFinished(C, 2, T.SUCCESS))
-    assert values_of(runnable.handle(TaskFinished(A, 1, T.SUCCESS, '{"x": "1"}'))) == [{"x": "1"}]
+    runnable.handle(AttemptEnd(E, 1, T.SUCCESS, '{"y": "1"}'))
+    runnable.handle(AttemptEnd(C, 1, T.NEED_FAULT_TOLERANCE))
+    runnable.handle(AttemptEnd(C, 2, T.SUCCESS))
+    assert values_of(runnable.handle(AttemptEnd(A, 1, T.SUCCESS, '{"x": "1"}'))) == [{"x": "1"}]
 
 
 # ------------------------------------------------------------------------------------------------ DEPENDENT
@@ -150,11 +152,11 @@ WAITING: Task = {"type": "DEPENDENT", "params": {"groups": [{"items": [{"workflo
 
 def test_a_dependent_task_waits_in_the_master_and_ends_as_its_owner_judges() -> None:
     runnable = a_runnable(a_plan({"a": [], "b": ["a"]}, fields={"a": WAITING}))
-    assert runnable.handle(Started()) == [RecordTask(A, 1, T.RUNNING_EXECUTION)]
-    assert runnable.handle(TaskFinished(A, 1, T.SUCCESS)) == [QueueTask(B, 1)]
+    assert runnable.handle(Started()) == [TaskAttempt(A, 1, T.RUNNING_EXECUTION)]
+    assert runnable.handle(AttemptEnd(A, 1, T.SUCCESS)) == [queued(B, 1)]
 
 
 def test_in_a_dry_run_nobody_is_waited_for() -> None:
     plan = a_plan({"a": []}, fields={"a": WAITING})
     dry = Runnable(replace(an_instance(plan), dry_run=True), plan)
-    assert dry.handle(Started()) == [RecordTask(A, 1, T.SUCCESS), DONE]
+    assert dry.handle(Started()) == [TaskAttempt(A, 1, T.SUCCESS), DONE]

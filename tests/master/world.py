@@ -13,14 +13,14 @@ from dataclasses import replace
 from random import Random
 
 from master.claim.revival import revival
-from master.drive.events import ChildFinished, Effect, Event, HaltAsked, Restored, Started, TaskFinished
+from master.drive.events import Effect, Event, Restored, Started
 from master.drive.plan import Plan
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy, TaskDependType
 from model.command_moves import COMMAND_MOVES, REVIVING, CommandType
 from model.commands import Move
 from model.ids import CommandId, TaskCode
-from model.instances import TaskAttempt, WorkflowInstance
+from model.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt, WorkflowInstance
 from model.states import TaskState as T
 from model.states import WorkflowState as W
 from tests.master.plans import an_instance
@@ -102,7 +102,7 @@ class World(Tables):
                     ends += [T.KILL] + [T.NEED_FAULT_TOLERANCE] * (4 if len(self.rows[code]) <= LOSSES_MAX else 0)
             state = T.KILL if row.kill_asked and self.random.random() < 0.8 else self.random.choice(ends)
             self.end_row(code, state, self._any_outputs(code) if state is T.SUCCESS else None)
-            self._pending.append(TaskFinished(code, len(self.rows[code]), state, row.outputs))
+            self._pending.append(AttemptEnd(code, len(self.rows[code]), state, row.outputs))
 
     def _deliver(self) -> None:
         if self._pending:
@@ -118,7 +118,7 @@ class World(Tables):
         return event
 
     def _repeat(self) -> None:
-        heard = [event for event in self._heard if not isinstance(event, ChildFinished) or self.family.is_so(event)]
+        heard = [event for event in self._heard if not isinstance(event, ChildState) or self.family.is_so(event)]
         if heard:
             assert self._tell(self.random.choice(heard)) == [], "an event told twice was heard twice"
 
@@ -132,7 +132,7 @@ class World(Tables):
         after = COMMAND_MOVES[type_].get(self.requested or self.state)
         if after is not None:
             self.requested = after
-            self._pending.append(HaltAsked(after))
+            self._pending.append(HaltRequest(after))
 
     def _claim_failover(self) -> None:
         """The new owner reads rows; what was to be told is in them, so that it is forgotten."""
@@ -217,7 +217,7 @@ class World(Tables):
             self.ending = False  # what was to be killed was asked to end; the new owner knows a pause only
         told: list[Event] = [Restored(tuple(self.latest()), self.family.restored(), resumes)]
         if self.requested is not None:
-            told.append(HaltAsked(self.requested))
+            told.append(HaltRequest(self.requested))
         self._transact(*told)
 
     def _transact(self, *told: Event) -> None:
@@ -234,9 +234,9 @@ class World(Tables):
 
     def _tell(self, event: Event) -> list[Effect]:
         match event:
-            case TaskFinished(code, attempt, state, outputs) if state in SUCCEEDED and self._counts(code, attempt):
+            case AttemptEnd(code, attempt, state, outputs) if state in SUCCEEDED and self._counts(code, attempt):
                 self.given.heard(code, outputs)
-            case ChildFinished():
+            case ChildState():
                 self.family.heard(event)
             case Restored(attempts, children):
                 for each in attempts:

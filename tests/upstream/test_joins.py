@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from master.drive.events import Finish, QueueTask, Restored
+from master.drive.events import Finish, Restored
 from model.ids import TaskCode
 from model.instances import TaskAttempt
 from model.states import TaskState
@@ -30,7 +30,7 @@ def test_16990_no_state_but_success_lets_a_join_begin(state: TaskState | None) -
     ended = [TaskAttempt(A, 1, TaskState.SUCCESS, 0), TaskAttempt(C, 1, TaskState.SUCCESS, 0)]
     known = [] if state is None else [TaskAttempt(B, 1, state, 0)]
     effects = a_runnable(a_plan(DIAMOND)).handle(Restored((*ended, *known)))
-    begun = [effect.code for effect in effects if isinstance(effect, QueueTask)]
+    begun = [effect.code for effect in effects if isinstance(effect, TaskAttempt)]
     assert (D in begun) == (state in SUCCEEDED)
     assert not any(isinstance(effect, Finish) and effect.reason == "" for effect in effects)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from dao.runs.children import SUB_WORKFLOW, Above, ChildRow, NewChild, Unmade
+from dao.runs.children import SUB_WORKFLOW, Above, NewChild, Unmade
 from model.command_moves import CommandType
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import Parent
+from model.instances import ChildState, Parent
 from model.states import TaskState, WorkflowState
 from tests.simulation.statements.commands import commands
 from tests.simulation.statements.rows import move_child, note_owners, rows_of, tell_event
@@ -46,9 +46,9 @@ def _children(tx: Transaction, ids: Collection[int]) -> list[tuple[Row, Values]]
     ]
 
 
-def of(tx: Transaction, parents: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, list[ChildRow]]:
+def of(tx: Transaction, parents: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, list[ChildState]]:
     """One that its task asked to go on counts as running, though nobody has taken its command yet."""
-    found: dict[WorkflowInstanceId, list[ChildRow]] = {id_: [] for id_ in parents}
+    found: dict[WorkflowInstanceId, list[ChildState]] = {id_: [] for id_ in parents}
     if not parents:
         return found
     resumed = {
@@ -59,7 +59,9 @@ def of(tx: Transaction, parents: Collection[WorkflowInstanceId]) -> dict[Workflo
     for row, each in _children(tx, parents):
         state = W.RUNNING_EXECUTION if str(row.id) in resumed else each.state
         told = each.outputs if each.state is W.SUCCESS else each.reason
-        found[each.parent.instance].append(ChildRow(each.parent, state, told))
+        found[each.parent.instance].append(
+            ChildState(each.parent.code, each.parent.attempt, each.parent.index, state, told)
+        )
     return found
 
 

@@ -19,7 +19,7 @@ def mark_lost(
 ) -> int:
     """DISPATCH and RUNNING without a living worker, FOR UPDATE SKIP LOCKED; surely unstarted = put back."""
     count = 0
-    unstarted = []
+    unstarted, started = [], []
     for row, task in _lost(tx, without):
         if count == limit or only not in (None, row.id) or not tx.try_lock(row):
             continue
@@ -29,7 +29,9 @@ def mark_lost(
         else:
             reason = "its worker was lost"
             tx.update(row, state=T.NEED_FAULT_TOLERANCE, ended_s=tx.server.now_s, reason=reason)
-            tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.NEED_FAULT_TOLERANCE)
+            started.append(task)
+    for task in sorted(started, key=lambda each: (each.workflow_instance_id, each.task_code, each.attempt)):
+        tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.NEED_FAULT_TOLERANCE)
     requeue.put_back(tx, unstarted)
     return count
 

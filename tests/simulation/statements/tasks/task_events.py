@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dao.postgres.notify import EVENT
+from dao.tasks.task_events import TaskEvent
 from model.ids import Epoch, WorkflowInstanceId
-from model.instances import ChildEnd, HaltAsked, TaskEnd
+from model.instances import AttemptEnd, ChildState, HaltRequest
 from model.nodes import NodeKind
 from model.states import TaskState, WorkflowState
 from tests.simulation.statements.rows import owns_no_more
@@ -22,10 +23,10 @@ def consume(
     *,
     without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
-) -> list[TaskEnd | ChildEnd | HaltAsked]:
+) -> list[TaskEvent]:
     """Addressed to us, oldest first, except those of `without`; FOR UPDATE SKIP LOCKED. DELETE those of own instances;
     the others are addressed to who owns them."""
-    told: list[TaskEnd | ChildEnd | HaltAsked] = []
+    told: list[TaskEvent] = []
     picked = 0
     for row, event in list(tx.scan(tx.server.events.rows)):
         id_ = event.workflow_instance_id
@@ -36,7 +37,7 @@ def consume(
         instance = tx.get(tx.server.instances, id_)
         if instance is not None and instance.master_id == master:
             tx.delete(row)
-            told.append(_told(event))
+            told.append(TaskEvent(id_, _told(event)))
         else:
             tx.update(row, owner=0 if instance is None else instance.master_id)
     return told
@@ -73,13 +74,13 @@ def readdress(tx: Transaction) -> int:
     return count
 
 
-def _told(event: Values) -> TaskEnd | ChildEnd | HaltAsked:
-    id_, code = event.workflow_instance_id, event.task_code
+def _told(event: Values) -> AttemptEnd | ChildState | HaltRequest:
+    code = event.task_code
     if code == 0:
-        return HaltAsked(id_, W(event.state))
+        return HaltRequest(W(event.state))
     if event.child_index is not None:
-        return ChildEnd(id_, code, event.attempt, event.child_index, W(event.state), event.outputs)
-    return TaskEnd(id_, code, event.attempt, T(event.state), event.outputs)
+        return ChildState(code, event.attempt, event.child_index, W(event.state), event.outputs)
+    return AttemptEnd(code, event.attempt, T(event.state), event.outputs)
 
 
 def drop_stale(tx: Transaction) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 
 from dao.runs.workflow_instances import OwnershipLost, named
-from dao.tasks.task_instances import MasterTaskEnd, NewTask
+from dao.tasks.task_instances import NewTask
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
-from model.instances import TaskEnd
+from model.instances import AttemptEnd
 from model.states import TaskState
 from tests.simulation.statements.rows import RUNNING, is_owned
 from tests.simulation.statements.tasks.requeue import dispatch_by_s
@@ -27,25 +28,28 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             continue
         for row in list(server.tasks.by_key.get(task.workflow_instance_id, ())):
             there = tx.see(row) or (row.owner.writes.get(row) if row.owner else None)
-            if there is not None and (there.task_code, there.attempt) == (task.code, task.attempt):
+            if there is not None and (there.task_code, there.attempt) == (task.attempt.code, task.attempt.attempt):
                 tx.refuse_if_there(row, "task_instance_attempt")
         if server.protections.superseded:
             _supersede(tx, task)
         id_ = TaskInstanceId(server.tasks.next_id())
-        values = {name: getattr(task, name) for name in NewTask.__slots__}
+        attempt = task.attempt
+        values = {name: getattr(task, name) for name in NewTask.__slots__ if name != "attempt"}
+        values |= {name: getattr(attempt, name) for name in ("attempt", "state", "retries", "outputs", "wait_reason")}
         values |= {
             "id": id_,
-            "task_code": values.pop("code"),
-            "state": task.state if task.wait_reason is None else T.DELAY_EXECUTION,
-            "reason": task.reason or None,
-            "due_s": server.now_s + 60 * task.wait_minutes,
-            "dispatch_by_s": None if task.wait_reason is not None else dispatch_by_s(tx, task.dispatch_timeout_s),
+            "task_code": attempt.code,
+            "parameter_values": attempt.values,
+            "branch": None if attempt.branch is None else json.dumps(sorted(attempt.branch)),
+            "reason": attempt.reason or None,
+            "due_s": server.now_s + 60 * attempt.due_in_minutes,
+            "dispatch_by_s": dispatch_by_s(tx, task.dispatch_timeout_s) if attempt.state is T.QUEUED else None,
             "worker_id": None,
             "kill_requested": False,
             "flag": True,
             "queued_s": server.now_s,
-            "started_s": None if task.state is T.QUEUED else server.now_s,
-            "ended_s": server.now_s if task.state.is_final else None,
+            "started_s": None if attempt.state in (T.QUEUED, T.DELAY_EXECUTION) else server.now_s,
+            "ended_s": server.now_s if attempt.state.is_final else None,
         }
         tx.insert(server.tasks, id_, Values(**values))
     if missed:
@@ -56,8 +60,8 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
 def _supersede(tx: Transaction, new: NewTask) -> None:
     """The trigger `task_instance_supersedes`, and the unique index behind it."""
     for row, task in list(tx.of_key(tx.server.tasks, new.workflow_instance_id)):
-        if task.task_code == new.code and task.flag:
-            if task.attempt >= new.attempt:
+        if task.task_code == new.attempt.code and task.flag:
+            if task.attempt >= new.attempt.attempt:
                 tx.refuse_if_there(row, "task_instance_valid")
             tx.update(row, flag=False)
 
@@ -72,7 +76,7 @@ def halt(
     halts: Mapping[WorkflowInstanceId, tuple[TaskState, str]],
     abandoned: Collection[WorkflowInstanceId],
     master: Epoch,
-) -> list[TaskEnd]:
+) -> list[tuple[WorkflowInstanceId, AttemptEnd]]:
     """What waits or is queued of own instances; of those given up also what lives in the master. All that is open is
     held first, FOR NO KEY UPDATE."""
     ended = []
@@ -86,7 +90,7 @@ def halt(
             ends_at_once = in_master and (task.type == "DEPENDENT" or id_ in abandoned)
             if task.state in (T.QUEUED, T.DELAY_EXECUTION) or ends_at_once:
                 tx.update(row, state=state, ended_s=tx.server.now_s, reason=reason)
-                ended.append(TaskEnd(id_, task.task_code, task.attempt, state))
+                ended.append((id_, AttemptEnd(task.task_code, task.attempt, state)))
     return ended
 
 
@@ -97,17 +101,17 @@ def ask_kill(tx: Transaction, instances: Sequence[WorkflowInstanceId], master: E
                 tx.update(row, kill_requested=True)
 
 
-def end_in_master(tx: Transaction, ends: Sequence[MasterTaskEnd], master: Epoch) -> None:
+def end_in_master(tx: Transaction, ends: Sequence[tuple[WorkflowInstanceId, AttemptEnd]], master: Epoch) -> None:
     ended: set[tuple[WorkflowInstanceId, TaskCode]] = set()
-    for end in ends:
-        for id_ in _own(tx, [end.workflow_instance_id], master):
+    for run, end in ends:
+        for id_ in _own(tx, [run], master):
             for row, task in tx.of_key(tx.server.tasks, id_):
                 same = (task.task_code, task.attempt) == (end.code, end.attempt)
                 if same and task.state is T.RUNNING_EXECUTION and task.worker_id is None:
                     given = {"reason": end.reason or None, "outputs": end.outputs}
                     tx.update(row, state=end.state, ended_s=tx.server.now_s, **given)
-                    ended.add((end.workflow_instance_id, end.code))
-    if missed := {end.workflow_instance_id for end in ends if (end.workflow_instance_id, end.code) not in ended}:
+                    ended.add((run, end.code))
+    if missed := {run for run, end in ends if (run, end.code) not in ended}:
         raise OwnershipLost(missed, f"tasks of runs {named(missed)} do not run in master {master} as it believes")
 
 
