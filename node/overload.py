@@ -40,6 +40,8 @@ class Overload:
         self._values: Mapping[Measure, float] = {}
         self._is_doubted = False
         self._so = so
+        self.takes_nothing = False
+        """Whether to take nothing new: it is BUSY, or the last measurement is in doubt. It ends with `evaluate`."""
 
     @property
     def status(self) -> NodeStatus:
@@ -50,11 +52,6 @@ class Overload:
     def because(self) -> str:
         """The reason while BUSY, such as `memory 93 % > 90 %`."""
         return self._hysteresis.because
-
-    @property
-    def takes_nothing(self) -> bool:
-        """Whether to take nothing new: it is BUSY, or the last measurement is in doubt."""
-        return self.status is NodeStatus.BUSY or self._is_doubted
 
     @property
     def of_machine(self) -> bool:
@@ -77,8 +74,8 @@ class Overload:
             reserved_descriptors.fill()
 
     def doubt(self) -> None:
-        """An error looked like overload: take nothing until the next measurement."""
-        self._is_doubted = True
+        """An error looked like overload: take nothing until the next measurement has been evaluated."""
+        self._is_doubted = self.takes_nothing = True
 
     async def run(self, every_s: float) -> None:
         """Measure until cancelled."""
@@ -90,6 +87,7 @@ class Overload:
         """Evaluate the last measurement and `own`, at `now_s` of a steady clock. Returns whether the status changed."""
         before = self.status
         status = self._hysteresis.update({**self._values, **(own or {})}, now_s)
+        self.takes_nothing = status is NodeStatus.BUSY or self._is_doubted
         if status is before:
             return False
         if status is NodeStatus.BUSY:

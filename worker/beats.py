@@ -45,6 +45,7 @@ class Beats:
         registry: Registry,
         launcher: Launcher,
         settings: WorkerSettings,
+        overload: Overload,
         writer: Writer,
     ) -> None:
         self._life = life
@@ -52,7 +53,7 @@ class Beats:
         self._launcher = launcher
         self._settings = settings
         self._writer = writer
-        self._overload = Overload(settings.load, so="takes no new tasks; those that run go on", folder=settings.place)
+        self._overload = overload
         self._announced_s = 0.0
         self._deadline_s = 0.0
 
@@ -89,19 +90,12 @@ class Beats:
 
     def _evaluate_load(self) -> bool:
         """Update the load; return whether it changed between BUSY and NORMAL."""
+        took_nothing = self._overload.takes_nothing
         is_news = self._overload.evaluate(boottime_s())
-        was_overloaded = self._writer.overloaded
-        self._writer.overloaded = self._overload.takes_nothing
-        if was_overloaded and not self._writer.overloaded:
+        if took_nothing and not self._overload.takes_nothing:
             self._writer.queued = True
             self._writer.wake.set()
         return is_news
-
-    def lacked_means(self) -> None:
-        """A task met a full disk, or could not begin for lack of a resource. Nothing new begins until the next
-        measurement: within a beat interval a worker could fail a thousand tasks."""
-        self._overload.doubt()
-        self._writer.overloaded = True
 
     def _heartbeat(self) -> Heartbeat:
         return Heartbeat(

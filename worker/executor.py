@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,6 +16,7 @@ from model.choices import TimeoutStrategy
 from model.errors import ShoalError
 from model.ids import Epoch
 from model.secret_values import has_sealed
+from node.overload import Overload
 from worker.attempt_launcher import AttemptLauncher
 from worker.attempt_values import secret_names, secrets_used, types_of, values_of, with_time_expressions
 from worker.environment import task_environment
@@ -47,11 +48,11 @@ class Executor:
         processes: Launching,
         epoch: Epoch,
         secrets: NamedSecrets,
+        overload: Overload,
         last_words: LastWords | None = None,
     ) -> None:
         """With `last_words` keepers record how attempts ended."""
-        self.lacked_means: Callable[[], None] = lambda: None
-        """Called when an attempt met a full disk, or could not begin for lack of another resource."""
+        self._overload = overload
         self._catalog = TaskCatalog()
         self._processes = processes
         self._epoch = epoch
@@ -83,8 +84,8 @@ class Executor:
         return report(task, result.state, file.masked(result.reason), result.exit_code, result.outputs)
 
     def _result_of(self, error: Exception, task: ClaimedTask, file: LogFile, launcher: AttemptLauncher) -> TaskResult:
-        if lacks_means(error):
-            self.lacked_means()
+        if lacks_means(error):  # within a beat interval a worker could fail a thousand tasks
+            self._overload.doubt()
         elif not isinstance(error, ShoalError | OSError):
             log.warning("task_raised", task_instance=task.id, type=task.type, error=file.masked(repr(error)))
         if isinstance(error, ShoalError):

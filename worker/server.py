@@ -24,6 +24,7 @@ from node.address import advertised, joined
 from node.left_tasks import mark_of
 from node.life import Life
 from node.lives import end_all, ending_life, live_until_stopped, new_life
+from node.overload import Overload
 from node.process import this_process
 from node.threads import in_thread
 from registry.clock import boottime_s
@@ -133,11 +134,12 @@ class Worker:
         grace_s = life.timing.kill_grace.total_seconds()
         launcher = Launcher(grace_s, life=mark_of(this_process(), life.me.epoch))
         secrets = NamedSecrets(life.database, self._vault)
-        executor = Executor(self._settings, launcher, life.me.epoch, secrets, last_words)
-        writer = Writer(life, executor, self._settings, last_words.reported)
+        load = self._settings.load
+        overload = Overload(load, so="takes no new tasks; those that run go on", folder=self._settings.place)
+        executor = Executor(self._settings, launcher, life.me.epoch, secrets, overload, last_words)
+        writer = Writer(life, executor, self._settings, overload, last_words.reported)
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
-        beats = Beats(life, registry, launcher, self._settings, writer)
-        executor.lacked_means = beats.lacked_means
+        beats = Beats(life, registry, launcher, self._settings, overload, writer)
         try:
             launcher.open()
             async with ending_life(lambda: self._abandon(life, writer), self._settings.when_fenced):

@@ -23,6 +23,7 @@ from model.errors import Fenced, Unavailable, Unknown
 from model.ids import TaskInstanceId
 from model.states import TaskState
 from node.life import Life
+from node.overload import Overload
 from node.write_loop import run_rounds
 from worker.executor import Executor
 from worker.report import report
@@ -32,7 +33,7 @@ log = structlog.get_logger()
 
 
 class Writer:
-    """Claims tasks up to the capacity, runs each, reports how it ended.
+    """Claims tasks up to the capacity unless there is an overload, runs each, reports how it ended.
 
     `on_reported` is called with an attempt whose end need not be reported any more.
     """
@@ -42,6 +43,7 @@ class Writer:
         life: Life,
         executor: Executor,
         settings: WorkerSettings,
+        overload: Overload,
         on_reported: Callable[[TaskInstanceId], None],
     ) -> None:
         self.queued = False
@@ -55,12 +57,11 @@ class Writer:
         self.trusted = True
         """Whether this worker may assume that it has not been fenced (`worker/beats.py`); otherwise nothing new is
         taken."""
-        self.overloaded = False
-        """Whether the worker is BUSY (`model/load.py`); nothing new is taken then."""
         self.wake = asyncio.Event()
         self._life = life
         self._executor = executor
         self._settings = settings
+        self._overload = overload
         self._on_reported = on_reported
         self._running: dict[TaskInstanceId, asyncio.Task[None]] = {}
         self._claimed: dict[TaskInstanceId, ClaimedTask] = {}
@@ -123,7 +124,7 @@ class Writer:
 
     def _room_for(self, reported: int) -> int:
         """How many tasks to claim once this many ended ones are reported."""
-        if not (self.accepting and self.trusted and self.queued) or self.overloaded or self._one_by_one:
+        if not (self.accepting and self.trusted and self.queued) or self._overload.takes_nothing or self._one_by_one:
             return 0
         return self._settings.capacity - len(self._claimed) + reported
 

@@ -133,6 +133,8 @@ async def test_what_is_in_doubt_is_measured_before_anything_new_is_taken() -> No
     assert overload.takes_nothing
     assert overload.status is NodeStatus.NORMAL
     await overload.measure()
+    assert overload.takes_nothing, "until it has been evaluated"
+    overload.evaluate(2.0)
     assert not overload.takes_nothing
 
 

@@ -14,6 +14,7 @@ from dao.secrets.vault import Vault
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState
+from node.overload import Overload
 from worker.executor import Executor
 from worker.launcher.client import Launcher
 from worker.named_secrets import NamedSecrets
@@ -56,18 +57,16 @@ class Errands:
     folder: Path
     settings: dict[str, Any] = field(default_factory=dict)
     lacked_means: int = 0
-    """How often a worker would have been told."""
+    """How often a worker would have doubted that it has room."""
 
     async def run(self, task: ClaimedTask) -> Report:
         """Run one to its end."""
         settings = WorkerSettings(folder=self.folder, **self.settings)
         secrets = NamedSecrets(Database(NOWHERE, application_name="shoal-test"), Vault([]))
-        executor = Executor(settings, self.launcher, Epoch(44), secrets)
-        executor.lacked_means = self._count_lack
-        return await executor.run(task)
-
-    def _count_lack(self) -> None:
-        self.lacked_means += 1
+        overload = Overload(settings.load, so="takes no new tasks")
+        report = await Executor(settings, self.launcher, Epoch(44), secrets, overload).run(task)
+        self.lacked_means += overload.takes_nothing
+        return report
 
     async def shell(self, script: str, **fields: Any) -> Report:
         """Run a SHELL task."""

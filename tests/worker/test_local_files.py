@@ -13,6 +13,7 @@ import pytest
 from dao.tasks.task_claims import Report
 from model.ids import Epoch
 from model.states import TaskState
+from node.overload import Overload
 from tests.cluster.test_tenants import as_root, open_folder
 from tests.worker.errand import Errands, claimed
 from worker.executor import Executor
@@ -44,7 +45,7 @@ class Statements:
     async def run(self, kind: str, sql: str, tenant: str | None = None, **settings: Any) -> Report:
         given = WorkerSettings(folder=self.folder / "worker", **settings)
         url = cast("NamedSecrets", OneUrl(f"{kind}:///{self.folder}/own.db"))
-        executor = Executor(given, self.launcher, Epoch(44), url)
+        executor = Executor(given, self.launcher, Epoch(44), url, Overload(given.load, so=""))
         return await executor.run(claimed("SQL", params={"datasource": "d", "sql": sql}, tenant=tenant))
 
 
@@ -80,7 +81,8 @@ async def test_a_statement_reaches_no_file_but_that_of_its_data_source(
 async def test_a_vacuum_of_sqlite_writes_no_other_file_and_an_ordinary_one_works(statements: Statements) -> None:
     vacuum = {"datasource": "d", "sql": f"VACUUM INTO '{statements.folder}/made.db'", "transaction": False}
     url = cast("NamedSecrets", OneUrl(f"sqlite:///{statements.folder}/own.db"))
-    executor = Executor(WorkerSettings(folder=statements.folder / "worker"), statements.launcher, Epoch(44), url)
+    settings = WorkerSettings(folder=statements.folder / "worker")
+    executor = Executor(settings, statements.launcher, Epoch(44), url, Overload(settings.load, so=""))
     assert (await executor.run(claimed("SQL", params=vacuum))).state == TaskState.FAILURE
     assert not (statements.folder / "made.db").exists()
     assert (await executor.run(claimed("SQL", params={**vacuum, "sql": "VACUUM"}))).state == TaskState.SUCCESS

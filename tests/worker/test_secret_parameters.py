@@ -18,6 +18,7 @@ from dao.tasks.task_claims import ClaimedTask, Report
 from model.ids import Epoch
 from model.nodes import NodeKind
 from model.states import TaskState
+from node.overload import Overload
 from tests.dao.scene import Scene as Rows
 from tests.worker.http_server import http_server, says
 from tests.worker.scene import Scene
@@ -69,7 +70,8 @@ async def bench(scene: Scene, database_url: str, tmp_path: Path) -> AsyncIterato
     (claimed,) = await rows.claim(worker)
     vault = Vault([new_key()])
     settings = WorkerSettings(folder=tmp_path / "worker")
-    executor = Executor(settings, scene.launcher, Epoch(7), NamedSecrets(database, vault))
+    secrets, overload = NamedSecrets(database, vault), Overload(settings.load, so="")
+    executor = Executor(settings, scene.launcher, Epoch(7), secrets, overload)
     yield Bench(executor, claimed, tmp_path / "worker", vault)
     await database.close()
 

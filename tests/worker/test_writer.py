@@ -15,6 +15,7 @@ from dao.tasks.task_claims import Report
 from model.errors import Fenced
 from model.timing import Timing
 from node.life import Life
+from node.overload import Overload
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 from worker.settings import WorkerSettings
@@ -44,9 +45,9 @@ async def rows(database_url: str) -> AsyncIterator[Scene]:
 async def test_a_worker_that_slept_through_its_fence_does_not_call_its_rows_wrong(rows: Scene) -> None:
     master, me = await rows.master(), await rows.worker()
     await rows.queue(await rows.instance(master), 1, master=master)
-    life, executor = Life(rows.database, me, Timing()), Endless()
+    life, executor, settings = Life(rows.database, me, Timing()), Endless(), WorkerSettings()
     endless: Any = executor
-    writer = Writer(life, endless, WorkerSettings(), lambda _id: None)
+    writer = Writer(life, endless, settings, Overload(settings.load, so=""), lambda _id: None)
     writer.queued = True
     writer.wake.set()
     running = asyncio.create_task(writer.run())
