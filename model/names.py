@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model.workflow import Problem, WorkflowSpec
+from model.workflow import WorkflowSpec
+from model.workflow_problems import Problem
 
 COMMAND = "command"
 """`shoal why command 12` explains a command."""

@@ -13,7 +13,6 @@ from itertools import chain
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
 
 from model.choices import (
     ExecutionType,
@@ -25,21 +24,20 @@ from model.choices import (
     TimeoutStrategy,
 )
 from model.errors import Refused
-from model.fields import DEFAULT_WORKER_GROUP, NAME_LENGTH_MAX, GroupName, Minutes, Name, TenantName
+from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, TenantName
 from model.graph import Graph, find_cycle
 from model.ids import TaskCode
 from model.local_params import LocalParams, misfit
 from model.logic.catalog import LOGIC_TYPES, check_logic
-from model.logic.fields import model_at
 from model.parameter_text import ParameterValue, plain_data
 from model.parameters import references
 from model.secrets_written import made_of_secret, secrets_apart
+from model.workflow_problems import InvalidWorkflow, wrong_task
 from model.zones import zone
 
 RETRIES_MAX = 1_000
 TASKS_MAX = 10_000
 TASK_CODE_MAX = 2**31 - 1
-_MISFIT = "misfit"
 
 
 def _flag(value: Any) -> Any:
@@ -128,27 +126,27 @@ class WorkflowSpec(BaseModel):
             raise ValueError("task codes must be given to all tasks or to none, each its own; leave them out")
         for place, task in enumerate(self.tasks):
             if places[task.name] != place:
-                raise _misfit(place, f'task "{task.name}" stands there twice; give each task a name of its own')
+                raise wrong_task(place, f'task "{task.name}" stands there twice; give each task a name of its own')
             for before in task.after:
                 if before == task.name:
-                    raise _misfit(place, f'task "{task.name}" waits for itself; remove it from its "after"')
+                    raise wrong_task(place, f'task "{task.name}" waits for itself; remove it from its "after"')
             for param in task.local_params:
                 if sentence := misfit(param):
-                    raise _misfit(place, f'task "{task.name}": {sentence}')
+                    raise wrong_task(place, f'task "{task.name}": {sentence}')
             if len({param.name for param in task.local_params}) < len(task.local_params):
-                raise _misfit(place, f'task "{task.name}" has two local_params of one name; give each its own')
+                raise wrong_task(place, f'task "{task.name}" has two local_params of one name; give each its own')
             if len(set(task.after)) < len(task.after):
-                raise _misfit(place, f'task "{task.name}" names the same task twice in its "after"; once is enough')
+                raise wrong_task(place, f'task "{task.name}" names the same task twice in its "after"; once is enough')
         if absent := [
             (place, _absent(task.name, before, names))
             for place, task in enumerate(self.tasks)
             for before in task.after
             if before not in places
         ]:
-            raise _misfit(absent[0][0], "; ".join(sentence for _, sentence in absent[:20]))
+            raise wrong_task(absent[0][0], "; ".join(sentence for _, sentence in absent[:20]))
         cycle = find_cycle({task.name: task.after for task in self.tasks})
         if cycle:
-            raise _misfit(
+            raise wrong_task(
                 places[cycle[0]],
                 f"tasks wait for each other in a circle: {' -> '.join(cycle)}; remove one of these arrows",
             )
@@ -166,9 +164,9 @@ class WorkflowSpec(BaseModel):
             for field in _ON_WORKERS:
                 if field in task.model_fields_set and getattr(task, field) and not _is_dependent_timeout(task, field):
                     sentence = f"a {task.type} task runs in the master and has no {field}; remove it"
-                    raise _misfit(place, f'task "{task.name}": {sentence}')
+                    raise wrong_task(place, f'task "{task.name}": {sentence}')
             for sentence in check_logic(task.type, task.params, after[task.name], task.after):
-                raise _misfit(place, f'task "{task.name}": {sentence}')
+                raise wrong_task(place, f'task "{task.name}": {sentence}')
         return self
 
     @model_validator(mode="after")
@@ -186,10 +184,10 @@ class WorkflowSpec(BaseModel):
                 if param.type is not ParameterType.SECRET and (
                     sentence := made_of_secret(param.name, param.value, secrets)
                 ):
-                    raise _misfit(place, f'task "{task.name}": {sentence}')
+                    raise wrong_task(place, f'task "{task.name}": {sentence}')
             if task.type in LOGIC_TYPES and (named := secrets.intersection(references(json.dumps(task.params)))):
                 sentence = f"{task.type} runs in the master, which opens no secret; remove ${{{min(named)}}}"
-                raise _misfit(place, f'task "{task.name}": {sentence}')
+                raise wrong_task(place, f'task "{task.name}": {sentence}')
         return self
 
     def secret_names(self) -> frozenset[str]:
@@ -206,7 +204,7 @@ class WorkflowSpec(BaseModel):
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            raise InvalidWorkflow([_problem(content, part, beside) for part in error.errors()]) from None
+            raise InvalidWorkflow.of(error, cls, content, beside) from None
 
     def coded(self, known: Mapping[str, int] | None = None) -> WorkflowSpec:
         """The same with a code for every task: its own, else that of `known` (name -> code), else a new one."""
@@ -229,23 +227,6 @@ class WorkflowSpec(BaseModel):
         return Graph.of({codes[task.name]: [codes[before] for before in task.after] for task in self.tasks})
 
 
-class Problem(BaseModel):
-    """One problem in a definition: its place (a path of keys and indexes) and the sentence."""
-
-    model_config = ConfigDict(frozen=True)
-
-    where: tuple[str | int, ...]
-    sentence: str
-
-
-class InvalidWorkflow(Refused):
-    """A definition that cannot be saved or run."""
-
-    def __init__(self, problems: list[Problem]) -> None:
-        self.problems = problems
-        super().__init__("; ".join(problem.sentence for problem in problems[:20]))
-
-
 _ON_WORKERS = ("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "tenant")
 
 
@@ -257,89 +238,3 @@ def _absent(task: str, before: str, names: Sequence[str]) -> str:
     near = get_close_matches(before, names, n=1)
     fix = f'did you mean "{near[0]}"?' if near else "add that task or remove it"
     return f'task "{task}" waits for "{before}", which does not exist; {fix}'
-
-
-def _misfit(task: int, sentence: str) -> PydanticCustomError:
-    """A problem between tasks: its place (the index of one of them) and the sentence."""
-    return PydanticCustomError(_MISFIT, "{sentence}", {"task": task, "sentence": sentence})
-
-
-# Pydantic's messages, translated from Python's terms to those of a workflow's author.
-_SAID = {
-    "tuple_type": "must be a list, such as [a, b]",
-    "dict_type": "must be a mapping of names to values",
-    "model_type": "must be a mapping of fields to values",
-    "string_type": "must be a text; write it in quotes",
-    "string_unicode": "must not contain half a character",
-    "too_long": f"must not have more than {TASKS_MAX} entries",
-}
-
-_ELSEWHERE = {
-    **dict.fromkeys(
-        ("depends_on", "upstream", "upstream_tasks", "dependencies", "depends", "needs", "pre_tasks"), "after"
-    ),
-    **dict.fromkeys(("retries", "max_retries", "fail_retry_times", "retry"), "retry_times"),
-    **dict.fromkeys(("retry_delay", "retry_delay_seconds", "fail_retry_interval"), "retry_interval"),
-    **dict.fromkeys(("execution_timeout", "timeout_seconds"), "timeout"),
-    **dict.fromkeys(("dagrun_timeout",), "timeout_minutes"),
-    **dict.fromkeys(("task_id", "dag_id", "id"), "name"),
-    **dict.fromkeys(("operator", "task_type"), "type"),
-    **dict.fromkeys(("bash_command", "command", "script", "task_params", "args"), "params"),
-    **dict.fromkeys(("queue", "work_pool", "pool"), "worker_group"),
-    **dict.fromkeys(("priority_weight", "task_priority"), "priority"),
-    **dict.fromkeys(("global_params", "parameters"), "params"),
-    **dict.fromkeys(("steps", "jobs", "task_definitions"), "tasks"),
-    **dict.fromkeys(("timezone", "tz"), "time_zone"),
-}
-"""Words of Airflow, Prefect and DolphinScheduler, and the field that is meant."""
-
-_NO_CONTROL = "must not contain control characters"
-_PATTERNS = {
-    "worker_group": "must be 1 to 100 letters, digits and _ . -",
-    "tenant": "must be a user of the operating system: at most 32 small letters, digits and _ . -",
-    "local_params": "must be letters, digits and _ . only, and begin with a letter or _",
-}
-
-
-def _problem(content: Mapping[str, Any], part: Any, beside: Sequence[str]) -> Problem:
-    where = tuple(part["loc"])
-    if part["type"] == _MISFIT:
-        return Problem(where=("tasks", part["ctx"]["task"]), sentence=part["ctx"]["sentence"])
-    message = _SAID.get(part["type"], str(part["msg"]).removeprefix("Value error, "))
-    if part["type"] == "string_pattern_mismatch":
-        message = _PATTERNS.get("local_params" if "local_params" in where else str(where[-1]), _NO_CONTROL)
-    if part["type"] == "extra_forbidden":
-        message = f"there is no field {_quoted(where[-1])}{_near(where, beside)}"
-    elif part["type"] == "missing":
-        message = f'the field "{where[-1]}" is missing'
-    elif fields := _fields(where):
-        message = f'field "{".".join(str(step) for step in fields)}": {message[:1].lower()}{message[1:]}'
-    elif part["type"] == "model_type":
-        message = message if where else f"a workflow {message}"
-    return Problem(where=where, sentence=f"{_task_of(content, where)}{message}")
-
-
-def _fields(where: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    return where[2:] if len(where) > 1 and where[0] == "tasks" else where
-
-
-def _near(where: tuple[str | int, ...], beside: Sequence[str]) -> str:
-    model = model_at(WorkflowSpec, where[:-1])
-    fields = [*(beside if model is WorkflowSpec else ()), *model.model_fields]
-    meant = _ELSEWHERE.get(str(where[-1]).lower())
-    near = [meant] if meant in fields else get_close_matches(str(where[-1]), list(fields), n=1)
-    return f', did you mean "{near[0]}"?' if near else f"; known are {', '.join(fields)}"
-
-
-def _task_of(content: Mapping[str, Any], where: tuple[str | int, ...]) -> str:
-    if len(where) < 2 or where[0] != "tasks" or not isinstance(where[1], int):
-        return ""
-    try:
-        return f"task {_quoted(content['tasks'][where[1]]['name'])}: "
-    except (KeyError, TypeError, IndexError):
-        return f"task {where[1] + 1}: "
-
-
-def _quoted(name: object) -> str:
-    shown = str(name)[:NAME_LENGTH_MAX]
-    return f'"{shown}"' if shown.isprintable() else ascii(shown)

@@ -14,7 +14,8 @@ from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
 from model.names import fault_of_workflow_name, faults_of_task_names
-from model.workflow import InvalidWorkflow, Problem, WorkflowSpec
+from model.workflow import WorkflowSpec
+from model.workflow_problems import InvalidWorkflow, Problem
 
 
 @dataclass(frozen=True, slots=True)

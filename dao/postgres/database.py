@@ -183,6 +183,13 @@ class Database:
                 yield await connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that only reads: all its statements see one moment. Raises `Unavailable` or `BadData`."""
+        with translating(), self._counted():
+            async with _pooled(self._engine) as connection:
+                yield await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """One transaction, committed at the end of the block.
 

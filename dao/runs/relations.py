@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from model.commands import read_parent
-from model.errors import Refused
-from model.ids import CommandId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent
+from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.states import WorkflowState
 
 
@@ -41,10 +38,10 @@ class FailedBelow:
 
 
 _CHILDREN = text("""
-    SELECT c.id, d.name, c.state, c.parent_task_code, c.parent_attempt, c.child_index
+    SELECT c.parent_instance_id, c.id, d.name, c.state, c.parent_task_code, c.parent_attempt, c.child_index
     FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
-    WHERE c.parent_instance_id = :run                                              -- index: workflow_instance_child
-    ORDER BY c.parent_task_code, c.parent_attempt, c.child_index
+    WHERE c.parent_instance_id = ANY(CAST(:runs AS bigint[]))                      -- index: workflow_instance_child
+    ORDER BY c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
 """)
 # UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
 # could read all tasks in the history.
@@ -64,26 +61,28 @@ _FAILURES = text("""
     WHERE f.code IS NOT NULL AND f.attempt IS NOT NULL
     ORDER BY f.code, f.attempt, t.task_type IN ('SUB_PROCESS', 'DYNAMIC'), f.id, t.id
 """)
-_ASKED = text("""
-    SELECT id, parent FROM command
-    WHERE parent IS NOT NULL AND left(split_part(parent, '/', 1), 20) = CAST(:run AS text)  -- index: command_child
-    ORDER BY id
-""")
 _BEFORE = text("""
-    SELECT id, state FROM workflow_instance
-    WHERE workflow_code = :code AND id <> :run                                     -- index: workflow_instance_live
-      AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
-    UNION ALL
-    SELECT id, state FROM workflow_instance
-    WHERE workflow_code = :code AND state = 'SERIAL_WAIT' AND id < :run            -- index: workflow_instance_waiting
-    ORDER BY id
+    SELECT i.id, other.id, other.state FROM workflow_instance i CROSS JOIN LATERAL (
+        SELECT id, state FROM workflow_instance
+        WHERE workflow_code = i.workflow_code AND id <> i.id                       -- index: workflow_instance_live
+          AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+        UNION ALL
+        SELECT id, state FROM workflow_instance
+        WHERE workflow_code = i.workflow_code                                      -- index: workflow_instance_waiting
+          AND state = 'SERIAL_WAIT' AND id < i.id
+    ) AS other
+    WHERE i.id = ANY(CAST(:runs AS bigint[])) ORDER BY other.id
 """)
 
 
-async def children(connection: AsyncConnection, run: WorkflowInstanceId) -> list[ChildRun]:
-    """The children of a run, by task, attempt and index."""
-    rows = (await connection.execute(_CHILDREN, {"run": run})).all()
-    return [ChildRun(row[0], row[1], WorkflowState(row[2]), *row[3:]) for row in rows]
+async def children(
+    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, list[ChildRun]]:
+    """The children of each of these runs, by task, attempt and index."""
+    found: dict[WorkflowInstanceId, list[ChildRun]] = {run: [] for run in runs}
+    for run, id_, workflow, state, *place in (await connection.execute(_CHILDREN, {"runs": list(runs)})).all():
+        found[run].append(ChildRun(id_, workflow, WorkflowState(state), *place))
+    return found
 
 
 async def failures_below(connection: AsyncConnection, run: WorkflowInstanceId) -> list[FailedBelow]:
@@ -91,19 +90,11 @@ async def failures_below(connection: AsyncConnection, run: WorkflowInstanceId) -
     return [FailedBelow(*row) for row in (await connection.execute(_FAILURES, {"run": run})).all()]
 
 
-async def asked(connection: AsyncConnection, run: WorkflowInstanceId) -> list[tuple[CommandId, Parent]]:
-    """The commands for children of a run that no master has taken, in their order."""
-    found = []
-    for id_, written in (await connection.execute(_ASKED, {"run": str(run)})).all():
-        with suppress(Refused):  # written by hand; the master that takes it reports what is wrong
-            if (parent := read_parent(written)) is not None:
-                found.append((CommandId(id_), parent))
-    return found
-
-
 async def before(
-    connection: AsyncConnection, run: WorkflowInstanceId, code: WorkflowCode
-) -> list[tuple[WorkflowInstanceId, WorkflowState]]:
-    """The runs of the same workflow that must end before this waiting one continues; oldest first."""
-    rows = (await connection.execute(_BEFORE, {"run": run, "code": code})).all()
-    return [(WorkflowInstanceId(id_), WorkflowState(state)) for id_, state in rows]
+    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, list[tuple[WorkflowInstanceId, WorkflowState]]]:
+    """The runs of the same workflow that must end before each of these waiting ones continues; oldest first."""
+    found: dict[WorkflowInstanceId, list[tuple[WorkflowInstanceId, WorkflowState]]] = {run: [] for run in runs}
+    for run, id_, state in (await connection.execute(_BEFORE, {"runs": list(runs)})).all():
+        found[run].append((WorkflowInstanceId(id_), WorkflowState(state)))
+    return found

@@ -7,12 +7,12 @@ returned as an age or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Double, Select, cast, extract, func, select, text
+from sqlalchemy import Double, Select, TextClause, cast, extract, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import nodes
@@ -169,17 +169,32 @@ async def child_count(
 
 async def run(connection: AsyncConnection, id_: WorkflowInstanceId) -> tuple[Run, list[TaskRun]]:
     """One run and all attempts of its tasks, in the order in which they were queued. Raises `NotFound`."""
-    head = await run_head(connection, id_)
-    tasks = (await connection.execute(_tasks_of(id_))).all()
-    return head, [_task(task) for task in tasks]
+    return await run_head(connection, id_), (await attempts(connection, [id_]))[id_]
 
 
 async def run_head(connection: AsyncConnection, id_: WorkflowInstanceId) -> Run:
     """One run without its tasks. Raises `NotFound`."""
-    row = (await connection.execute(_runs().where(workflow_instance.c.id == id_))).first()
-    if row is None:
-        raise NotFound(f"there is no run {id_}; `shoal runs` lists those there are")
-    return _run(row)
+    return (await heads(connection, [id_]))[id_]
+
+
+async def heads(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Run]:
+    """These runs without their tasks. Raises `NotFound`."""
+    rows = (await connection.execute(_runs().where(_is_one_of("workflow_instance.id", ids)))).all()
+    found = {row.id: _run(row) for row in rows}
+    for id_ in ids:
+        if id_ not in found:
+            raise NotFound(f"there is no run {id_}; `shoal runs` lists those there are")
+    return found
+
+
+async def attempts(
+    connection: AsyncConnection, ids: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, list[TaskRun]]:
+    """All attempts of the tasks of each of these runs, in the order in which they were queued."""
+    found: dict[WorkflowInstanceId, list[TaskRun]] = {id_: [] for id_ in ids}
+    for run_id, *row in (await connection.execute(_tasks_of(ids))).all():
+        found[run_id].append(_task(row))
+    return found
 
 
 async def workers(connection: AsyncConnection) -> list[NodeRow]:
@@ -232,11 +247,16 @@ def _runs() -> Select[Any]:
     )
 
 
-def _tasks_of(id_: WorkflowInstanceId) -> Select[Any]:
+def _is_one_of(column: str, ids: Collection[WorkflowInstanceId]) -> TextClause:
+    return text(f"{column} = ANY(CAST(:ids AS bigint[]))").bindparams(ids=list(ids))
+
+
+def _tasks_of(ids: Collection[WorkflowInstanceId]) -> Select[Any]:
     t = task_instance.c
     return (
         select(
-            *(t.id, t.task_code, t.attempt, t.task_name, t.task_type, t.state, t.kill_requested, t.worker_group),
+            *(t.workflow_instance_id, t.id, t.task_code, t.attempt, t.task_name, t.task_type, t.state),
+            *(t.kill_requested, t.worker_group),
             *(t.task_priority, t.worker_id, node.c.address, node.c.log_url, func.to_char(t.queued_at, "YYYYMMDD")),
             *(t.queued_at, t.started_at, t.ended_at, elapsed_s(t.started_at, t.ended_at)),
             *(t.exit_code, t.reason, t.outputs, t.wait_reason),
@@ -245,8 +265,8 @@ def _tasks_of(id_: WorkflowInstanceId) -> Select[Any]:
         )
         .select_from(task_instance)
         .outerjoin(node, node.c.id == t.worker_id)
-        .where(t.workflow_instance_id == id_)
-        .order_by(t.id)
+        .where(_is_one_of("workflow_instance_id", ids))
+        .order_by(t.workflow_instance_id, t.id)
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.views.listings import TaskRun
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
 from model.nodes import NodeState, Slot
@@ -57,33 +58,8 @@ _FATE = text("""
 """)
 _RUN_OF_TASK = text("SELECT workflow_instance_id FROM task_instance WHERE id = :id")
 _STARTED_BY = text("SELECT command_id FROM workflow_instance WHERE id = :id")
-_RECOVER = text("""
-    SELECT id FROM command WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND workflow_instance_id = :run
-""")
-_RESUME = text("""
-    SELECT id FROM command WHERE workflow_instance_id = :run                       -- index: command_resume
-      AND type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS')
-    ORDER BY id LIMIT 1
-""")
-# Within some years, since an infinite time has no distance.
-_IDLE = text("""
-    SELECT extract(epoch FROM clock_timestamp() - least(now(), greatest(
-               i.started_at, i.running_since, i.owned_since, now() - interval '9 y',
-               (SELECT max(greatest(t.queued_at, t.started_at, t.ended_at)) FROM task_instance t
-                WHERE t.workflow_instance_id = i.id),                              -- index: task_instance_attempt
-               (SELECT max(c.ended_at) FROM workflow_instance c
-                WHERE c.parent_instance_id = i.id))))::float8                      -- index: workflow_instance_child
-    FROM workflow_instance i WHERE i.id = :run
-""")
 _VALUES = text("SELECT id, parameter_values FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
 _NODE = text("SELECT id, address, state, ended_at, ended_why FROM node WHERE id = :epoch")
-# The order is that of the workers' claim; the index of the queue supports it.
-_PLACE = text("""
-    SELECT count(*) FROM task_instance q, task_instance mine
-    WHERE mine.id = :id AND q.state = 'QUEUED' AND q.worker_group = mine.worker_group
-      AND (q.workflow_priority, q.workflow_instance_id, q.task_priority, q.id)
-          <= (mine.workflow_priority, mine.workflow_instance_id, mine.task_priority, mine.id)
-""")
 
 
 async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
@@ -115,26 +91,10 @@ async def started_by(connection: AsyncConnection, run: WorkflowInstanceId) -> Co
         return None
 
 
-async def failing_over(connection: AsyncConnection, run: WorkflowInstanceId) -> CommandId | None:
-    """The open command for the failover of a run."""
-    found = (await connection.execute(_RECOVER, {"run": run})).scalar()
-    return None if found is None else CommandId(found)
-
-
-async def resuming(connection: AsyncConnection, run: WorkflowInstanceId) -> CommandId | None:
-    """The first open command by which a run at rest is to go on."""
-    found = (await connection.execute(_RESUME, {"run": run})).scalar()
-    return None if found is None else CommandId(found)
-
-
-async def idle_s(connection: AsyncConnection, run: WorkflowInstanceId) -> float:
-    """Seconds since anything of a run changed: its owner, an attempt, or the end of a child."""
-    return max((await connection.execute(_IDLE, {"run": run})).scalar() or 0.0, 0.0)
-
-
-async def parameter_values(connection: AsyncConnection, ids: Collection[TaskInstanceId]) -> dict[TaskInstanceId, str]:
-    """The values that these attempts saw, each as a JSON object."""
-    rows = (await connection.execute(_VALUES, {"ids": list(ids)})).all()
+async def parameter_values(connection: AsyncConnection, attempts: Iterable[TaskRun]) -> dict[TaskInstanceId, str]:
+    """The values that those of these attempts saw which chose a branch, each as a JSON object."""
+    chose = [each.id for each in attempts if each.branch is not None]
+    rows = (await connection.execute(_VALUES, {"ids": chose})).all() if chose else []
     return {TaskInstanceId(id_): values for id_, values in rows}
 
 
@@ -142,8 +102,3 @@ async def node_life(connection: AsyncConnection, epoch: Epoch) -> NodeLife | Non
     """A master or worker by its epoch."""
     row = (await connection.execute(_NODE, {"epoch": epoch})).first()
     return None if row is None else NodeLife(Epoch(row.id), row.address, NodeState(row.state), *row[3:])
-
-
-async def place_in_queue(connection: AsyncConnection, id_: TaskInstanceId) -> int:
-    """The position of an attempt among the queued ones of its worker group: 1 = it is next."""
-    return int((await connection.execute(_PLACE, {"id": id_})).scalar_one())

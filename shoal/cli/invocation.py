@@ -95,13 +95,19 @@ class Invocation:
             await database.close()
 
     @asynccontextmanager
-    async def reading(self) -> AsyncIterator[Reading]:
-        """Open the database, check its schema, and give a connection. Raises as `database`, and for the schema."""
+    async def checked_database(self) -> AsyncIterator[Database]:
+        """Open the database and check its schema. Raises as `database`, and for the schema."""
         from dao.postgres import schema
-        from dao.postgres.database import database_time
 
         async with self.database() as database:
             await schema.check(database)
-            async with database.reading() as connection:
-                now = await database_time(connection)
-                yield Reading(database, connection, now)
+            yield database
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Reading]:
+        """Open the database, check its schema, and give a connection. Raises as `checked_database`."""
+        from dao.postgres.database import database_time
+
+        async with self.checked_database() as database, database.reading() as connection:
+            now = await database_time(connection)
+            yield Reading(database, connection, now)

@@ -9,8 +9,6 @@ import typer
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
-COMMAND = "command"
-
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
@@ -24,29 +22,12 @@ async def why(
     ],
 ) -> None:
     """Explain in one sentence why something does not move, and what to do about it."""
-    from dao.views import listings
-    from model.errors import Refused
     from shoal.cli import output
-    from shoal.cluster.slot_report import read_slots
-    from shoal.explain.facts import Surroundings, answer_command, answer_run_or_task
+    from shoal.explain.why import explain
     from shoal.words import plain
 
-    async with call.reading() as reading:
-        settings = call.settings
-        around = Surroundings(
-            await read_slots(reading.connection, settings),
-            await listings.workers(reading.connection),
-            settings.master.id_step,
-            settings.master.steal_after,
-            reading.now,
-        )
-        match what:
-            case ["command", id_]:
-                found = await answer_command(reading.connection, around, id_)
-            case [named] if named != COMMAND:
-                found = await answer_run_or_task(reading.connection, around, named)
-            case _:
-                raise Refused("say what to explain: a run, RUN/task, or `command ID`")
+    async with call.checked_database() as database:
+        found = await explain(database, call.settings, what)
     if call.as_json:
         output.print_json({"why": found.sentence, "do": found.do})
         return

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import cluster
-from dao.cluster.cluster import RecordedRegistry
 from dao.cluster.nodes import NodeRow
 from dao.views import listings
 from dao.views.listings import FencedNode
@@ -62,7 +61,7 @@ async def read_slots(connection: AsyncConnection, settings: Settings) -> SlotRep
 
     Raises `AnotherRegistry` when the settings have a registry that is not the cluster's.
     """
-    members, fault = await _members(await cluster.registry(connection), settings)
+    members, fault = await registered_masters(connection, settings)
     rows = await listings.masters(connection)
     fenced = [node for node in await listings.last_fenced(connection, 10 * FENCED_SHOWN_MAX) if _is_master(node)]
     return report(rows, members, fenced[:FENCED_SHOWN_MAX], fault)
@@ -86,7 +85,11 @@ def report(
     return SlotReport(masters, fenced, len(view.masters), fault)
 
 
-async def _members(recorded: RecordedRegistry | None, settings: Settings) -> tuple[list[Heartbeat] | None, str | None]:
+async def registered_masters(
+    connection: AsyncConnection, settings: Settings
+) -> tuple[list[Heartbeat] | None, str | None]:
+    """The masters that the registry has; else None, and why it could not be read. Raises `AnotherRegistry`."""
+    recorded = await cluster.registry(connection)
     url = belonging.url_to_use(settings.named_registry(), recorded, settings.database())
     timeout = settings.timing.session_timeout
     registry = make_registry(url, session_timeout=timeout, application_name="shoal-cli")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -11,7 +11,7 @@ from dao.views import lookups
 from dao.views.listings import TaskRun
 from master.drive.plan import Plan
 from model.errors import Refused
-from model.ids import TaskCode
+from model.ids import TaskCode, TaskInstanceId
 from model.logic.conditions import ConditionsParams
 from model.logic.expression import read_condition
 from model.logic.switch import SwitchParams
@@ -21,14 +21,18 @@ from model.secret_values import MASK, without_sealed
 VALUE_LENGTH_MAX = 60
 
 
-async def read_choices(connection: AsyncConnection, plan: Plan | None, attempts: Iterable[TaskRun]) -> dict[str, str]:
+async def read_choices(connection: AsyncConnection, plan: Plan | None, attempts: Sequence[TaskRun]) -> dict[str, str]:
+    """`choices_of`, with the values of these attempts."""
+    return choices_of(plan, attempts, await lookups.parameter_values(connection, attempts))
+
+
+def choices_of(plan: Plan | None, attempts: Sequence[TaskRun], values: Mapping[TaskInstanceId, str]) -> dict[str, str]:
     """For each task of a run that chose a branch a clause about it, by its name; empty without a plan."""
-    valid = [attempt for attempt in attempts if attempt.valid]
-    chose = [each for each in valid if plan and each.branch is not None and each.code in plan.tasks]
-    if plan is None or not chose:
+    if plan is None:
         return {}
-    values = await lookups.parameter_values(connection, [each.id for each in chose])
+    valid = [attempt for attempt in attempts if attempt.valid]
     ends = {each.name: str(each.state) for each in valid}
+    chose = [each for each in valid if each.branch is not None and each.code in plan.tasks]
     return {each.name: _said(plan, each, values.get(each.id, "{}"), ends) for each in chose}
 
 

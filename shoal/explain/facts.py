@@ -1,156 +1,172 @@
-"""The facts behind `why`: the state of a command, a run or a task, read from the tables."""
+"""The facts behind `why`: the state of a command, a run or a task, from the rows that were read. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster.nodes import NodeRow
-from dao.runs import relations
 from dao.runs.relations import ChildRun
-from dao.views import listings, lookups, queue_listings
 from dao.views.listings import Run, TaskRun
+from dao.views.lookups import CommandFate
+from dao.views.queue_listings import GroupQueue
+from dao.views.run_readings import LEVELS_BELOW_MAX, OpenCommand, RunReading
 from master.drive.plan import Plan
-from model.command_moves import URGENT
-from model.errors import NotFound
-from model.ids import CommandId, WorkflowInstanceId
+from master.settings import MasterSettings
+from model.command_moves import URGENT, CommandType
+from model.ids import Epoch, WorkflowInstanceId
 from model.logic.dependent import DependentParams
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from model.states import TaskState, WorkflowState
-from shoal.cluster.slot_report import SlotReport
-from shoal.explain.answer import Why
-from shoal.explain.choices import choice_behind, read_choices
-from shoal.explain.explanation import SILENT_AFTER_S, why_command, why_task
+from shoal.cluster.slot_report import MasterSlot, report
+from shoal.explain.choices import choice_behind, choices_of
+from shoal.explain.explanation import SILENT_AFTER_S, why_command
 from shoal.explain.run_explanation import RunFacts, why_run
 from shoal.explain.subjects import CommandFacts, GroupFacts, MasterFacts, TaskFacts
 from shoal.explain.tasks_without_attempts import NotBegun, latest_by_name, without_attempts
-from shoal.runs.references import as_id, find_plan, find_run
-
-PLACES_ASKED_MAX = 20
-"""Positions in the queue are counted one by one; a larger number is not useful."""
-NESTED_MAX = 5
-"""The maximum depth of nested runs in a readable sentence."""
+from shoal.runs.references import plan_of
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """The state of the cluster, read once for an answer."""
+class Masters:
+    """The living masters, in the order of their slots, the number of slots, and how masters take commands."""
 
-    slots: SlotReport
-    workers: Sequence[NodeRow]
-    id_step: int
-    steal_after: timedelta
-    now: datetime
+    living: Sequence[MasterSlot]
+    total: int
+    settings: MasterSettings
 
+    @classmethod
+    def of(cls, living: Sequence[NodeRow], members: Sequence[Heartbeat] | None, settings: MasterSettings) -> Masters:
+        """Those of the living nodes; `members` are the masters that the registry has, None if it cannot be read."""
+        slots = report([node for node in living if node.kind is NodeKind.MASTER], members, (), None)
+        return cls(slots.masters, slots.total, settings)
 
-async def answer_command(connection: AsyncConnection, around: Surroundings, named: str) -> Why:
-    """Why a command is not taken. Raises `NotFound`."""
-    number = as_id(named)
-    if number is None:
-        raise NotFound(f'"{named}" is no command; give its id, as `shoal queue` shows it')
-    return why_command(await _command(connection, around, CommandId(number)))
-
-
-async def answer_run_or_task(connection: AsyncConnection, around: Surroundings, named: str) -> Why:
-    """Why a run does not move (an id, @last, @failed, a workflow), or a task of it (RUN/name). Raises `NotFound`."""
-    of_run, slash, task_name = named.partition("/")
-    facts = await _run(connection, around, await find_run(connection, of_run))
-    if not slash:
-        return why_run(facts)
-    task = next((task for task in facts.tasks if task.name == task_name), None)
-    if task is None:
-        known = ", ".join(task.name for task in facts.tasks[:20])
-        raise NotFound(f'run {facts.id} has no task "{task_name}"; it has {known}')
-    if facts.is_left:
-        return why_run(facts)  # without an owner nothing begins
-    if task.not_begun is NotBegun.WAITING and (facts.requested or facts.state) is not WorkflowState.RUNNING_EXECUTION:
-        run = why_run(facts)
-        return Why(f"{task.name} has not begun, since its run begins nothing now. {run.sentence}", run.do)
-    return why_task(task, facts.state)
+    def command(self, waiting: OpenCommand | CommandFate) -> CommandFacts:
+        """A command that waits for one of them."""
+        slot = Slot.of(waiting.id, self.settings.id_step, self.total) if self.total else None
+        owner = next((each.row for each in self.living if slot and each.slot == slot), None)
+        return CommandFacts(
+            waiting.id,
+            waits=True,
+            age_s=waiting.age_s,
+            slot=slot,
+            owner=master_facts(owner) if owner else None,
+            steal_after_s=self.settings.steal_after.total_seconds(),
+            masters=[master_facts(each.row) for each in self.living] if waiting.type not in URGENT else (),
+        )
 
 
-async def _command(connection: AsyncConnection, around: Surroundings, id_: CommandId) -> CommandFacts:
-    fate = await lookups.fate_of(connection, id_)
-    if fate.handled_at is not None:
-        return CommandFacts(fate.id, waits=False, age_s=fate.age_s, run=fate.run, refused=fate.reason)
-    total = around.slots.total
-    slot = Slot.of(fate.id, around.id_step, total) if total else None
-    owner = next((master.row for master in around.slots.masters if slot and master.slot == slot), None)
-    needs_room = fate.type not in URGENT
-    return CommandFacts(
-        fate.id,
-        waits=True,
-        age_s=fate.age_s,
-        slot=slot,
-        owner=master_facts(owner) if owner else None,
-        steal_after_s=around.steal_after.total_seconds(),
-        masters=[master_facts(each.row) for each in around.slots.masters] if needs_room else (),
-    )
+def command_facts(fate: CommandFate, masters: Masters) -> CommandFacts:
+    """A command that waits, or did."""
+    if fate.handled_at is None:
+        return masters.command(fate)
+    return CommandFacts(fate.id, waits=False, age_s=fate.age_s, run=fate.run, refused=fate.reason)
 
 
-async def _run(connection: AsyncConnection, around: Surroundings, id_: WorkflowInstanceId, nested: int = 0) -> RunFacts:
-    """A run. Those below it are read as far as they explain it; `nested` is the number of runs above it."""
-    run, attempts = await listings.run(connection, id_)
-    plan = await find_plan(connection, run)
-    failing_over = None if run.state.is_final else await lookups.failing_over(connection, id_)
-    owner = await lookups.node_life(connection, run.master)
+@dataclass(frozen=True)
+class Family:
+    """The run that was asked about and those below it, as facts."""
+
+    reading: RunReading
+    masters: Masters
+    groups: dict[str, GroupFacts]
+
+    @classmethod
+    def of(cls, reading: RunReading, masters: Masters) -> Family:
+        """Compute the facts that all its runs share."""
+        return cls(reading, masters, _groups(reading.living, reading.queue))
+
+    def run(self, id_: WorkflowInstanceId, nested: int = 0) -> RunFacts:
+        """A run; `nested` is the number of runs above it that are explained by it."""
+        reading, run, attempts = self.reading, self.reading.runs[id_], self.reading.attempts[id_]
+        plan = plan_of(run, reading.specs)
+        choices = choices_of(plan, attempts, reading.values)
+        tasks = _without_attempt(run, plan, attempts, choices) if plan else []
+        tasks += [self._task(run, attempt, plan, nested) for attempt in latest_by_name(attempts).values()]
+        idle_s = reading.idle_s[id_]
+        tasks = [replace(task, idle_s=idle_s, choice=choices.get(task.name, task.choice)) for task in tasks]
+        places = {name: place for place, name in enumerate(plan.codes)} if plan else {}
+        tasks.sort(key=lambda task: places.get(task.name, 0))
+        asked = [command for command in reading.commands.get(id_, ()) if command.parent is None]
+        failing_over = [each for each in asked if each.type == CommandType.RECOVER_TOLERANCE_FAULT_PROCESS]
+        resuming = [each for each in asked if each not in failing_over]
+        is_driven = run.state.is_driven or run.state is WorkflowState.FAILOVER
+        beats = {each.row.epoch: each.row.beat_age_s for each in self.masters.living}
+        return RunFacts(
+            run.id,
+            run.workflow or f"code {run.workflow_code}",
+            run.state,
+            tasks,
+            run.took_s,
+            run.reason,
+            run.owner,
+            owner_gone=is_driven and self._is_gone(run.master),
+            masters=sum(age_s <= SILENT_AFTER_S for age_s in beats.values()),
+            failing_over=self.masters.command(failing_over[0]) if failing_over and not run.state.is_final else None,
+            before=reading.before.get(id_, ()),
+            requested=None if run.state.is_final else run.requested_state,
+            idle_s=idle_s,
+            silent_s=beats.get(run.master, 0.0) if is_driven else 0.0,
+            dates_left=run.dates_left,
+            resuming=self.masters.command(resuming[0]) if resuming and run.state.is_final else None,
+            above=self._above(run) if run.state.is_final else None,
+            project=run.project,
+        )
+
+    def _is_gone(self, epoch: Epoch) -> bool:
+        return self.reading.life.get(epoch) in (None, NodeState.LEFT, NodeState.FENCED)
+
+    def _above(self, run: Run) -> tuple[int, WorkflowState] | None:
+        """The topmost run above one at rest that is at rest too; else its parent; None if it is no child."""
+        found, above, seen = None, run, {run.id}
+        while above.parent is not None and above.parent in self.reading.runs and above.parent not in seen:
+            above = self.reading.runs[above.parent]
+            seen.add(above.id)
+            if found is None or above.state.is_final:
+                found = (above.id, above.state)
+            if not above.state.is_final:
+                break
+        return found
+
+    def _task(self, run: Run, attempt: TaskRun, plan: Plan | None, nested: int) -> TaskFacts:
+        """A task with an attempt that counts."""
+        reading, here = self.reading, (attempt.code, attempt.attempt)
+        children = [each for each in reading.children[run.id] if (each.code, each.attempt) == here]
+        asked = [
+            command
+            for command in reading.commands.get(run.id, ())
+            if command.parent is not None and (command.parent.code, command.parent.attempt) == here
+        ]
+        child, first = None, _explaining(children, run, attempt)
+        if first is not None and nested < LEVELS_BELOW_MAX and first.id in reading.attempts:
+            child = why_run(self.run(first.id, nested + 1))
+        elif first is None and asked and not attempt.state.is_final:
+            child = why_command(self.masters.command(asked[0]))
+        return TaskFacts(
+            run.id,
+            attempt.name,
+            attempt.id,
+            attempt.state,
+            group=self.groups.get(attempt.worker_group, GroupFacts(attempt.worker_group, 0, 0, 0, 0)),
+            place=reading.places.get(attempt.id),
+            worker=attempt.worker_address,
+            worker_gone=not attempt.state.is_final and attempt.worker is not None and self._is_gone(attempt.worker),
+            since_s=attempt.took_s,
+            queued_s=(reading.now - attempt.queued_at).total_seconds(),
+            kill_requested=attempt.kill_requested,
+            reason=attempt.reason,
+            wait_reason=attempt.wait_reason,
+            due_in_s=attempt.due_in_s,
+            children=[(each.id, each.state) for each in children],
+            asked=[command.id for command in asked],
+            child=child,
+            depends_on=_depends_on(plan, attempt),
+            given_back=_given_back(reading.attempts[run.id], attempt),
+        )
+
+
+def _without_attempt(run: Run, plan: Plan, attempts: Sequence[TaskRun], choices: Mapping[str, str]) -> list[TaskFacts]:
     latest = latest_by_name(attempts)
-    choices = await read_choices(connection, plan, attempts)
-    facts = _without_attempt(run, plan, attempts, latest, choices) if plan else []
-    facts += await _begun(connection, around, run, attempts, plan, nested)
-    idle_s = await lookups.idle_s(connection, id_)
-    facts = [replace(task, idle_s=idle_s, choice=choices.get(task.name, task.choice)) for task in facts]
-    places = {name: place for place, name in enumerate(plan.codes)} if plan else {}
-    facts.sort(key=lambda task: places.get(task.name, 0))
-    is_driven = run.state.is_driven or run.state is WorkflowState.FAILOVER
-    is_in_line = run.state is WorkflowState.SERIAL_WAIT
-    rows = [master.row for master in around.slots.masters]
-    silent_s = next((row.beat_age_s for row in rows if is_driven and row.epoch == run.master), 0.0)
-    resuming = await lookups.resuming(connection, id_) if run.state.is_final else None
-    return RunFacts(
-        run.id,
-        run.workflow or f"code {run.workflow_code}",
-        run.state,
-        facts,
-        run.took_s,
-        run.reason,
-        run.owner,
-        owner_gone=is_driven and (owner is None or owner.state in (NodeState.LEFT, NodeState.FENCED)),
-        masters=sum(row.beat_age_s <= SILENT_AFTER_S for row in rows),
-        failing_over=await _command(connection, around, failing_over) if failing_over is not None else None,
-        before=await relations.before(connection, id_, run.workflow_code) if is_in_line else (),
-        requested=None if run.state.is_final else run.requested_state,
-        idle_s=idle_s,
-        silent_s=silent_s,
-        dates_left=run.dates_left,
-        resuming=await _command(connection, around, resuming) if resuming is not None else None,
-        above=await _above(connection, run) if run.state.is_final else None,
-        project=run.project,
-    )
-
-
-async def _above(connection: AsyncConnection, run: Run) -> tuple[int, WorkflowState] | None:
-    """The topmost run above one at rest that is at rest too; else its parent; None if it is no child."""
-    found, above, seen = None, run, {run.id}
-    while above.parent is not None and above.parent not in seen:
-        seen.add(above.parent)
-        try:
-            above = await listings.run_head(connection, above.parent)
-        except NotFound:
-            break
-        if found is None or above.state.is_final:
-            found = (above.id, above.state)
-        if not above.state.is_final:
-            break
-    return found
-
-
-def _without_attempt(
-    run: Run, plan: Plan, attempts: Sequence[TaskRun], latest: Mapping[str, TaskRun], choices: Mapping[str, str]
-) -> list[TaskFacts]:
     return [
         TaskFacts(
             run.id,
@@ -163,58 +179,7 @@ def _without_attempt(
     ]
 
 
-async def _begun(
-    connection: AsyncConnection,
-    around: Surroundings,
-    run: Run,
-    attempts: Sequence[TaskRun],
-    plan: Plan | None,
-    nested: int,
-) -> list[TaskFacts]:
-    """The tasks with an attempt that counts."""
-    groups = await _groups(connection, around.workers)
-    has_children = plan is None or plan.has_children
-    children = await relations.children(connection, run.id) if has_children else []
-    on_their_way = await relations.asked(connection, run.id) if has_children and not run.state.is_final else []
-    facts = []
-    for position, attempt in enumerate(latest_by_name(attempts).values()):
-        asks = attempt.state is TaskState.QUEUED and position < PLACES_ASKED_MAX
-        place = await lookups.place_in_queue(connection, attempt.id) if asks else None
-        own = [child for child in children if (child.code, child.attempt) == (attempt.code, attempt.attempt)]
-        here = (attempt.code, attempt.attempt)
-        asked = [id_ for id_, parent in on_their_way if (parent.code, parent.attempt) == here]
-        child, first = None, _telling(own, run, attempt)
-        if first is not None and nested < NESTED_MAX:
-            child = why_run(await _run(connection, around, first.id, nested + 1))
-        elif first is None and asked and not attempt.state.is_final:
-            child = why_command(await _command(connection, around, asked[0]))
-        facts.append(
-            TaskFacts(
-                run.id,
-                attempt.name,
-                attempt.id,
-                attempt.state,
-                group=groups.get(attempt.worker_group, GroupFacts(attempt.worker_group, 0, 0, 0, 0)),
-                place=place,
-                worker=attempt.worker_address,
-                worker_gone=await _is_gone(connection, attempt),
-                since_s=attempt.took_s,
-                queued_s=(around.now - attempt.queued_at).total_seconds(),
-                kill_requested=attempt.kill_requested,
-                reason=attempt.reason,
-                wait_reason=attempt.wait_reason,
-                due_in_s=attempt.due_in_s,
-                children=[(each.id, each.state) for each in own],
-                asked=asked,
-                child=child,
-                depends_on=_depends_on(plan, attempt),
-                given_back=_given_back(attempts, attempt),
-            )
-        )
-    return facts
-
-
-def _telling(children: Sequence[ChildRun], run: Run, attempt: TaskRun) -> ChildRun | None:
+def _explaining(children: Sequence[ChildRun], run: Run, attempt: TaskRun) -> ChildRun | None:
     """The child that explains a task: of one that failed a failed one; else a paused one, for which somebody must act,
     before one that has not ended."""
     if attempt.state.is_final:
@@ -239,20 +204,13 @@ def _depends_on(plan: Plan | None, attempt: TaskRun) -> list[str]:
     return [str(item) for item in task.logic.items()] if task and isinstance(task.logic, DependentParams) else []
 
 
-async def _is_gone(connection: AsyncConnection, attempt: TaskRun) -> bool:
-    if attempt.state.is_final or attempt.worker is None:
-        return False
-    life = await lookups.node_life(connection, attempt.worker)
-    return life is None or life.state in (NodeState.LEFT, NodeState.FENCED)
-
-
-async def _groups(connection: AsyncConnection, workers: Iterable[NodeRow]) -> dict[str, GroupFacts]:
-    waiting = {each.worker_group: each.waiting for each in await queue_listings.queue_by_group(connection)}
+def _groups(living: Sequence[NodeRow], queue: Sequence[GroupQueue]) -> dict[str, GroupFacts]:
+    waiting = {each.worker_group: each.waiting for each in queue}
     serving: dict[str, list[Heartbeat]] = {name: [] for name in waiting}
-    for worker in workers:
-        if worker.state is NodeState.ALIVE and worker.heartbeat is not None:
-            for name in worker.heartbeat.groups:
-                serving.setdefault(name, []).append(worker.heartbeat)
+    for node in living:
+        if node.kind is NodeKind.WORKER and node.state is NodeState.ALIVE and node.heartbeat is not None:
+            for name in node.heartbeat.groups:
+                serving.setdefault(name, []).append(node.heartbeat)
     return {name: _group(name, beats, waiting.get(name, 0)) for name, beats in serving.items()}
 
 

@@ -70,8 +70,8 @@ async def read_log(database: Database, source: LogSource, *, follow: bool, ca: P
 
 async def _below(connection: AsyncConnection, run: Run, task: TaskRun) -> tuple[Run, TaskRun]:
     """The child that tells most about a task that stands for runs, and its task that tells most."""
-    children = await relations.children(connection, run.id)
-    own = [child for child in children if (child.code, child.attempt) == (task.code, task.attempt)]
+    children = await relations.children(connection, [run.id])
+    own = [child for child in children[run.id] if (child.code, child.attempt) == (task.code, task.attempt)]
     if not own:
         because = f": {task.reason}" if task.reason else f"; `shoal why {task_named(run.id, task.name)}` says why"
         raise Refused(f'task "{task.name}" stands for other runs, and none of them has begun{because}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from shlex import quote
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,8 +14,9 @@ from dao.views.listings import Run, TaskRun
 from master.drive.plan import Plan
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
-from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import WorkflowState
+from model.workflow import WorkflowSpec
 from shoal.workflows.typed_names import typed
 
 LAST = "@last"
@@ -71,8 +73,13 @@ async def find_startable(connection: AsyncConnection, name: str, project: str) -
 
 async def find_plan(connection: AsyncConnection, run: Run) -> Plan | None:
     """The definition of a run; None when it is deleted or cannot be read."""
+    return plan_of(run, await definitions.specs(connection, [(run.workflow_code, run.version)]))
+
+
+def plan_of(run: Run, specs: Mapping[tuple[WorkflowCode, int], WorkflowSpec | Refused]) -> Plan | None:
+    """The same, from what was read."""
     key = (run.workflow_code, run.version)
-    spec = (await definitions.specs(connection, [key])).get(key)
+    spec = specs.get(key)
     try:
         return None if spec is None or isinstance(spec, Refused) else Plan.of(*key, spec, name=run.workflow or "")
     except Refused:

@@ -67,7 +67,7 @@ async def read_page(connection: AsyncConnection, id_: WorkflowInstanceId) -> Run
     return RunPage(
         run,
         tasks,
-        await relations.children(connection, id_),
+        (await relations.children(connection, [id_]))[id_],
         plan,
         await lookups.started_by(connection, id_),
         await read_choices(connection, plan, tasks),

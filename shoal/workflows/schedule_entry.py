@@ -19,7 +19,7 @@ from model.fields import GroupName, Name
 from model.moments import begin_of, end_of
 from model.parameter_text import ParameterValue
 from model.schedules import ScheduleSpec
-from model.workflow import Problem
+from model.workflow_problems import Problem
 from model.zones import zone
 
 

@@ -20,7 +20,8 @@ from model.errors import NotFound, Refused
 from model.fields import NAME_LENGTH_MAX, Name
 from model.logic.catalog import LOGIC_TYPES
 from model.names import fault_of_workflow_name, faults_of_task_names
-from model.workflow import InvalidWorkflow, Problem, WorkflowSpec
+from model.workflow import WorkflowSpec
+from model.workflow_problems import InvalidWorkflow, Problem
 from shoal.workflows.schedule_entry import ScheduleEntry, problem_of_field, problems_of
 from shoal.workflows.workflow_warnings import one_variable
 from shoal.workflows.yaml_lines import BYTES_MAX, BadYaml, Document, Number, read_documents

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from model.parameters import references
-from model.workflow import Problem, WorkflowSpec
+from model.workflow import WorkflowSpec
+from model.workflow_problems import Problem
 from worker.tasks.bash_values import parameter_variable
 
 

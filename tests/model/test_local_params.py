@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from model.choices import Direct, ParameterType
 from model.errors import Refused
 from model.local_params import LocalParam, misfit, typed
-from model.workflow import InvalidWorkflow, WorkflowSpec
+from model.workflow import WorkflowSpec
+from model.workflow_problems import InvalidWorkflow
 
 P = ParameterType
 

@@ -11,7 +11,8 @@ import pytest
 from model.cron import Cron
 from model.errors import Refused
 from model.timing import Timing
-from model.workflow import InvalidWorkflow, WorkflowSpec
+from model.workflow import WorkflowSpec
+from model.workflow_problems import InvalidWorkflow
 
 TASK = {"name": "a", "type": "SHELL", "params": {"script": ":"}}
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from model.choices import Priority
 from model.errors import Refused
 from model.parameter_text import NESTING_MAX
-from model.workflow import TASK_CODE_MAX, TASKS_MAX, InvalidWorkflow, WorkflowSpec
+from model.workflow import TASK_CODE_MAX, TASKS_MAX, WorkflowSpec
+from model.workflow_problems import InvalidWorkflow
 
 TASK = {"name": "a", "type": "SHELL"}
 

@@ -15,7 +15,8 @@ from dao.definitions import definitions
 from dao.postgres.database import Database
 from model.choices import ReleaseState
 from model.states import WorkflowState
-from model.workflow import InvalidWorkflow, WorkflowSpec
+from model.workflow import WorkflowSpec
+from model.workflow_problems import InvalidWorkflow
 from shoal.explain.explanation import why_delayed, why_queued
 from shoal.explain.run_explanation import RunFacts, why_run
 from shoal.explain.subjects import GroupFacts, TaskFacts

@@ -1,0 +1,181 @@
+"""All rows that explain why a run does not move: read by a few statements for sets, in a transaction of one moment."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.cluster import nodes
+from dao.cluster.nodes import NodeRow
+from dao.definitions import definitions
+from dao.runs import relations
+from dao.runs.relations import ChildRun
+from dao.views import listings, lookups, queue_listings
+from dao.views.listings import Run, TaskRun
+from dao.views.queue_listings import GroupQueue
+from model.commands import read_parent
+from model.errors import Refused
+from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.instances import Parent
+from model.nodes import NodeState
+from model.states import TaskState, WorkflowState
+from model.workflow import WorkflowSpec
+
+LEVELS_BELOW_MAX = 5
+"""The maximum depth of nested runs in a readable sentence."""
+PLACES_MAX = 20
+"""Positions in the queue are counted one by one; a larger number is not useful."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCommand:
+    """A command that no master has taken yet: for a run itself, or for a child of it (`parent`)."""
+
+    id: CommandId
+    type: str
+    age_s: float | None
+    parent: Parent | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunReading:
+    """A run and what explains it, all of the moment `now`.
+
+    Mappings by run contain the run and those below it that may explain it: of each attempt that counts the first child
+    in each state but SUCCESS and STOP. `runs` also contains those above a run at rest, up to the first that is not.
+    `idle_s` are the seconds since anything of a run changed; `before` the runs that must end before one in a serial
+    line. `life` has the states of their masters, and of the workers of unfinished attempts. `values` are those that an
+    attempt which chose a branch compared, as JSON; `places` are positions in the queue of a worker group, 1 = next.
+    """
+
+    id: WorkflowInstanceId
+    now: datetime
+    runs: Mapping[WorkflowInstanceId, Run]
+    attempts: Mapping[WorkflowInstanceId, Sequence[TaskRun]]
+    children: Mapping[WorkflowInstanceId, Sequence[ChildRun]]
+    commands: Mapping[WorkflowInstanceId, Sequence[OpenCommand]]
+    idle_s: Mapping[WorkflowInstanceId, float]
+    before: Mapping[WorkflowInstanceId, Sequence[tuple[WorkflowInstanceId, WorkflowState]]]
+    specs: Mapping[tuple[WorkflowCode, int], WorkflowSpec | Refused]
+    values: Mapping[TaskInstanceId, str]
+    places: Mapping[TaskInstanceId, int]
+    life: Mapping[Epoch, NodeState]
+    living: Sequence[NodeRow]
+    queue: Sequence[GroupQueue]
+
+
+# UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
+# could read all tasks in the history. Idle within some years, since an infinite time has no distance.
+_FAMILY = text("""
+    WITH RECURSIVE below AS (
+        SELECT CAST(:run AS bigint) AS id, 0 AS level
+        UNION
+        SELECT child.id, below.level + 1 FROM below CROSS JOIN LATERAL (
+            SELECT DISTINCT ON (c.parent_task_code, c.state) c.id
+            FROM workflow_instance c                                               -- index: workflow_instance_child
+            JOIN task_instance t ON t.workflow_instance_id = below.id              -- index: task_instance_valid
+                 AND t.task_code = c.parent_task_code AND t.attempt = c.parent_attempt AND t.flag = 'YES'
+            WHERE c.parent_instance_id = below.id AND c.state NOT IN ('SUCCESS', 'STOP')
+            ORDER BY c.parent_task_code, c.state, c.child_index OFFSET 0) AS child
+        WHERE below.level < :levels
+    ), above AS (
+        SELECT i.id, i.state, i.parent_instance_id AS parent FROM workflow_instance i WHERE i.id = :run
+        UNION
+        SELECT p.id, p.state, p.parent_instance_id FROM above a JOIN workflow_instance p ON p.id = a.parent
+        WHERE a.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')
+    ), family AS (
+        SELECT id, bool_or(is_below) AS is_below
+        FROM (SELECT id, true AS is_below FROM below UNION ALL SELECT id, false FROM above) AS each GROUP BY id
+    )
+    SELECT i.id, family.is_below, clock_timestamp() AS now,
+           greatest(0, extract(epoch FROM clock_timestamp() - least(now(), greatest(
+               i.started_at, i.running_since, i.owned_since, now() - interval '9 y',
+               (SELECT max(greatest(t.queued_at, t.started_at, t.ended_at)) FROM task_instance t
+                WHERE t.workflow_instance_id = i.id),                              -- index: task_instance_attempt
+               (SELECT max(c.ended_at) FROM workflow_instance c
+                WHERE c.parent_instance_id = i.id)))))::float8 AS idle_s           -- index: workflow_instance_child
+    FROM family JOIN workflow_instance i ON i.id = family.id
+""")
+_COMMANDS = text("""
+    SELECT c.id, c.type, CASE WHEN isfinite(c.created_at)
+                              THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END AS age_s,
+           asked.run, asked.parent
+    FROM (SELECT id, workflow_instance_id AS run, NULL AS parent FROM command      -- index: command_one_recover
+          WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND type = 'RECOVER_TOLERANCE_FAULT_PROCESS'
+          UNION ALL
+          SELECT id, workflow_instance_id, NULL FROM command                       -- index: command_resume
+          WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[]))
+            AND type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS')
+          UNION ALL
+          SELECT id, NULL, parent FROM command                                     -- index: command_child
+          WHERE parent IS NOT NULL AND left(split_part(parent, '/', 1), 20) = ANY(CAST(:names AS text[]))) AS asked
+    JOIN command c ON c.id = asked.id ORDER BY c.id
+""")
+_LIFE = text("SELECT id, state FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
+# The order is that of the workers' claim; the index of the queue supports it.
+_PLACES = text("""
+    SELECT mine.id, (
+        SELECT count(*) FROM task_instance q WHERE q.state = 'QUEUED' AND q.worker_group = mine.worker_group
+          AND (q.workflow_priority, q.workflow_instance_id, q.task_priority, q.id)
+              <= (mine.workflow_priority, mine.workflow_instance_id, mine.task_priority, mine.id))
+    FROM task_instance mine WHERE mine.id = ANY(CAST(:ids AS bigint[]))
+""")
+
+
+async def read(connection: AsyncConnection, id_: WorkflowInstanceId) -> RunReading:
+    """Read a run, in a transaction of one moment (`Database.snapshot`). Raises `NotFound`."""
+    family = (await connection.execute(_FAMILY, {"run": id_, "levels": LEVELS_BELOW_MAX})).all()
+    ids = [WorkflowInstanceId(row.id) for row in family if row.is_below]
+    runs = await listings.heads(connection, {id_, *(row.id for row in family)})
+    attempts = await listings.attempts(connection, ids)
+    counting = [each for run in ids for each in attempts[run] if each.valid]
+    queued = [each.id for each in counting if each.state is TaskState.QUEUED]
+    in_line = [run for run in ids if runs[run].state is WorkflowState.SERIAL_WAIT]
+    return RunReading(
+        id_,
+        now=family[0].now,
+        runs=runs,
+        attempts=attempts,
+        children=await relations.children(connection, ids),
+        commands=await _commands(connection, ids),
+        idle_s={row.id: row.idle_s for row in family},
+        before=await relations.before(connection, in_line) if in_line else {},
+        values=await lookups.parameter_values(connection, counting),
+        places=await _places(connection, queued[:PLACES_MAX]) if queued else {},
+        life=await _life(connection, [*(runs[run].master for run in ids), *_workers_of_unfinished(counting)]),
+        living=await nodes.living(connection),
+        queue=await queue_listings.queue_by_group(connection),
+        specs=await definitions.specs(connection, {(runs[run].workflow_code, runs[run].version) for run in ids}),
+    )
+
+
+async def _commands(
+    connection: AsyncConnection, runs: Sequence[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, list[OpenCommand]]:
+    found: dict[WorkflowInstanceId, list[OpenCommand]] = defaultdict(list)
+    values = {"runs": runs, "names": [str(run) for run in runs]}
+    for id_, type_, age_s, run, written in (await connection.execute(_COMMANDS, values)).all():
+        with suppress(Refused):  # written by hand; the master that takes it reports what is wrong
+            parent = read_parent(written)
+            found[parent.instance if parent else run].append(OpenCommand(CommandId(id_), type_, age_s, parent))
+    return found
+
+
+def _workers_of_unfinished(attempts: Iterable[TaskRun]) -> list[Epoch]:
+    return [each.worker for each in attempts if each.worker is not None and not each.state.is_final]
+
+
+async def _life(connection: AsyncConnection, epochs: Iterable[Epoch]) -> dict[Epoch, NodeState]:
+    rows = (await connection.execute(_LIFE, {"epochs": list({*epochs})})).all()
+    return {Epoch(id_): NodeState(state) for id_, state in rows}
+
+
+async def _places(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, int]:
+    rows = (await connection.execute(_PLACES, {"ids": ids})).all()
+    return {TaskInstanceId(id_): place for id_, place in rows}
