@@ -105,8 +105,7 @@ class Watcher:
                 last = walked.ids[-1] if len(walked.ids) == size else None
                 if last is not None:
                     held = {id_: runnable for id_, runnable in held.items() if id_ <= last}
-                believed = _under_way(held) if may_compare else []
-                unheard = await stuck_runs.unheard(connection, believed, stuck_after) if believed else ()
+                unheard = await stuck_runs.unheard(connection, _under_way(held), stuck_after) if may_compare else ()
         except ShoalError:
             self._stretches.failed()
             raise
