@@ -21,7 +21,7 @@ def of(before: list[float], here: list[float], unit: str = "/s", **more: object)
 @pytest.mark.parametrize(
     ("before", "here", "unit", "verdict"),
     [
-        ([100, 104, 108], [95, 90, 99], "/s", SLOWER),  # 9 less, and the spreads are 8 and 9
+        ([100, 104, 108], [94, 90, 99], "/s", SLOWER),  # 10 less, and the spreads are 8 and 9
         ([100, 104, 108], [95, 96, 99], "/s", SAME),  # 8 less, which is the spread: not more than it
         ([100, 104, 108], [95, 95, 95], "/s", SLOWER),
         ([100, 104, 108], [60, 95, 95], "/s", SAME),  # a spread of 35 here
