@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -137,12 +138,12 @@ def _measure(tree: Path, options: Sequence[str], folder: Path) -> Run:
 @contextmanager
 def _checked_out(commit: str, tree: Path) -> Iterator[Path]:
     """A checkout of a commit, removed at the end."""
-    _git("worktree", "prune")  # of one that was killed
-    _git("worktree", "add", "--detach", "--force", str(tree), commit)
     try:
+        _git("worktree", "add", "--detach", str(tree), commit)
         yield tree
     finally:
-        _git("worktree", "remove", "--force", str(tree))
+        shutil.rmtree(tree, ignore_errors=True)
+        _git("worktree", "prune")  # of one that was killed too
 
 
 def _notes(revision: str, tree: Path) -> Iterator[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bench.__main__ import main
@@ -49,6 +51,26 @@ def test_a_revision_is_compared_with_this_tree_and_its_checkout_is_removed(tmp_p
     assert [line.rpartition(": ")[2] for line in done.stderr.splitlines() if "pair " in line] == [
         f"{side} ..." for side in ("HEAD", "here", "here", "HEAD", "HEAD", "here")
     ]
+    assert worktrees() == before
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+def test_a_comparison_that_is_stopped_leaves_neither_a_checkout_nor_a_process() -> None:
+    before = worktrees()
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench", "--compare", "HEAD", "--quick"], cwd=REPO, stderr=subprocess.PIPE, text=True
+    ) as comparing:
+        try:
+            assert comparing.stderr is not None
+            assert "pair 1 of 5: HEAD" in comparing.stderr.readline()
+            started = psutil.Process(comparing.pid).children(recursive=True)
+            assert worktrees() != before
+        finally:
+            comparing.send_signal(signal.SIGTERM)
+        assert comparing.wait(120) == 130
+    assert started
+    assert not any(each.is_running() for each in started)
     assert worktrees() == before
 
 
