@@ -53,6 +53,7 @@ class Compared:
     """One figure of both trees."""
 
     key: str
+    part: str
     what: str
     unit: str
     is_more_better: bool
@@ -109,13 +110,7 @@ def compare(before: Sequence[Run], here: Sequence[Run], *, without: frozenset[st
     A figure that was not measured in one of the runs of a tree counts as one that this tree lacks.
     """
     there, ours = _measured(before, without), _measured(here, without)
-    figures = tuple(
-        Compared(
-            key, here[-1][key]["what"], here[-1][key]["unit"], _is_more_better(here[-1][key]), there[key], ours[key]
-        )
-        for key in ours
-        if key in there
-    )
+    figures = tuple(_compared(here[-1][key], there[key], ours[key]) for key in ours if key in there)
     return Comparison(figures, tuple(there.keys() - ours.keys()), tuple(ours.keys() - there.keys()))
 
 
@@ -127,6 +122,11 @@ def _measured(runs: Sequence[Run], without: frozenset[str]) -> dict[str, Side]:
     }
     measured = {key: Side(tuple(value for value in each if value is not None)) for key, each in values.items()}
     return {key: side for key, side in measured.items() if len(side.values) == len(runs)}
+
+
+def _compared(figure: Mapping[str, Any], before: Side, here: Side) -> Compared:
+    named = (figure["key"], figure["part"], figure["what"], figure["unit"])
+    return Compared(*named, _is_more_better(figure), before, here)
 
 
 def _is_more_better(figure: Mapping[str, Any]) -> bool:

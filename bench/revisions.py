@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from rich.console import Console
@@ -96,10 +97,15 @@ def print_comparison(report: Report, console: Console) -> None:
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("difference", no_wrap=True)
     colours = {Verdict.SLOWER: "red", Verdict.FASTER: "green", Verdict.SAME: "default"}
-    for figure in report.comparison.figures:
-        sides = [f"{shown(each.median)} ({shown(each.spread)}) {figure.unit}" for each in (figure.before, figure.here)]
-        verdict = f"[{colours[figure.verdict]}]{figure.verdict.value}[/]"
-        table.add_row(figure.what, *sides, f"{figure.ratio:.3f}", verdict)
+    for part, figures in groupby(report.comparison.figures, key=lambda figure: figure.part):
+        table.add_section()
+        table.add_row(f"[bold]{part}[/]")
+        for figure in figures:
+            sides = [
+                f"{shown(each.median)} ({shown(each.spread)}) {figure.unit}" for each in (figure.before, figure.here)
+            ]
+            verdict = f"[{colours[figure.verdict]}]{figure.verdict.value}[/]"
+            table.add_row(f"  {figure.what}", *sides, f"{figure.ratio:.3f}", verdict)
     console.print(table)
     for where, keys in (
         (f"only in {report.revision}", report.comparison.only_before),
