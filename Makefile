@@ -86,8 +86,8 @@ check: setup-dev ## Format, lint and types.
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: setup-dev servers ## Measure, and write docs/performance.md.
-	$(BIN)/python -m bench $(or $(ARGS),--write)
+bench: setup-dev servers ## Measure, and write docs/performance.md; COMPARE=main: what is slower here than there.
+	$(BIN)/python -m bench $(if $(COMPARE),--compare $(COMPARE) $(ARGS),$(or $(ARGS),--write))
 
 format: setup-dev ## Put the code into its format.
 	$(BIN)/ruff format .

@@ -1,4 +1,7 @@
-"""`python -m bench`: measures, prints the table, and writes the result to files if requested."""
+"""`python -m bench`: measures, prints the table, and writes the result to files if requested.
+
+`--compare REV` measures this tree and another revision in turn, and shows where they differ (`bench/comparison.py`).
+"""
 
 from __future__ import annotations
 
@@ -13,38 +16,80 @@ from typing import Any
 from rich.console import Console
 
 from bench.cluster import BenchFailed
-from bench.course import Result, run
+from bench.comparison import PAIRS_MIN
+from bench.course import PARTS, run
 from bench.page import write_page
+from bench.revisions import PARTS as COMPARED
+from bench.revisions import compare_with, print_comparison
 from bench.sizes import FULL, QUICK
 from bench.table import print_table
 from tests.servers.child import ServerFailed
 
+PAIRS = 5
+
 
 def main() -> int:
-    """Exit code 0 when everything was measured, whatever the values; 1 when a measurement failed."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Shoal beside its PostgreSQL alone.")
-    parser.add_argument("--quick", action="store_true", help="small counts: shows that everything runs, in a minute")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too")
-    parser.add_argument("--write", action="store_true", help="put the result into docs/performance.md")
+    """Exit code 0 when everything was measured, whatever the values; 1 when a measurement failed.
+
+    With `--compare`: 1 when a figure is slower here by more than its spread, 2 when a measurement failed.
+    """
+    parser = _parser()
     arguments = parser.parse_args()
-    if arguments.write and arguments.quick:
-        parser.error("--write wants a full run: the figures of a quick one mean little")
+    if arguments.write and (arguments.quick or arguments.parts or arguments.compare):
+        parser.error("--write wants a full run of this tree: the figures of a quick one, or of parts, mean little")
+    if arguments.pairs < PAIRS_MIN:
+        parser.error(f"--pairs must be at least {PAIRS_MIN}: fewer runs have no spread worth the name")
     signal.signal(signal.SIGTERM, _stop)
     try:
-        result = run(QUICK if arguments.quick else FULL, _say)
-        if arguments.json is not None:
-            arguments.json.write_text(_json(result))
-        if arguments.write:
-            write_page(result)
+        return _compare(arguments) if arguments.compare else _measure(arguments)
     except (BenchFailed, ServerFailed) as failed:
         print(f"bench: {failed}", file=sys.stderr)
-        return 1
+        return 2 if arguments.compare else 1
     except KeyboardInterrupt:
         print("bench: stopped", file=sys.stderr)
         return 130
-    console = Console()
-    print_table(result, console if console.is_terminal else Console(width=180))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Shoal beside its PostgreSQL alone.")
+    parser.add_argument("--quick", action="store_true", help="small counts: shows that everything runs, in a minute")
+    parser.add_argument("--parts", type=_parts, metavar="P,P", help=f"measure only these: {', '.join(PARTS)}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too")
+    parser.add_argument("--write", action="store_true", help="put the result into docs/performance.md")
+    parser.add_argument("--compare", metavar="REV", help=f"compare with this revision; parts: {','.join(COMPARED)}")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help=f"with --compare: runs of each tree ({PAIRS})")
+    return parser
+
+
+def _parts(given: str) -> list[str]:
+    unknown = [part for part in given.split(",") if part not in PARTS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f'there is no part "{unknown[0]}"; there are: {", ".join(PARTS)}')
+    return given.split(",")
+
+
+def _measure(arguments: argparse.Namespace) -> int:
+    result = run(QUICK if arguments.quick else FULL, _say, arguments.parts or PARTS)
+    if arguments.json is not None:
+        arguments.json.write_text(_json(result.as_json()))
+    if arguments.write:
+        write_page(result)
+    print_table(result, _console())
     return 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    parts = arguments.parts or COMPARED
+    report = compare_with(arguments.compare, parts, arguments.pairs, is_quick=arguments.quick, say=_say)
+    if arguments.json is not None:
+        arguments.json.write_text(_json(report.as_json()))
+    print_comparison(report, _console())
+    return 1 if report.comparison.slower else 0
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=180)
 
 
 def _say(what: str) -> None:
@@ -56,8 +101,8 @@ def _stop(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _json(result: Result) -> str:
-    return json.dumps(_without_nan(result.as_json()), indent=2, ensure_ascii=False) + "\n"
+def _json(result: dict[str, object]) -> str:
+    return json.dumps(_without_nan(result), indent=2, ensure_ascii=False) + "\n"
 
 
 def _without_nan(value: Any) -> Any:

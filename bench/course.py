@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from bench import buffers, dependents, holds, idle, large, limits, line, starts, sustained
@@ -14,7 +14,10 @@ from bench.machine import Machine, load_before, look
 from bench.server import BenchServer
 from bench.sizes import Sizes
 
+PARTS = ("limits", "starts", "backlog", "flow", "sustained", "idle", "large", "holds", "line", "dependents")
+"""What can be measured alone, in this order."""
 RATIOS = "Shoal beside the limits, in this run"
+Measurement = tuple[str, Callable[[], list[Figure]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,13 @@ class Result:
         }
 
 
-def run(sizes: Sizes, say: Callable[[str], None]) -> Result:
-    """Measure everything; `say` is called with the name of each measurement before it starts."""
+def run(sizes: Sizes, say: Callable[[str], None], parts: Collection[str] = PARTS) -> Result:
+    """Measure these parts; `say` is called with the name of each measurement before it starts."""
     load, began = load_before(), time.monotonic()
     figures: list[Figure] = []
     warnings: dict[str, int] = {}
     with BenchServer() as server:
-        for what, measure in _course(server, sizes, warnings):
+        for what, measure in _course(server, sizes, parts, warnings):
             say(what)
             figures += measure()
         figures += ratios(figures)
@@ -52,39 +55,59 @@ def run(sizes: Sizes, say: Callable[[str], None]) -> Result:
 
 
 def _course(
-    server: BenchServer, sizes: Sizes, warnings: dict[str, int]
-) -> Iterator[tuple[str, Callable[[], list[Figure]]]]:
-    yield "pgbench", lambda: limits.pgbench(server, sizes)
-    yield "single commits", lambda: limits.single_commits(server, sizes)
-    yield "the bare claim in SQL", lambda: limits.bare_claim(server, sizes)
-    yield "starts by two masters", lambda: starts.started(server, sizes)
-    yield f"starts with {sizes.backlog_commands:,} commands waiting", lambda: starts.backlog(server, sizes)
+    server: BenchServer, sizes: Sizes, parts: Collection[str], warnings: dict[str, int]
+) -> Iterator[Measurement]:
+    if "limits" in parts:
+        yield "pgbench", lambda: limits.pgbench(server, sizes)
+        yield "single commits", lambda: limits.single_commits(server, sizes)
+        yield "the bare claim in SQL", lambda: limits.bare_claim(server, sizes)
+    if "starts" in parts:
+        yield "starts by two masters", lambda: starts.started(server, sizes)
+    if "backlog" in parts:
+        yield f"starts with {sizes.backlog_commands:,} commands waiting", lambda: starts.backlog(server, sizes)
+    if not {"flow", "sustained", "idle"}.isdisjoint(parts):
+        yield from _on_one_cluster(server, sizes, parts, warnings)
+    if "large" in parts:
+        with Cluster(server, "large", masters=1, workers=1) as cluster:
+            yield "one workflow of many tasks", lambda: large.layered(cluster, sizes)
+            yield "many sub-workflows at once", lambda: large.children(cluster, sizes)
+    if "holds" in parts:
+        yield "how long one large workflow holds the loop", lambda: holds.holds(server, sizes)
+    if "line" in parts:
+        yield f"a line of {sizes.line_length:,} runs", lambda: line.long_line(server, sizes)
+    if "dependents" in parts:
+        what = f"tasks beside {sizes.waiting_dependents:,} that wait for other workflows"
+        yield what, lambda: dependents.beside_waiting(server, sizes)
+
+
+def _on_one_cluster(
+    server: BenchServer, sizes: Sizes, parts: Collection[str], warnings: dict[str, int]
+) -> Iterator[Measurement]:
     with Cluster(server, "flow", masters=1, workers=1) as cluster:
         flow = Flow(cluster, sizes)
-        yield "insert → first task", flow.first_task
-        yield "lag at a moderate load", flow.moderate_lag
-        yield "a single chain", flow.single_chain
-        yield "tasks, 10 in parallel", flow.parallel
-        yield "tasks, 10 in sequence", flow.sequence
-        yield f"{sizes.sustained_s} s of full load", lambda: sustained.sustained(cluster, sizes)
-        yield "insert → first task, after the loads", lambda: flow.first_task("first_task_later", sustained.PART)
-        yield "what statements read then", lambda: buffers.idle_statements(cluster)
-        yield "idle", lambda: idle.idle(server, cluster, sizes)
-        yield "memory", lambda: idle.memory(cluster)
+        if "flow" in parts:
+            yield "insert → first task", flow.first_task
+            yield "lag at a moderate load", flow.moderate_lag
+            yield "a single chain", flow.single_chain
+            yield "tasks, 10 in parallel", flow.parallel
+            yield "tasks, 10 in sequence", flow.sequence
+        if "sustained" in parts:
+            yield f"{sizes.sustained_s} s of full load", lambda: sustained.sustained(cluster, sizes)
+            yield "insert → first task, after the loads", lambda: flow.first_task("first_task_later", sustained.PART)
+        if "idle" in parts:
+            yield "what statements read then", lambda: buffers.idle_statements(cluster)
+            yield "idle", lambda: idle.idle(server, cluster, sizes)
+            yield "memory", lambda: idle.memory(cluster)
         for node in cluster.nodes:
             for name in node.warnings():
                 warnings[f"{node.role}: {name}"] = warnings.get(f"{node.role}: {name}", 0) + 1
-    with Cluster(server, "large", masters=1, workers=1) as cluster:
-        yield "one workflow of many tasks", lambda: large.layered(cluster, sizes)
-        yield "many sub-workflows at once", lambda: large.children(cluster, sizes)
-    yield "how long one large workflow holds the loop", lambda: holds.holds(server, sizes)
-    yield f"a line of {sizes.line_length:,} runs", lambda: line.long_line(server, sizes)
-    what = f"tasks beside {sizes.waiting_dependents:,} that wait for other workflows"
-    yield what, lambda: dependents.beside_waiting(server, sizes)
 
 
 def ratios(figures: list[Figure]) -> list[Figure]:
-    """Ratios between figures of one execution: the share of the limit that Shoal reaches, whatever the machine."""
+    """Ratios between figures of one execution: the share of the limit that Shoal reaches, whatever the machine.
+
+    A ratio of what was not measured is left out.
+    """
     value = {figure.key: figure.value for figure in figures}
     pairs = (
         ("ratio_started_bare_claim", "started / bare claim", "started_per_s", "bare_claim_per_s"),
@@ -93,4 +116,8 @@ def ratios(figures: list[Figure]) -> list[Figure]:
         ("ratio_tasks_pgbench", "tasks in parallel / pgbench", "parallel_tasks_per_s", "pgbench_tps"),
         ("ratio_backlog", "started with a long queue / with a short one", "started_backlog_per_s", "started_per_s"),
     )
-    return [Figure(key, RATIOS, what, value[over] / value[under], "x") for key, what, over, under in pairs]
+    return [
+        Figure(key, RATIOS, what, value[over] / value[under], "x")
+        for key, what, over, under in pairs
+        if over in value and under in value
+    ]

@@ -149,6 +149,7 @@ class Master:
                 EVENT: lambda payload: driver.wake.set() if concerns(payload, [life.me.epoch]) else None,
             },
         )
+        registry.use(ears)
         async with asyncio.TaskGroup() as tasks:
             parts = [
                 membership.beat(),

@@ -1,9 +1,10 @@
 """The registry in PostgreSQL: leases in the table `registry_lease`, for a laptop and for clusters without ZooKeeper.
 
-An entry is alive until `expires_at`, compared with the database's clock, never with a node's own. One task renews our
-lease every third of the session time-out, unless another write renewed it meanwhile: an idle node sends the database
-about three statements in ten seconds. Nodes that come or go, and changes that other nodes act upon, are notified at
-once. A process that dies sends nothing, so a reader sets an alarm for the first lease that may lapse.
+An entry is alive until `expires_at`, compared with the database's clock, never with a node's own. A lease is renewed at
+least every third of the session time-out. Usually the connection that listens does it: it must show every three seconds
+that it works, and a renewal shows that. When the registry is in the cluster's database, that is the node's own LISTEN
+connection. Nodes that come or go, and changes that other nodes act upon, are notified at once. A process that dies
+sends nothing, so a reader sets an alarm for the first lease that may lapse.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from datetime import timedelta
 import structlog
 
 from dao.cluster.registry_rows import CHANNEL, RegistryRows
-from dao.postgres.database import shown
-from dao.postgres.listen import Listener
+from dao.postgres.connection import Connection
+from dao.postgres.database import parse_url, shown
+from dao.postgres.listen import Listener, probe
 from dao.postgres.query_line import QueryLine
 from model.backoff import Backoff
 from model.errors import Denied, Refused, ShoalError, Unavailable
@@ -45,6 +47,7 @@ class PostgresRegistry:
 
     def __init__(self, url: str, *, session_timeout: timedelta, application_name: str) -> None:
         self.url = shown(url)
+        self._database = parse_url(url)
         self.changed = asyncio.Event()
         self._session_timeout = session_timeout
         self._renew_every_s = session_timeout.total_seconds() / 3
@@ -52,7 +55,8 @@ class PostgresRegistry:
         self._entries = EntryReader(self.url)
         self._line = QueryLine(url, application_name, answer_within_s=max(2.0, self._renew_every_s))
         self._rows = RegistryRows(self._line)
-        self._listener = Listener(url, f"{application_name}-listen", {CHANNEL: self._notified})
+        self._listener = Listener(url, f"{application_name}-listen", {CHANNEL: self._notified}, self._renew_over)
+        self._listening: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
         self._entry_lock = asyncio.Lock()
@@ -102,10 +106,14 @@ class PostgresRegistry:
                 if boottime_s() + pause_s > deadline_s:
                     raise
                 await asyncio.sleep(pause_s)
-        self._tasks = [
-            asyncio.create_task(self._renew(), name="registry-lease"),
-            asyncio.create_task(self._listener.run(), name="registry-listener"),
-        ]
+        self._listening = asyncio.create_task(self._listener.run(), name="registry-listener")
+        self._tasks = [asyncio.create_task(self._renew(), name="registry-lease"), self._listening]
+
+    def use(self, ears: Listener) -> None:
+        """See the protocol."""
+        if parse_url(ears.url) == self._database and self._listening is not None:
+            ears.share(CHANNEL, self._notified, self._renew_over)
+            self._listening.cancel()
 
     async def close(self) -> None:
         """Delete our entry and close both connections."""
@@ -130,11 +138,14 @@ class PostgresRegistry:
             await self._rows.delete_expired()
 
     async def update(self, heartbeat: Heartbeat) -> None:
-        """Write the latest heartbeat, now or when the database answers again. Does nothing before `register`."""
+        """Write what other nodes act upon now, or when the database answers again; the rest with the next renewal.
+
+        Does nothing before `register`.
+        """
         if self._wanted is None:
             return
         self._wanted = heartbeat
-        if self._contact.up:
+        if self._contact.up and (self._announced is None or _acted_on(heartbeat) != _acted_on(self._announced)):
             with contextlib.suppress(Unavailable):
                 await self._prove()
 
@@ -177,6 +188,8 @@ class PostgresRegistry:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(due_s):
                     await self._wake.wait()
+            if not self._wake.is_set() and self._contact.up and self._contact.silent_s < self._renew_every_s:
+                continue  # it was renewed meanwhile, over the connection that listens
             self._wake.clear()
             was_up = self._contact.up
             try:
@@ -188,6 +201,20 @@ class PostgresRegistry:
             if not was_up:
                 log.info("registry_connected", registry=self.url)
                 self.changed.set()
+
+    async def _renew_over(self, connection: Connection) -> None:
+        """Show that a connection works by the statement that is due anyway. Raises what psycopg raises.
+
+        Not while the database is away or our lease is to be deleted: `_prove` knows what to do then.
+        """
+        async with self._entry_lock:
+            heartbeat, sent_s = self._wanted, boottime_s()
+            if heartbeat is None or self._announced is None or not self._contact.up:
+                await probe(connection)
+                return
+            entry = write_entry(heartbeat)
+            await self._rows.renew_over(connection, heartbeat.kind, heartbeat.epoch, entry, self._session_timeout)
+            self._contact.proved(sent_s)
 
     async def _prove(self) -> None:
         """Bring our lease to its wanted state, by a round trip that proves that the database knows us."""
@@ -237,3 +264,8 @@ class PostgresRegistry:
         self.changed.set()
         if not payload:
             self._wake.set()
+
+
+def _acted_on(heartbeat: Heartbeat) -> tuple[object, ...]:
+    """What decides of a slot, or shows one; the rest of a heartbeat may be a few seconds old."""
+    return heartbeat.status, heartbeat.groups, heartbeat.slot_current, heartbeat.slot_total

@@ -10,6 +10,7 @@ import asyncio
 from enum import StrEnum
 from typing import Protocol
 
+from dao.postgres.listen import Listener
 from model.nodes import Heartbeat, NodeKind
 
 
@@ -70,6 +71,11 @@ class Registry(Protocol):
         """
         ...
 
+    def use(self, ears: Listener) -> None:
+        """A node's LISTEN connection to the cluster's database, which does not run yet; called once, after `open`. A
+        registry in the same database listens there too, and needs no other."""
+        ...
+
     async def close(self) -> None:
         """Delete our entry and end the session. Never raises, never takes longer than a few seconds."""
         ...
@@ -79,8 +85,9 @@ class Registry(Protocol):
         ...
 
     async def update(self, heartbeat: Heartbeat) -> None:
-        """Write the latest heartbeat into our entry. Never raises `Unavailable`. Without a registration it does
-        nothing, so that a late update cannot bring back a deleted entry."""
+        """Write the latest heartbeat into our entry: what other nodes act upon at once, the rest within a third of the
+        session time-out. Never raises `Unavailable`. Without a registration it does nothing, so that a late update
+        cannot bring back a deleted entry."""
         ...
 
     async def unregister(self) -> None:

@@ -17,6 +17,7 @@ from datetime import timedelta
 
 import structlog
 
+from dao.postgres.listen import Listener
 from model.errors import Denied, Refused, Unavailable
 from model.nodes import Heartbeat, NodeKind
 from registry.clock import boottime_s
@@ -107,6 +108,9 @@ class ZooKeeperRegistry:
             raise
         self._wake.clear()
         self._correcting = asyncio.create_task(self._correct(), name="registry-entry")
+
+    def use(self, ears: Listener) -> None:
+        """Watches need no connection to the database."""
 
     async def close(self) -> None:
         """Delete our entry and end the session."""

@@ -177,6 +177,7 @@ class Worker:
             nodes.application_name(NodeKind.WORKER, life.me.epoch),
             {TASK: queued, KILL: kills},
         )
+        registry.use(ears)
         async with asyncio.TaskGroup() as tasks:
             parts = [
                 beats.beat(),

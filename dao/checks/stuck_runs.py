@@ -171,8 +171,10 @@ async def stuck(connection: AsyncConnection, older_than: timedelta) -> list[Stuc
 async def unheard(connection: AsyncConnection, believed: Collection[UnderWay], older_than: timedelta) -> list[UnderWay]:
     """Those of these attempts that ended longer ago than that, and whose runs have no event on its way.
 
-    The caller must check its memory again: the end may have arrived meanwhile.
+    The caller must check its memory again: the end may have arrived meanwhile. Of none it asks nothing.
     """
+    if not believed:
+        return []
     values = {
         "instances": [each.instance for each in believed],
         "codes": [each.code for each in believed],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from dao.postgres.connection import Connection
 from dao.postgres.query_line import QueryLine
 from model.ids import Epoch
 from model.nodes import NodeKind
@@ -46,6 +47,11 @@ _SET_MARK = """
 """
 
 
+def _lease(kind: NodeKind, epoch: Epoch, heartbeat: str, lasts: timedelta, *, announce: bool) -> dict[str, object]:
+    values = {"kind": kind.value, "epoch": epoch, "heartbeat": heartbeat, "lasts": lasts}
+    return {**values, "announce": announce, "channel": CHANNEL}
+
+
 class RegistryRows:
     """The statements of one registry, on its own connection. All raise `Unavailable` as `QueryLine.ask` does."""
 
@@ -64,8 +70,13 @@ class RegistryRows:
         self, kind: NodeKind, epoch: Epoch, heartbeat: str, lasts: timedelta, *, announce: bool
     ) -> None:
         """Write or renew a node's lease for `lasts` from now; notify others if it is new to them or on `announce`."""
-        values = {"kind": kind.value, "epoch": epoch, "heartbeat": heartbeat, "lasts": lasts, "announce": announce}
-        await self._line.ask(_WRITE_LEASE, {**values, "channel": CHANNEL})
+        await self._line.ask(_WRITE_LEASE, _lease(kind, epoch, heartbeat, lasts, announce=announce))
+
+    async def renew_over(
+        self, connection: Connection, kind: NodeKind, epoch: Epoch, heartbeat: str, lasts: timedelta
+    ) -> None:
+        """Renew a node's lease over a connection that is there for something else. Raises what psycopg raises."""
+        await connection.execute(_WRITE_LEASE, _lease(kind, epoch, heartbeat, lasts, announce=False))
 
     async def delete_lease(self, kind: NodeKind, epoch: Epoch) -> None:
         """Delete a node's lease, and notify the others."""

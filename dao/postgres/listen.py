@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import psycopg
 import structlog
@@ -20,13 +20,20 @@ from model.errors import Unavailable
 log = structlog.get_logger()
 
 Wake = Callable[[str], None]
+Probe = Callable[[Connection], Awaitable[object]]
+
+
+def probe(connection: Connection) -> Awaitable[object]:
+    """A round trip and no more."""
+    return connection.execute("SELECT 1")
 
 
 class Listener:
     """Calls a function on the loop for each notification on its channels; reconnects forever, with a short pause.
 
     `channels` maps a channel's name (a plain SQL identifier) to the function, which is called with the payload (""
-    after a reconnect: anything may have happened). The functions must return at once.
+    after a reconnect: anything may have happened). The functions must return at once. `check` is a short statement
+    that shows that the connection works; it may raise what psycopg raises.
     """
 
     PROBE_S = 3.0
@@ -34,27 +41,33 @@ class Listener:
     ANSWER_WITHIN_S = 2.0
     PAUSE_S_MAX = 1.0
 
-    def __init__(self, url: str, application_name: str, channels: Mapping[str, Wake]) -> None:
-        self._url = url
+    def __init__(self, url: str, application_name: str, channels: Mapping[str, Wake], check: Probe = probe) -> None:
+        self.url = url
         self._application_name = application_name
         self._channels = dict(channels)
+        self._check = check
+
+    def share(self, channel: str, wake: Wake, check: Probe) -> None:
+        """Listen on one more channel, and use this check, which is worth more. To be called before `run`."""
+        self._channels[channel] = wake
+        self._check = check
 
     async def run(self) -> None:
         """Listen until cancelled. Raises nothing else."""
         pause_s, is_lost = 0.05, False
         while True:
             try:
-                async with await connect(self._url, self._application_name, self.ANSWER_WITHIN_S) as connection:
+                async with await connect(self.url, self._application_name, self.ANSWER_WITHIN_S) as connection:
                     for channel in self._channels:
                         await connection.execute(f'LISTEN "{channel}"')
                     if is_lost:
-                        log.info("listening_again", database=shown(self._url))
+                        log.info("listening_again", database=shown(self.url))
                     pause_s, is_lost = 0.05, False
                     self._wake_all()
                     await self._receive(connection)
             except (Unavailable, psycopg.Error, OSError) as error:
                 if not is_lost:
-                    log.warning("listen_connection_lost", database=shown(self._url), error=str(error).strip()[:200])
+                    log.warning("listen_connection_lost", database=shown(self.url), error=str(error).strip()[:200])
                 is_lost = True
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
             pause_s = min(pause_s * 2, self.PAUSE_S_MAX)
@@ -65,7 +78,7 @@ class Listener:
                 wake = self._channels.get(notification.channel)
                 if wake is not None:
                     wake(notification.payload)
-            await connection.execute("SELECT 1")
+            await self._check(connection)
 
     def _wake_all(self) -> None:
         for wake in self._channels.values():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+from datetime import timedelta
 
 import pytest
 
+from dao.postgres.listen import Listener
 from model.errors import Refused
 from model.nodes import NodeKind, NodeStatus
 from registry.connect import make_registry
@@ -71,3 +74,46 @@ async def test_a_database_without_our_table_is_told(scene: PostgresScene) -> Non
     with pytest.raises(Refused, match="run `shoal db init`"):
         await registry.open(5)
     await registry.close()
+
+
+async def test_a_registry_in_the_cluster_s_database_listens_where_its_node_does(scene: PostgresScene) -> None:
+    async with opened(scene) as one, opened(scene) as other:
+        await eventually(lambda: listening(scene), until=2)
+        ears = Listener(scene.url, "shoal-ears", {})
+        one.use(ears)
+        await eventually(lambda: listening(scene), until=1)
+        one.changed.clear()
+        hearing = asyncio.create_task(ears.run())
+        try:
+            await woken(one, 2)  # it listens again, and may have missed something
+            await other.register(master(2))
+            await woken(one, 1)
+        finally:
+            hearing.cancel()
+            await asyncio.wait({hearing})
+
+
+async def test_a_registry_in_another_database_keeps_its_own_connection(scene: PostgresScene) -> None:
+    async with opened(scene) as one:
+        await eventually(lambda: listening(scene), until=1)
+        one.use(Listener(scene.server.url("another"), "shoal-ears", {}))
+        await one.register(master(1))
+        assert listening(scene) == 1
+
+
+async def test_who_listens_renews_the_lease(scene: PostgresScene) -> None:
+    """Goal: the check for life of a LISTEN connection is a renewal. Method: the next renewal by time is 20 s away."""
+    lasts = "SELECT expires_at, heartbeat LIKE '%%\"running\":3%%' FROM registry_lease"
+    async with opened(scene, session=timedelta(seconds=60)) as one:
+        await one.register(master(1))
+        [(first, _)] = scene.execute(lasts)
+        await one.update(master(1, running=3))
+        assert scene.execute(lasts) == [(first, False)], "nobody acts upon it: it waits for the renewal"
+        await eventually(lambda: scene.execute(lasts)[0][1], within_s=Listener.PROBE_S + 2)
+        assert scene.execute(lasts)[0][0] > first  # type: ignore[operator]
+
+
+def listening(scene: PostgresScene) -> object:
+    """How many registries have a LISTEN connection of their own."""
+    [(count,)] = scene.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'shoal-test-listen'")
+    return count

@@ -152,6 +152,9 @@ class SimulatedRegistry:
         self._ensemble.clients.append(self)
         self._pings = asyncio.get_running_loop().create_task(self._keep_alive())
 
+    def use(self, ears: object) -> None:
+        """It is not in the database."""
+
     async def close(self) -> None:
         self._mine = None
         if self in self._ensemble.clients:
