@@ -33,7 +33,7 @@ async def slots(call: Invocation) -> None:
         output.print_json(_slots_fields(found))
         return
     if found.registry_fault:
-        output.say(f"The registry cannot be asked: {plain(found.registry_fault)}. This is what the database tells.")
+        output.say(f"The registry cannot be asked: {plain(found.registry_fault)}. This is what the database says.")
     output.say(f"total {found.total}")
     rows = [_master_row(master) for master in found.masters]
     for node in found.fenced:

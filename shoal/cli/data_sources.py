@@ -43,7 +43,7 @@ async def put(
 
     if url != "-" and secrets_of(parse_data_source_url(url)):
         raise Refused(
-            "the URL holds a password, and everybody on this machine can read the arguments of a command: "
+            "the URL contains a password, and everybody on this machine can read the arguments of a command: "
             f"say `shoal datasource set {quote(name)}` and give it on standard input"
         )
     given = read_secret("URL") if url == "-" else url

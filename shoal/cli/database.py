@@ -158,7 +158,7 @@ async def timing(
     rows = [(name, f"{seconds:g} s") for name, seconds in times.seconds().items()]
     output.table([Column("TIME"), Column("VALUE", right=True)], rows)
     for row in former:
-        output.say(f"{row} lives by the times with which it started, and is judged by those; start it again.")
+        output.say(f"{row} lives by the times with which it started, until it is started again.")
 
 
 def _times(changes: Sequence[str]) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """`shoal environments`, `shoal environment set/remove`: scripts of exports for SHELL and PYTHON tasks.
 
-There is no verb that shows a script: it may hold secrets. Keep its source where you keep other secrets.
+There is no verb that shows a script: it may contain secrets. Keep its source where you keep other secrets.
 """
 
 from __future__ import annotations

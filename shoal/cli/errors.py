@@ -66,7 +66,7 @@ async def errors(
         for each in found
     ]
     output.table(columns, rows)
-    output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Forget it: shoal errors drop {found[0].id}")
+    output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Drop it: shoal errors drop {found[0].id}")
 
 
 async def retry(

@@ -83,7 +83,7 @@ async def follow(database: Database, command: CommandId, *, within_s: float | No
     try:
         async with asyncio.timeout(within_s):
             return await follow_command(
-                database, command, started=started, looked=progress.looked, away=progress.database_is_away
+                database, command, started=started, polled=progress.polled, away=progress.database_is_away
             )
     except TimeoutError:
         raise NotDone(f"not ended after {within_s:g} s; the run goes on: {progress.see}") from None
@@ -101,11 +101,11 @@ def wait_limit_s(timeout: str | None, *, wait: bool) -> float | None:
 
 
 class _Progress:
-    """Tells a person who waits what happens, on standard error: standard output is for the result."""
+    """Shows a person who waits what happens, on standard error: standard output is for the result."""
 
     def __init__(self, command: CommandId) -> None:
         self.see = f"shoal why command {command}"
-        self._told: set[tuple[str, TaskState]] = set()
+        self._shown: set[tuple[str, TaskState]] = set()
         self._away = False
 
     def started(self, fate: CommandFate) -> None:
@@ -113,14 +113,14 @@ class _Progress:
         self.see = f"shoal show {fate.run}"
         sys.stderr.write(f"Run {fate.run} has begun. Ctrl-C ends only this wait, not the run. See it: {self.see}\n")
 
-    def looked(self, tasks: Sequence[TaskRun]) -> None:
+    def polled(self, tasks: Sequence[TaskRun]) -> None:
         """Report the tasks that ended, on a terminal only."""
         self._away = False
         if not sys.stderr.isatty():
             return
         for task in tasks:
-            if task.state.is_final and (task.name, task.state) not in self._told:
-                self._told.add((task.name, task.state))
+            if task.state.is_final and (task.name, task.state) not in self._shown:
+                self._shown.add((task.name, task.state))
                 sys.stderr.write(f"  {task.name}: {task.state}\n")
 
     def database_is_away(self, error: Unavailable) -> None:

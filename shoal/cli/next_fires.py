@@ -49,12 +49,12 @@ async def next_fires(
     if (workflow is None) == (cron is None):
         raise Refused('say a workflow, or --cron with a text such as "0 0 5 * * ?"')
     if cron is not None:
-        _tell_cron(call, cron, zone, number)
+        _show_cron(call, cron, zone, number)
     elif workflow is not None:
-        await _tell_workflow(call, workflow, project, number)
+        await _show_workflow(call, workflow, project, number)
 
 
-def _tell_cron(call: Invocation, text: str, zone_name: str, number: int) -> None:
+def _show_cron(call: Invocation, text: str, zone_name: str, number: int) -> None:
     from model.cron import Cron
     from model.errors import Refused
     from model.schedules import Timetable, upcoming
@@ -73,7 +73,7 @@ def _tell_cron(call: Invocation, text: str, zone_name: str, number: int) -> None
     hint(f"Save it: shoal schedule add WORKFLOW {quote(table.cron.text)} --zone {table.zone.key}")
 
 
-async def _tell_workflow(call: Invocation, name: str, project: str, number: int) -> None:
+async def _show_workflow(call: Invocation, name: str, project: str, number: int) -> None:
     from dao.definitions import definitions
     from dao.definitions.schedules import of_workflow
     from model.errors import NotFound, Refused

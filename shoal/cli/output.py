@@ -125,7 +125,7 @@ def print_json(value: object, *, shows_sealed: bool = False) -> None:
 
 
 def json_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields for JSON: ids as texts, since a JSON number cannot hold 64 bits; unknown ones are left out."""
+    """Fields for JSON: ids as texts, since a JSON number cannot contain 64 bits; unknown ones are left out."""
     return {name: _field(name, value) for name, value in given.items() if value is not None}
 
 

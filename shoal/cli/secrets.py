@@ -84,7 +84,7 @@ async def rotate(call: Invocation) -> None:
 async def seal(call: Invocation, name: Annotated[str, typer.Argument(help="The name of the parameter.")]) -> None:
     """Seal the value of a SECRET parameter, read from standard input; what is printed may be stored or inserted by SQL.
 
-    It holds for a parameter of this name only. One line end at its end does not count.
+    It is valid for a parameter of this name only. One line end at its end does not count.
     """
     from dao.secrets.parameters import seal as sealed
     from shoal.cli.output import print_json
