@@ -164,13 +164,12 @@ def _print_dates(call: Invocation, head: Definition, found: Dates) -> None:
     if not found.count:
         output.say(f"Nothing to do: {counted(found.skipped, 'date')} left out, since a run for each has succeeded.")
         return
-    columns = [Column("CHAIN", right=True), Column("STEP", right=True, keep=0), Column("FOR")]
-    rows = [
-        (number, step, exact(time) if call.utc else shown(time, found.zone))
-        for number, chain in enumerate(found.chains, 1)
-        for step, time in enumerate(chain, 1)
-    ]
-    output.table(columns, rows)
+    steps = [(n, step, time) for n, chain in enumerate(found.chains, 1) for step, time in enumerate(chain, 1)]
+    output.table(
+        Column("CHAIN", [number for number, _, _ in steps], right=True),
+        Column("STEP", [step for _, step, _ in steps], right=True, keep=0),
+        Column("FOR", [exact(time) if call.utc else shown(time, found.zone) for _, _, time in steps]),
+    )
     output.say(f"This would fill {_said(found)} (time zone {found.zone}).{_said_skipped(found)}")
     output.hint("Nothing was asked for. Do it: the same without --dry-run")
 

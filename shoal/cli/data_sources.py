@@ -100,7 +100,10 @@ async def datasources(call: Invocation) -> None:
         say("There is no data source yet.")
         hint("Save one: shoal datasource set NAME")
         return
-    columns = [Column("DATA SOURCE"), Column("URL"), Column("KEY", keep=0), Column("CHANGED", keep=1, right=True)]
-    rows = [(each.name, each.url, each.key_id, when(each.updated_at, reading.now, utc=call.utc)) for each in found]
-    table(columns, rows)
+    table(
+        Column("DATA SOURCE", [each.name for each in found]),
+        Column("URL", [each.url for each in found]),
+        Column("KEY", [each.key_id for each in found], keep=0),
+        Column("CHANGED", [when(each.updated_at, reading.now, utc=call.utc) for each in found], keep=1, right=True),
+    )
     hint(f"Try one: shoal datasource test {quote(found[0].name)}")

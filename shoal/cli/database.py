@@ -155,8 +155,8 @@ async def timing(
         return
     if found is None:
         output.say("No node has started yet: the first one's settings become the cluster's times. These are yours.")
-    rows = [(name, f"{seconds:g} s") for name, seconds in times.seconds().items()]
-    output.table([Column("TIME"), Column("VALUE", right=True)], rows)
+    seconds = times.seconds()
+    output.table(Column("TIME", list(seconds)), Column("VALUE", [f"{s:g} s" for s in seconds.values()], right=True))
     for row in former:
         output.say(f"{row} lives by the times with which it started, until it is started again.")
 

@@ -79,6 +79,9 @@ async def environments(call: Invocation) -> None:
         say("There is no environment yet.")
         hint("Save one: shoal environment set NAME FILE")
         return
-    columns = [Column("ENVIRONMENT"), Column("KEY", keep=0), Column("CHANGED", keep=1, right=True)]
-    table(columns, [(each.name, each.key_id, when(each.updated_at, reading.now, utc=call.utc)) for each in found])
+    table(
+        Column("ENVIRONMENT", [each.name for each in found]),
+        Column("KEY", [each.key_id for each in found], keep=0),
+        Column("CHANGED", [when(each.updated_at, reading.now, utc=call.utc) for each in found], keep=1, right=True),
+    )
     hint("Use one in a task: environment: NAME")

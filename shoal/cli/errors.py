@@ -46,26 +46,14 @@ async def errors(
         output.say("There is no error command.")
         output.hint("What waits: shoal queue   What ran: shoal runs")
         return
-    columns = [
-        Column("COMMAND", right=True),
-        Column("TYPE", keep=2),
-        Column("WORKFLOW", keep=1, right=True),
-        Column("REFUSED", keep=3, right=True),
-        Column("BY", keep=0),
-        Column("REASON", sentence=True),
-    ]
-    rows = [
-        (
-            each.id,
-            each.type[:TYPE_LENGTH_MAX],
-            each.workflow_code or "-",
-            when(each.refused_at, reading.now, utc=call.utc),
-            each.created_by or "-",
-            each.reason,
-        )
-        for each in found
-    ]
-    output.table(columns, rows)
+    output.table(
+        Column("COMMAND", [each.id for each in found], right=True),
+        Column("TYPE", [each.type[:TYPE_LENGTH_MAX] for each in found], keep=2),
+        Column("WORKFLOW", [each.workflow_code or "-" for each in found], keep=1, right=True),
+        Column("REFUSED", [when(each.refused_at, reading.now, utc=call.utc) for each in found], keep=3, right=True),
+        Column("BY", [each.created_by or "-" for each in found], keep=0),
+        Column("REASON", [each.reason for each in found], sentence=True),
+    )
     output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Drop it: shoal errors drop {found[0].id}")
 
 

@@ -118,12 +118,12 @@ def _print(times: list[_Next]) -> None:
     from shoal.cli.output import Column, table
     from shoal.words import exact
 
-    columns = [Column("SCHEDULE", right=True, keep=1), Column("IN ITS ZONE"), Column("UTC", keep=2)]
-    cells = [
-        (each.row.id if each.row else "", f"{each.local:%a %Y-%m-%d %H:%M:%S %Z}", exact(each.time)) for each in times
-    ]
-    saved = 0 if any(each.row for each in times) else 1
-    table(columns[saved:], [row[saved:] for row in cells])
+    schedules = [each.row.id for each in times if each.row]
+    table(
+        *([Column("SCHEDULE", schedules, right=True, keep=1)] if schedules else []),
+        Column("IN ITS ZONE", [f"{each.local:%a %Y-%m-%d %H:%M:%S %Z}" for each in times]),
+        Column("UTC", [exact(each.time) for each in times], keep=2),
+    )
 
 
 def _fields(each: _Next) -> dict[str, object]:

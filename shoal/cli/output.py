@@ -32,12 +32,13 @@ SENTENCE_WIDTH_MIN = 24
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A column of a table, with its value in each row.
 
     `keep` is how useful it is: None is never left out, else the column with the lowest number is removed first.
     """
 
     title: str
+    values: Sequence[object]
     keep: int | None = None
     right: bool = False
     sentence: bool = False
@@ -60,15 +61,17 @@ def state(name: str) -> Text:
     return Text(f"{sign} {name}", style=style)
 
 
-def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent: int = 0) -> None:
+def table(*columns: Column, indent: int = 0) -> None:
     """Print a table; nothing without rows, as the caller prints a sentence then."""
-    if not rows:
+    if not columns[0].values:
         return
     from rich.table import Table
     from rich.text import Text
 
-    cells = [[each if isinstance(each, Text) else Text(plain(str(each))) for each in row] for row in rows]
-    widths = [max(len(column.title), *(row[place].cell_len for row in cells)) for place, column in enumerate(columns)]
+    cells = [
+        [each if isinstance(each, Text) else Text(plain(str(each))) for each in column.values] for column in columns
+    ]
+    widths = [max(len(column.title), *(cell.cell_len for cell in cells[at])) for at, column in enumerate(columns)]
     room = console().width - indent
     kept = fitting(columns, widths, room)
     # The columns that must stay may be wider than the terminal: then the terminal wraps them, without truncation.
@@ -83,8 +86,8 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent
             overflow="fold",
             min_width=None if column.sentence else widths[place],
         )
-    for row in cells:
-        grid.add_row(*(row[place] for place in kept))
+    for row in zip(*(cells[place] for place in kept), strict=True):
+        grid.add_row(*row)
     with canvas.capture() as captured:
         canvas.print(grid)
     for line in captured.get().splitlines():

@@ -70,8 +70,7 @@ def _print(call: Invocation, project: str, values: dict[str, str]) -> None:
         output.say(f'Project "{project}" has no parameters.')
         output.hint(f"Give it one: shoal project set name=value --project {quote(project)}")
         return
-    output.table(
-        [Column("NAME"), Column("VALUE", sentence=True)],
-        [(name, without_sealed(value)) for name, value in sorted(values.items())],
-    )
+    names = sorted(values)
+    shown = [without_sealed(values[name]) for name in names]
+    output.table(Column("NAME", names), Column("VALUE", shown, sentence=True))
     output.hint("A task sees them as ${NAME}, unless the workflow or the start says otherwise.")

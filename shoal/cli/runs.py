@@ -81,35 +81,19 @@ def _print_runs(call: Invocation, found: Sequence[Run], now: datetime) -> None:
     from shoal.words import duration, when
 
     times = [run_time(run, utc=call.utc) for run in found]
-    children = any(run.parent for run in found)
-    columns = [
-        Column("RUN", right=True),
-        *([Column("PARENT")] if children else []),
-        Column("WORKFLOW", keep=6),
-        Column("VERSION", keep=1, right=True),
-        Column("STATE"),
-        *([Column("FOR", keep=5)] if any(times) else []),
-        Column("STARTED", keep=4, right=True),
-        Column("TOOK", keep=3, right=True),
-        Column("MASTER", keep=0),
-        Column("WHY", keep=2, sentence=True),
-    ]
-    rows = [
-        (
-            run.id,
-            *(["/".join(str(part) for part in (run.parent, run.parent_task) if part) or "-"] if children else []),
-            run.workflow or f"code {run.workflow_code}",
-            run.version,
-            output.state(run.state),
-            *([time or "-"] if any(times) else []),
-            when(run.started_at, now, utc=call.utc),
-            duration(run.took_s),
-            run.owner or "-",
-            said_why(run),
-        )
-        for run, time in zip(found, times, strict=True)
-    ]
-    output.table(columns, rows)
+    parents = ["/".join(str(part) for part in (run.parent, run.parent_task) if part) or "-" for run in found]
+    output.table(
+        Column("RUN", [run.id for run in found], right=True),
+        *([Column("PARENT", parents)] if any(run.parent for run in found) else []),
+        Column("WORKFLOW", [run.workflow or f"code {run.workflow_code}" for run in found], keep=6),
+        Column("VERSION", [run.version for run in found], keep=1, right=True),
+        Column("STATE", [output.state(run.state) for run in found]),
+        *([Column("FOR", [time or "-" for time in times], keep=5)] if any(times) else []),
+        Column("STARTED", [when(run.started_at, now, utc=call.utc) for run in found], keep=4, right=True),
+        Column("TOOK", [duration(run.took_s) for run in found], keep=3, right=True),
+        Column("MASTER", [run.owner or "-" for run in found], keep=0),
+        Column("WHY", [said_why(run) for run in found], keep=2, sentence=True),
+    )
 
 
 async def show(

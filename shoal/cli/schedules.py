@@ -51,7 +51,6 @@ async def schedules(call: Invocation) -> None:
     from dao.definitions.schedules import all_schedules
     from shoal.cli import output
     from shoal.cli.output import Column
-    from shoal.words import plain
     from shoal.workflows.typed_names import typed
 
     async with call.reading() as reading:
@@ -63,30 +62,16 @@ async def schedules(call: Invocation) -> None:
         output.say("There is no schedule.")
         output.hint('Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin')
         return
-    columns = [
-        Column("ID", right=True),
-        Column("WORKFLOW", keep=4),
-        Column("CRON", keep=5),
-        Column("ZONE", keep=2),
-        Column("STATE"),
-        Column("NEXT", keep=3, right=True),
-        Column("LAST", keep=1, right=True),
-        Column("PROBLEM", sentence=True),
-    ]
-    rows = [
-        (
-            row.id,
-            row.workflow or f"code {row.workflow_code}",
-            row.crontab,
-            row.time_zone,
-            output.state(row.state),
-            _when(row.next_fire_at, reading.now, utc=call.utc),
-            _when(row.last_fire_at, reading.now, utc=call.utc),
-            plain(row.problem or "-"),
-        )
-        for row in found
-    ]
-    output.table(columns, rows)
+    output.table(
+        Column("ID", [row.id for row in found], right=True),
+        Column("WORKFLOW", [row.workflow or f"code {row.workflow_code}" for row in found], keep=4),
+        Column("CRON", [row.crontab for row in found], keep=5),
+        Column("ZONE", [row.time_zone for row in found], keep=2),
+        Column("STATE", [output.state(row.state) for row in found]),
+        Column("NEXT", [_when(row.next_fire_at, reading.now, utc=call.utc) for row in found], keep=3, right=True),
+        Column("LAST", [_when(row.last_fire_at, reading.now, utc=call.utc) for row in found], keep=1, right=True),
+        Column("PROBLEM", [row.problem or "-" for row in found], sentence=True),
+    )
     first = found[0]
     named = typed(first.workflow, first.project) if first.workflow else first.workflow_code
     output.hint(f"When one fires next: shoal next {named}")

@@ -102,14 +102,13 @@ async def list_all(call: Invocation) -> None:
         say("There is no workflow yet.")
         hint("Save one: shoal workflow apply examples/hello.yaml")
         return
-    columns = [
-        Column("CODE", right=True),
-        Column("PROJECT", keep=1),
-        Column("WORKFLOW"),
-        Column("VERSION", right=True, keep=2),
-        Column("STATE"),
-    ]
-    table(columns, [(h.code, h.project, h.name, h.version, state(h.release_state)) for h in heads])
+    table(
+        Column("CODE", [head.code for head in heads], right=True),
+        Column("PROJECT", [head.project for head in heads], keep=1),
+        Column("WORKFLOW", [head.name for head in heads]),
+        Column("VERSION", [head.version for head in heads], right=True, keep=2),
+        Column("STATE", [state(head.release_state) for head in heads]),
+    )
     _hint_start(heads)
 
 
@@ -143,12 +142,14 @@ async def show(
             say(f"  {key}: SECRET, given by the start")
     for key, value in spec.params.items():
         say(f"  {key} = {without_sealed(value)}")
-    columns = [Column("TASK"), Column("TYPE"), Column("GROUP", keep=1), Column("PRIORITY", keep=0), Column("AFTER")]
-    rows = [
-        (task.name, task.type, task.worker_group or spec.worker_group, task.priority, ", ".join(task.after) or "-")
-        for task in spec.tasks
-    ]
-    table(columns, rows, indent=2)
+    table(
+        Column("TASK", [task.name for task in spec.tasks]),
+        Column("TYPE", [task.type for task in spec.tasks]),
+        Column("GROUP", [task.worker_group or spec.worker_group for task in spec.tasks], keep=1),
+        Column("PRIORITY", [task.priority for task in spec.tasks], keep=0),
+        Column("AFTER", [", ".join(task.after) or "-" for task in spec.tasks]),
+        indent=2,
+    )
     named = typed(head.name, head.project, head.code)
     whole = f"shoal workflow show {named}{f' --version {version}' if version else ''} --whole"
     print_params(spec, None if whole_params else whole)
