@@ -8,7 +8,7 @@ import typer
 
 from model.errors import Refused
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import Project, read_values
+from shoal.cli.values import Params, Project, Timeout, read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -52,13 +52,9 @@ async def backfill(
     skip_done: Annotated[
         bool, typer.Option("--skip-done", help="Leave out the dates for which a run of it has succeeded.")
     ] = False,
-    param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")
-    ] = None,
+    param: Params = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if a date fails.")] = False,
-    timeout: Annotated[
-        str | None, typer.Option(help="With --wait: wait no longer than this, such as 90s, 5m or 1h30m.")
-    ] = None,
+    timeout: Timeout = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say for which dates; ask for nothing.")] = False,
     project: Project = "default",
 ) -> None:
@@ -101,15 +97,12 @@ def _print_asked(
 
     from shoal.cli import output
 
-    if call.as_json:
-        fields = {"command_id": command, "workflow": head.name, "dates": found.count, "first_run_id": first}
-        output.print_json(output.json_fields({**fields, "skipped": found.skipped}))
-        return
-    output.say(f'Workflow "{head.name}" is filled for {_said(found)}, by command {command}.{_said_skipped(found)}')
+    fields = {"command_id": command, "workflow": head.name, "dates": found.count, "first_run_id": first}
+    said = f'Workflow "{head.name}" is filled for {_said(found)}, by command {command}.{_said_skipped(found)}'
+    see = f"The first date: shoal show {first}   All of them: shoal runs --workflow {quote(head.name)}"
     if first is None:
-        output.hint(f"No master has taken it yet: shoal why command {command}")
-    else:
-        output.hint(f"The first date: shoal show {first}   All of them: shoal runs --workflow {quote(head.name)}")
+        see = f"No master has taken it yet: shoal why command {command}"
+    output.print_result(call, output.json_fields({**fields, "skipped": found.skipped}), said, see)
 
 
 def _print_end(call: Invocation, head: Definition, found: Dates, asked: Backfill, progress: BackfillProgress) -> None:

@@ -37,7 +37,7 @@ async def put(
     from dao.secrets import data_sources
     from dao.secrets.data_source_url import parse_data_source_url, secrets_of
     from model.errors import Refused
-    from shoal.cli.output import hint, print_json, say
+    from shoal.cli.output import print_result
     from shoal.cli.secrets import read_secret
     from shoal.config.keys import open_vault
 
@@ -49,40 +49,31 @@ async def put(
     given = read_secret("URL") if url == "-" else url
     async with call.reading() as reading, reading.database.writing() as connection:
         shown = await data_sources.put(connection, name, given.strip(), open_vault(call.settings.secrets))
-    if call.as_json:
-        print_json({"name": name, "url": shown})
-        return
-    say(f'Data source "{name}" is saved: {shown}')
-    hint(f"Try it: shoal datasource test {quote(name)}")
+    said = f'Data source "{name}" is saved: {shown}'
+    print_result(call, {"name": name, "url": shown}, said, f"Try it: shoal datasource test {quote(name)}")
 
 
 async def test(call: Invocation, name: Name) -> None:
     """Connect to a data source from this machine and run a test query. A worker may be elsewhere in the network."""
     from dao.secrets import data_sources
-    from shoal.cli.output import print_json, say
+    from shoal.cli.output import print_result
     from shoal.config.keys import open_vault
     from worker.statements.session import in_session
 
     async with call.reading() as reading:
         url = await data_sources.url_of(reading.connection, name, open_vault(call.settings.secrets))
     kind = await in_session(name, url, lambda session: session.ask_for_one())
-    if call.as_json:
-        print_json({"name": name, "answers": True})
-        return
-    say(f'Data source "{name}" answers ({kind}).')
+    print_result(call, {"name": name, "answers": True}, f'Data source "{name}" answers ({kind}).')
 
 
 async def remove(call: Invocation, name: Name) -> None:
     """Delete a data source. Tasks that use it fail from then on."""
     from dao.secrets import data_sources
-    from shoal.cli.output import print_json, say
+    from shoal.cli.output import print_result
 
     async with call.reading() as reading, reading.database.writing() as connection:
         await data_sources.remove(connection, name)
-    if call.as_json:
-        print_json({"name": name})
-        return
-    say(f'Data source "{name}" is removed.')
+    print_result(call, {"name": name}, f'Data source "{name}" is removed.')
 
 
 async def datasources(call: Invocation) -> None:

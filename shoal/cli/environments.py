@@ -34,7 +34,7 @@ async def put(
     """Save or replace an environment: a bash script of exports."""
     from dao.secrets import environments as rows
     from model.errors import Refused
-    from shoal.cli.output import hint, print_json, say
+    from shoal.cli.output import print_result
     from shoal.cli.secrets import read_secret
     from shoal.config.keys import open_vault
 
@@ -44,24 +44,17 @@ async def put(
         raise Refused(f"the script {file} cannot be read as UTF-8 text ({error.__class__.__name__})") from None
     async with call.reading() as reading, reading.database.writing() as connection:
         await rows.put(connection, name, script, open_vault(call.settings.secrets))
-    if call.as_json:
-        print_json({"name": name})
-        return
-    say(f'Environment "{name}" is saved.')
-    hint(f"Use it in a task: environment: {name}")
+    print_result(call, {"name": name}, f'Environment "{name}" is saved.', f"Use it in a task: environment: {name}")
 
 
 async def remove(call: Invocation, name: Name) -> None:
     """Delete an environment. Tasks that use it fail from then on."""
     from dao.secrets import environments as rows
-    from shoal.cli.output import print_json, say
+    from shoal.cli.output import print_result
 
     async with call.reading() as reading, reading.database.writing() as connection:
         await rows.remove(connection, name)
-    if call.as_json:
-        print_json({"name": name})
-        return
-    say(f'Environment "{name}" is removed.')
+    print_result(call, {"name": name}, f'Environment "{name}" is removed.')
 
 
 async def environments(call: Invocation) -> None:

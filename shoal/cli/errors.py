@@ -108,11 +108,8 @@ async def drop(
     async with call.reading() as reading, reading.database.writing() as connection:
         for id_ in commands:
             await drop_error_command(connection, CommandId(id_))
-    if call.as_json:
-        output.print_json([str(id_) for id_ in commands])
-        return
-    output.say(f"Dropped {counted(len(commands), 'error command')}.")
-    output.hint("What is left: shoal errors")
+    said = f"Dropped {counted(len(commands), 'error command')}."
+    output.print_result(call, [str(id_) for id_ in commands], said, "What is left: shoal errors")
 
 
 async def _all(connection: AsyncConnection) -> list[CommandId]:

@@ -40,7 +40,7 @@ async def change_run(
         NotDone: the master that took the command refused it.
     """
     from dao.commands import commands
-    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.cli.output import json_fields, print_result
     from shoal.runs.waiting import until_taken
 
     async with reading.database.writing() as connection:
@@ -49,16 +49,12 @@ async def change_run(
     if wait:
         print_end(call, command, await follow(reading.database, command), fine=fine)
         return
-    if call.as_json:
-        run = new.workflow_instance_id
-        print_json(json_fields({"command_id": command, "run_id": run, "is_done": taken is not None}))
-        return
+    run = new.workflow_instance_id
+    see = f"See it: shoal show {run}   What it waits for: shoal why {run}"
     if taken is None:
-        say(f"Command {command} asks for it, and waits for a master.")
-        hint(f"Why it waits: shoal why command {command}")
-        return
-    say(said)
-    hint(f"See it: shoal show {new.workflow_instance_id}   What it waits for: shoal why {new.workflow_instance_id}")
+        said = f"Command {command} asks for it, and waits for a master."
+        see = f"Why it waits: shoal why command {command}"
+    print_result(call, json_fields({"command_id": command, "run_id": run, "is_done": taken is not None}), said, see)
 
 
 async def follow(database: Database, command: CommandId, *, within_s: float | None = None) -> RunEnd:
@@ -132,16 +128,12 @@ class _Progress:
 
 def print_end(call: Invocation, command: CommandId, end: RunEnd, *, fine: Collection[WorkflowState]) -> None:
     """Report how a run ended, and exit with code 1 unless its state is in `fine`."""
-    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.cli.output import json_fields, print_result
     from shoal.words import counted, duration, plain
 
-    if call.as_json:
-        print_json(json_fields({"command_id": command, "run_id": end.run, **asdict(end)}))
-    else:
-        why = f": {plain(end.reason)}" if end.reason else ""
-        say(
-            f"Run {end.run} of {end.workflow}: {end.state}, {counted(end.tasks, 'task')} in {duration(end.took_s)}{why}"
-        )
-        hint(f"See its tasks: shoal show {end.run}")
+    why = f": {plain(end.reason)}" if end.reason else ""
+    said = f"Run {end.run} of {end.workflow}: {end.state}, {counted(end.tasks, 'task')} in {duration(end.took_s)}{why}"
+    fields = json_fields({"command_id": command, "run_id": end.run, **asdict(end)})
+    print_result(call, fields, said, f"See its tasks: shoal show {end.run}")
     if end.state not in fine:
         raise typer.Exit(NOT_FINE)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli.invocation import Invocation
+from shoal.cli.values import Project
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ async def next_fires(
     number: Annotated[int, typer.Option("--number", "-n", min=1, max=10_000, help="So many of each schedule.")] = 10,
     cron: Annotated[str | None, typer.Option(help="A cron text, instead of a workflow.")] = None,
     zone: Annotated[str, typer.Option(help="The time zone that the cron text means.")] = "UTC",
-    project: Annotated[str, typer.Option(help="The project that the workflow belongs to.")] = "default",
+    project: Project = "default",
 ) -> None:
     """Show when a workflow's schedules fire next, in their zone and in UTC; or a cron text, before it is saved."""
     from model.errors import Refused

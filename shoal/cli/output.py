@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from shoal.cli.invocation import Invocation
+
 GAP = 2
 """Spaces between two columns."""
 
@@ -119,6 +121,16 @@ def say(text: object = "", *, style: str | None = None) -> None:
 def hint(text: str) -> None:
     """Print the most likely next command, after a list."""
     say(text, style="dim")
+
+
+def print_result(call: Invocation, fields: object, sentence: str, next_step: str = "") -> None:
+    """Print what a verb did: `fields` in JSON, else a sentence, and the most likely next command."""
+    if call.as_json:
+        print_json(fields)
+        return
+    say(sentence)
+    if next_step:
+        hint(next_step)
 
 
 def print_json(value: object, *, shows_sealed: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from shoal.runs.run_page import RunPage
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its id, @last, @failed, or a workflow's name.")]
+
+_NOT_OF_RUN = {"execution_type", "scope", "parent_code", "project"}
+"""Fields that are not in the JSON of a run."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -150,32 +154,11 @@ async def log(
 def _run_fields(run: Run) -> dict[str, Any]:
     from shoal.cli.output import json_fields
 
-    return json_fields(
-        {
-            "id": run.id,
-            "workflow_code": run.workflow_code,
-            "workflow": run.workflow,
-            "version": run.version,
-            "state": run.state,
-            "priority": run.priority,
-            "started_at": run.started_at,
-            "took_s": run.took_s,
-            "elapsed_s": run.elapsed_s,
-            "reason": run.reason,
-            "master_id": run.master,
-            "master": run.owner,
-            "takeovers": run.takeovers,
-            "params": run.params,
-            "schedule_time": run.schedule_time,
-            "time_zone": run.time_zone,
-            "command_type": run.command_type,
-            "run_times": run.run_times,
-            "requested_state": run.requested_state,
-            "parent_id": run.parent,
-            "parent_task": run.parent_task,
-            "dates_left": run.dates_left or None,
-        }
-    )
+    fields = {name: value for name, value in asdict(run).items() if name not in _NOT_OF_RUN}
+    fields["master_id"], fields["master"] = fields.pop("master"), fields.pop("owner")
+    fields["parent_id"] = fields.pop("parent")
+    fields["dates_left"] = run.dates_left or None
+    return json_fields(fields)
 
 
 def _page_fields(page: RunPage) -> dict[str, Any]:
@@ -196,8 +179,6 @@ def _page_fields(page: RunPage) -> dict[str, Any]:
 
 
 def _task_fields(page: RunPage, task: TaskRun) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from shoal.cli.output import json_fields
 
     fields = asdict(task)

@@ -15,6 +15,7 @@ from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.states import WorkflowState
+from model.workflow import WorkflowSpec
 from shoal.workflows.typed_names import typed
 
 LAST = "@last"
@@ -71,10 +72,10 @@ async def find_startable(connection: AsyncConnection, name: str, project: str) -
 
 async def find_plan(connection: AsyncConnection, run: Run) -> Plan | None:
     """The definition of a run; None when it is deleted or cannot be read."""
-    key = (run.workflow_code, run.version)
-    spec = (await definitions.specs(connection, [key])).get(key)
+    code, version = run.workflow_code, run.version
+    spec = await definitions.spec_of(connection, code, version)
     try:
-        return None if spec is None or isinstance(spec, Refused) else Plan.of(*key, spec, name=run.workflow or "")
+        return Plan.of(code, version, spec, name=run.workflow or "") if isinstance(spec, WorkflowSpec) else None
     except Refused:
         return None
 
