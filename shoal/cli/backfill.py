@@ -114,20 +114,11 @@ def _print_end(call: Invocation, head: Definition, found: Dates, asked: Backfill
 
     if call.as_json:
         fields = {"command_id": asked.command, "workflow": head.name, "dates": progress.total, "done": progress.done}
-        stopped = [
-            output.json_fields(
-                {
-                    "workflow": chain.workflow,
-                    "date": chain.date,
-                    "run_id": chain.run.id if chain.run else None,
-                    "state": chain.run.state if chain.run else None,
-                    "reason": chain.reason,
-                    "dates_left": chain.left,
-                    "go_on": chain.go_on,
-                }
-            )
-            for chain in progress.stopped
-        ]
+        stopped = []
+        for chain in progress.stopped:
+            run = {"run_id": chain.run.id, "state": chain.run.state} if chain.run else {}
+            of_chain = {"workflow": chain.workflow, "date": chain.date, **run, "reason": chain.reason}
+            stopped.append(output.json_fields({**of_chain, "dates_left": chain.left, "go_on": chain.go_on}))
         output.print_json({**output.json_fields({**fields, "skipped": found.skipped}), "stopped": stopped})
     else:
         many = counted(progress.total, "date")

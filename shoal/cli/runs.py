@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from shoal.runs.run_page import RunPage
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its id, @last, @failed, or a workflow's name.")]
+AGE_MAX = timedelta(days=365_000)
+"""No run is older; Python's calendar ends a thousand years further back."""
 
 _NOT_OF_RUN = {"execution_type", "scope", "parent_code", "project"}
 """Fields that are not in the JSON of a run."""
@@ -44,17 +47,14 @@ async def runs(
     ] = False,
 ) -> None:
     """List runs, newest first; child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children or --workflow."""
-    from model.errors import Refused
+    from model.durations import read_duration
     from shoal.cli import output
     from shoal.runs.run_list import list_runs
-    from shoal.words import counted, parse_duration
+    from shoal.words import counted
 
-    try:
-        age = parse_duration(since) if since else None
-    except ValueError as error:
-        raise Refused(f"--since {error}") from None
+    age = read_duration(since, "--since") if since else None
     async with call.reading() as reading:
-        begin = reading.now - age if age is not None else None
+        begin = reading.now - min(age, AGE_MAX) if age is not None else None
         found = await list_runs(
             reading.connection,
             limit,

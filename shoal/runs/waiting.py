@@ -40,11 +40,6 @@ class RunEnd:
     took_s: float
     reason: str | None
 
-    @property
-    def succeeded(self) -> bool:
-        """Whether it did what was asked."""
-        return self.state is WorkflowState.SUCCESS
-
 
 async def until_taken(database: Database, command: CommandId, within_s: float = TAKEN_WITHIN_S) -> CommandFate | None:
     """What a master did with a command that changes a run; None when none took it within `within_s` seconds.
