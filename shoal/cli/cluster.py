@@ -77,12 +77,9 @@ async def workers(call: Invocation) -> None:
 
     async with call.reading() as reading:
         found = await listings.workers(reading.connection)
-    if call.as_json:
-        output.print_json([_node_fields(row) for row in found])
-        return
-    if not found:
-        output.say("No worker is alive.")
-        output.hint("Start one: shoal worker")
+    if call.as_json or not found:
+        fields = [_node_fields(row) for row in found]
+        output.print_result(call, fields, "No worker is alive.", "Start one: shoal worker")
         return
     beats = [row.heartbeat for row in found]
     because = [row.heartbeat.because if row.heartbeat and row.state == "ALIVE" else "" for row in found]

@@ -79,17 +79,14 @@ async def remove(call: Invocation, name: Name) -> None:
 async def datasources(call: Invocation) -> None:
     """List the data sources, without their passwords, each with the key that encrypts it."""
     from dao.secrets import data_sources
-    from shoal.cli.output import Column, hint, json_fields, print_json, say, table
+    from shoal.cli.output import Column, hint, json_fields, print_result, table
     from shoal.words import when
 
     async with call.reading() as reading:
         found = await data_sources.all_data_sources(reading.connection)
-    if call.as_json:
-        print_json([json_fields(asdict(each)) for each in found])
-        return
-    if not found:
-        say("There is no data source yet.")
-        hint("Save one: shoal datasource set NAME")
+    if call.as_json or not found:
+        fields = [json_fields(asdict(each)) for each in found]
+        print_result(call, fields, "There is no data source yet.", "Save one: shoal datasource set NAME")
         return
     table(
         Column("DATA SOURCE", [each.name for each in found]),

@@ -60,17 +60,14 @@ async def remove(call: Invocation, name: Name) -> None:
 async def environments(call: Invocation) -> None:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
     from dao.secrets import environments as rows
-    from shoal.cli.output import Column, hint, json_fields, print_json, say, table
+    from shoal.cli.output import Column, hint, json_fields, print_result, table
     from shoal.words import when
 
     async with call.reading() as reading:
         found = await rows.all_environments(reading.connection)
-    if call.as_json:
-        print_json([json_fields(asdict(each)) for each in found])
-        return
-    if not found:
-        say("There is no environment yet.")
-        hint("Save one: shoal environment set NAME FILE")
+    if call.as_json or not found:
+        fields = [json_fields(asdict(each)) for each in found]
+        print_result(call, fields, "There is no environment yet.", "Save one: shoal environment set NAME FILE")
         return
     table(
         Column("ENVIRONMENT", [each.name for each in found]),

@@ -39,12 +39,10 @@ async def errors(
 
     async with call.reading() as reading:
         found = await error_commands(reading.connection, limit)
-    if call.as_json:
-        output.print_json([output.json_fields({**asdict(each), "master": str(each.master)}) for each in found])
-        return
-    if not found:
-        output.say("There is no error command.")
-        output.hint("What waits: shoal queue   What ran: shoal runs")
+    if call.as_json or not found:
+        fields = [output.json_fields({**asdict(each), "master": str(each.master)}) for each in found]
+        others = "What waits: shoal queue   What ran: shoal runs"
+        output.print_result(call, fields, "There is no error command.", others)
         return
     output.table(
         Column("COMMAND", [each.id for each in found], right=True),

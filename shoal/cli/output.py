@@ -124,7 +124,7 @@ def hint(text: str) -> None:
 
 
 def print_result(call: Invocation, fields: object, sentence: str, next_step: str = "") -> None:
-    """Print what a verb did: `fields` in JSON, else a sentence, and the most likely next command."""
+    """Print what a verb did or found: `fields` in JSON, else a sentence, and the most likely next command."""
     if call.as_json:
         print_json(fields)
         return

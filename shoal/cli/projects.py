@@ -63,12 +63,10 @@ def _print(call: Invocation, project: str, values: dict[str, str]) -> None:
     from shoal.cli import output
     from shoal.cli.output import Column
 
-    if call.as_json:
-        output.print_json({"project": project, "params": values})
-        return
-    if not values:
-        output.say(f'Project "{project}" has no parameters.')
-        output.hint(f"Give it one: shoal project set name=value --project {quote(project)}")
+    if call.as_json or not values:
+        none = f'Project "{project}" has no parameters.'
+        how = f"Give it one: shoal project set name=value --project {quote(project)}"
+        output.print_result(call, {"project": project, "params": values}, none, how)
         return
     names = sorted(values)
     shown = [without_sealed(values[name]) for name in names]

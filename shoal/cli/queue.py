@@ -53,12 +53,9 @@ async def queue(
     from shoal.cli import output
 
     waiting = await _read(call, limit)
-    if call.as_json:
-        output.print_json(_fields(waiting))
-        return
-    if not waiting.commands and not waiting.groups:
-        output.say("Nothing waits.")
-        output.hint("What ran: shoal runs   Start something: shoal run NAME")
+    if call.as_json or not (waiting.commands or waiting.groups):
+        others = "What ran: shoal runs   Start something: shoal run NAME"
+        output.print_result(call, _fields(waiting), "Nothing waits.", others)
         return
     _print_commands(waiting)
     _print_groups(waiting)

@@ -63,13 +63,11 @@ async def runs(
             since=begin,
             children=children or workflow is not None,
         )
-    if call.as_json:
-        output.print_json([_run_fields(run) for run in found.runs])
-        return
     hidden = f"{counted(found.hidden, 'child run')} not shown: the same with --children" if found.hidden else ""
-    if not found.runs:
-        output.say("No run matches." if state or workflow or since or hidden else "There is no run yet.")
-        output.hint(hidden or "Start one: shoal run NAME   What can be started: shoal workflow list")
+    if call.as_json or not found.runs:
+        none = "No run matches." if state or workflow or since or hidden else "There is no run yet."
+        how = hidden or "Start one: shoal run NAME   What can be started: shoal workflow list"
+        output.print_result(call, [_run_fields(run) for run in found.runs], none, how)
         return
     _print_runs(call, found.runs, reading.now)
     if hidden:

@@ -49,12 +49,9 @@ async def schedules(call: Invocation) -> None:
 
     async with call.reading() as reading:
         found = await all_schedules(reading.connection, LIST_MAX)
-    if call.as_json:
-        output.print_json([_fields(row) for row in found])
-        return
-    if not found:
-        output.say("There is no schedule.")
-        output.hint('Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin')
+    if call.as_json or not found:
+        how = 'Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin'
+        output.print_result(call, [_fields(row) for row in found], "There is no schedule.", how)
         return
     output.table(
         Column("ID", [row.id for row in found], right=True),

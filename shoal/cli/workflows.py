@@ -101,16 +101,14 @@ async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(he
 async def list_all(call: Invocation) -> None:
     """List the workflows by project and name."""
     from dao.definitions import definitions
-    from shoal.cli.output import Column, hint, json_fields, print_json, say, state, table
+    from shoal.cli.output import Column, json_fields, print_result, state, table
 
     async with call.reading() as reading:
         heads = await definitions.all_heads(reading.connection, LIST_MAX)
-    if call.as_json:
-        print_json([json_fields(_fields(head)) for head in heads])
-        return
-    if not heads:
-        say("There is no workflow yet.")
-        hint("Save one: shoal workflow apply examples/hello.yaml")
+    if call.as_json or not heads:
+        fields = [json_fields(_fields(head)) for head in heads]
+        how = "Save one: shoal workflow apply examples/hello.yaml"
+        print_result(call, fields, "There is no workflow yet.", how)
         return
     table(
         Column("CODE", [head.code for head in heads], right=True),
