@@ -70,7 +70,7 @@ async def until_stopped(
         limiting.cancel()
 
 
-def hold_address(host: str, port: int) -> tuple[str, socket.socket]:
+def reserve_address(host: str, port: int) -> tuple[str, socket.socket]:
     """Reserve `port` on this machine for as long as the socket lives; it accepts no connections.
 
     Host name and port are a master's default name in the cluster, so two processes must not share them. Port 0 takes

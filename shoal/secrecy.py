@@ -15,15 +15,15 @@ def hide() -> None:
     hide_from_own_user()
 
 
-def forget_keys() -> None:
+def clear_keys() -> None:
     """Remove the keys for stored secrets from the environment: a role that opens none does not need them."""
     for name in [name for name in os.environ if name.upper().startswith(_KEYS)]:
         del os.environ[name]
 
 
-def forget_all() -> None:
+def clear_all() -> None:
     """Remove every secret from the environment, once the settings are read: no child may inherit one."""
-    forget_keys()
+    clear_keys()
     for name in [name for name in os.environ if name.upper() in _SECRET]:
         del os.environ[name]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 STATES: dict[str, tuple[str, str]] = {
     "SUCCESS": ("✓", "green"),
@@ -95,15 +95,6 @@ def when(time: datetime | None, now: datetime, *, utc: bool) -> str:
 def counted(number: int, thing: str) -> str:
     """Such as `1 task`, `2 tasks`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
-def parse_duration(text: str) -> timedelta:
-    """Such as 30s, 15m, 12h, 7d. Raises `ValueError` with a sentence."""
-    units = {"s": 1, "m": _MINUTE, "h": _HOUR, "d": _DAY}
-    number, unit = text[:-1], text[-1:]
-    if unit not in units or not (number.isascii() and number.isdecimal()) or len(number) > 6:
-        raise ValueError(f'"{text}" is not a duration; write 30s, 15m, 12h or 7d')
-    return timedelta(seconds=int(number) * units[unit])
 
 
 def plain(text: str) -> str:

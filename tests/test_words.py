@@ -15,7 +15,7 @@ EXEMPT = {"docs/words.md", "tests/test_words.py", "CHANGELOG.md", "tests/dao/sch
 
 
 EVERYDAY = "## Everyday words that had several meanings"
-ONE_MEANING_IN = ("dao/", "model/", "node/", "registry/", "worker/")
+ONE_MEANING_IN = ("dao/", "master/", "model/", "node/", "registry/", "shoal/", "worker/")
 """The folders in which the words of the second table are ruled out."""
 
 

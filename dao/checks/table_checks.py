@@ -22,11 +22,11 @@ SHOWN_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An invariant. `name` is for programs, `holds` and `fix` are sentences for people, `invariant` is its number, if
-    it has one."""
+    """An invariant. `name` is for programs, `condition` and `fix` are sentences for people, `invariant` is its
+    number, if it has one."""
 
     name: str
-    holds: str
+    condition: str
     fix: str
     statement: TextClause
     invariant: str = ""

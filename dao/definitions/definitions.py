@@ -108,6 +108,11 @@ async def all_heads(connection: AsyncConnection, limit: int) -> list[Definition]
     return [_definition(row) for row in (await connection.execute(_ALL, {"limit": limit})).all()]
 
 
+async def spec_of(connection: AsyncConnection, code: WorkflowCode, version: int) -> WorkflowSpec | Refused | None:
+    """A version, or the reason why it cannot be read; None if it is missing."""
+    return (await specs(connection, [(code, version)])).get((code, version))
+
+
 async def specs(
     connection: AsyncConnection, wanted: Collection[tuple[WorkflowCode, int]]
 ) -> dict[tuple[WorkflowCode, int], WorkflowSpec | Refused]:
@@ -145,7 +150,7 @@ async def save(
     values = {"code": new_code, "project": project, "name": name, "release_state": release_state}
     head = (await connection.execute(_LOCK_HEAD, values)).one()
     code = WorkflowCode(head.code)
-    current = (await specs(connection, [(code, head.version)])).get((code, head.version))
+    current = await spec_of(connection, code, head.version)
     known = _codes(current) if isinstance(current, WorkflowSpec) else {}
     coded = spec.coded(known)
     version, is_new = head.version, False

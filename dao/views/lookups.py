@@ -25,7 +25,6 @@ class CommandFate:
     handled_at: datetime | None
     run: WorkflowInstanceId | None
     master: Epoch | None
-    master_address: str | None
     slot: Slot | None
     reason: str | None
 
@@ -45,14 +44,13 @@ _FATE = text("""
     SELECT c.id, c.type,
            CASE WHEN isfinite(c.created_at)
                 THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END AS age_s,
-           NULL::timestamptz AS handled_at, NULL::bigint AS run, NULL::bigint AS master, NULL AS address,
+           NULL::timestamptz AS handled_at, NULL::bigint AS run, NULL::bigint AS master,
            NULL::int AS slot_current, NULL::int AS slot_total, NULL AS reason
     FROM command c WHERE c.id = :id
     UNION ALL
     SELECT h.command_id, h.type, extract(epoch FROM clock_timestamp() - h.created_at)::float8, h.handled_at,
-           h.workflow_instance_id, h.master_id, n.address, h.slot_current, h.slot_total, e.reason
+           h.workflow_instance_id, h.master_id, h.slot_current, h.slot_total, e.reason
     FROM command_history h
-    LEFT JOIN node n ON n.id = h.master_id
     LEFT JOIN error_command e ON e.command_id = h.command_id
     WHERE h.command_id = :id
 """)
@@ -71,7 +69,7 @@ async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
     if row is None:
         raise NotFound(f"there is no command {id_}, and there was none")
     slot = None if row.slot_current is None else Slot(row.slot_current, row.slot_total)
-    return CommandFate(row.id, row.type, row.age_s, row.handled_at, row.run, row.master, row.address, slot, row.reason)
+    return CommandFate(row.id, row.type, row.age_s, row.handled_at, row.run, row.master, slot, row.reason)
 
 
 async def run_of_task(connection: AsyncConnection, id_: TaskInstanceId) -> WorkflowInstanceId:

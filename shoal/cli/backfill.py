@@ -8,7 +8,7 @@ import typer
 
 from model.errors import Refused
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import Project, read_values
+from shoal.cli.values import Params, Project, Timeout, read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -52,13 +52,9 @@ async def backfill(
     skip_done: Annotated[
         bool, typer.Option("--skip-done", help="Leave out the dates for which a run of it has succeeded.")
     ] = False,
-    param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")
-    ] = None,
+    param: Params = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if a date fails.")] = False,
-    timeout: Annotated[
-        str | None, typer.Option(help="With --wait: wait no longer than this, such as 90s, 5m or 1h30m.")
-    ] = None,
+    timeout: Timeout = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say for which dates; ask for nothing.")] = False,
     project: Project = "default",
 ) -> None:
@@ -101,15 +97,12 @@ def _print_asked(
 
     from shoal.cli import output
 
-    if call.as_json:
-        fields = {"command_id": command, "workflow": head.name, "dates": found.count, "first_run_id": first}
-        output.print_json(output.json_fields({**fields, "skipped": found.skipped}))
-        return
-    output.say(f'Workflow "{head.name}" is filled for {_said(found)}, by command {command}.{_said_skipped(found)}')
+    fields = {"command_id": command, "workflow": head.name, "dates": found.count, "first_run_id": first}
+    said = f'Workflow "{head.name}" is filled for {_said(found)}, by command {command}.{_said_skipped(found)}'
+    see = f"The first date: shoal show {first}   All of them: shoal runs --workflow {quote(head.name)}"
     if first is None:
-        output.hint(f"No master has taken it yet: shoal why command {command}")
-    else:
-        output.hint(f"The first date: shoal show {first}   All of them: shoal runs --workflow {quote(head.name)}")
+        see = f"No master has taken it yet: shoal why command {command}"
+    output.print_result(call, output.json_fields({**fields, "skipped": found.skipped}), said, see)
 
 
 def _print_end(call: Invocation, head: Definition, found: Dates, asked: Backfill, progress: BackfillProgress) -> None:
@@ -121,20 +114,11 @@ def _print_end(call: Invocation, head: Definition, found: Dates, asked: Backfill
 
     if call.as_json:
         fields = {"command_id": asked.command, "workflow": head.name, "dates": progress.total, "done": progress.done}
-        stopped = [
-            output.json_fields(
-                {
-                    "workflow": chain.workflow,
-                    "date": chain.date,
-                    "run_id": chain.run.id if chain.run else None,
-                    "state": chain.run.state if chain.run else None,
-                    "reason": chain.reason,
-                    "dates_left": chain.left,
-                    "go_on": chain.go_on,
-                }
-            )
-            for chain in progress.stopped
-        ]
+        stopped = []
+        for chain in progress.stopped:
+            run = {"run_id": chain.run.id, "state": chain.run.state} if chain.run else {}
+            of_chain = {"workflow": chain.workflow, "date": chain.date, **run, "reason": chain.reason}
+            stopped.append(output.json_fields({**of_chain, "dates_left": chain.left, "go_on": chain.go_on}))
         output.print_json({**output.json_fields({**fields, "skipped": found.skipped}), "stopped": stopped})
     else:
         many = counted(progress.total, "date")
@@ -164,13 +148,12 @@ def _print_dates(call: Invocation, head: Definition, found: Dates) -> None:
     if not found.count:
         output.say(f"Nothing to do: {counted(found.skipped, 'date')} left out, since a run for each has succeeded.")
         return
-    columns = [Column("CHAIN", right=True), Column("STEP", right=True, keep=0), Column("FOR")]
-    rows = [
-        (number, step, exact(time) if call.utc else shown(time, found.zone))
-        for number, chain in enumerate(found.chains, 1)
-        for step, time in enumerate(chain, 1)
-    ]
-    output.table(columns, rows)
+    steps = [(n, step, time) for n, chain in enumerate(found.chains, 1) for step, time in enumerate(chain, 1)]
+    output.table(
+        Column("CHAIN", [number for number, _, _ in steps], right=True),
+        Column("STEP", [step for _, step, _ in steps], right=True, keep=0),
+        Column("FOR", [exact(time) if call.utc else shown(time, found.zone) for _, _, time in steps]),
+    )
     output.say(f"This would fill {_said(found)} (time zone {found.zone}).{_said_skipped(found)}")
     output.hint("Nothing was asked for. Do it: the same without --dry-run")
 

@@ -1,4 +1,4 @@
-"""`shoal backfill --wait`: tells how many dates are done, and what runs, until nothing goes on by itself."""
+"""`shoal backfill --wait`: shows how many dates are done, and what runs, until nothing goes on by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 BEGIN_OF_LINE = "\r\x1b[K"
 """Goes back to the begin of the line of a terminal, and clears it."""
 LINES_MAX = 20
-"""Where no terminal is, at most about so many lines tell the progress."""
+"""Where no terminal is, at most about so many lines show the progress."""
 
 
 async def follow(database: Database, backfill: Backfill, zone: str, *, within_s: float | None) -> BackfillProgress:
@@ -37,7 +37,7 @@ async def follow(database: Database, backfill: Backfill, zone: str, *, within_s:
     sys.stderr.write(f"{asked} Ctrl-C ends only this wait, not the backfill. See it: {line.see}\n")
     try:
         async with asyncio.timeout(within_s):
-            return await follow_backfill(database, backfill, looked=line.looked, away=line.database_is_away)
+            return await follow_backfill(database, backfill, polled=line.polled, away=line.database_is_away)
     except TimeoutError:
         raise NotDone(f"not ended after {within_s:g} s; {line.left_behind}") from None
     except asyncio.CancelledError:
@@ -56,7 +56,7 @@ class _Line:
         self._name = next(iter(backfill.workflows.values()))
         self._zone = zone
         self._now: BackfillProgress | None = None
-        self._told = -1
+        self._shown = -1
         self._away = False
         self._is_open = False
         self.see = f"shoal runs --workflow {quote(self._name)}"
@@ -69,7 +69,7 @@ class _Line:
         stop = "".join(f"   Stop it: shoal stop {run.id}" for run in self._now.running[:3])
         return f"the backfill goes on: {self._done()}. See it: {self.see}{stop}"
 
-    def looked(self, now: BackfillProgress) -> None:
+    def polled(self, now: BackfillProgress) -> None:
         """Report the dates that are done, and what runs."""
         from shoal.cli.backfill import shown
 
@@ -77,14 +77,14 @@ class _Line:
         runs = ", ".join(f"run {run.id} for {shown(run.date, self._zone)}" for run in now.running[:3])
         more = f" and {len(now.running) - 3} more" if len(now.running) > 3 else ""
         stopped = f"; {len(now.stopped)} stopped" if now.stopped else ""
-        told = f"  {self._done()}{f'; {runs}{more}' if runs else ''}{stopped}"
+        line = f"  {self._done()}{f'; {runs}{more}' if runs else ''}{stopped}"
         if sys.stderr.isatty():
-            sys.stderr.write(f"{BEGIN_OF_LINE}{told}")
+            sys.stderr.write(f"{BEGIN_OF_LINE}{line}")
             sys.stderr.flush()
             self._is_open = True
-        elif now.done >= self._told + max(1, now.total // LINES_MAX) and (now.running or now.is_over):
-            self._told = now.done
-            sys.stderr.write(f"{told}\n")
+        elif now.done >= self._shown + max(1, now.total // LINES_MAX) and (now.running or now.is_over):
+            self._shown = now.done
+            sys.stderr.write(f"{line}\n")
 
     def database_is_away(self, error: Unavailable) -> None:
         """Report that the database is away; it is polled until it answers."""

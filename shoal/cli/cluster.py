@@ -10,6 +10,8 @@ from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from dao.cluster.nodes import NodeRow
     from shoal.cluster.slot_report import MasterSlot, SlotReport
 
@@ -23,9 +25,8 @@ def add_to(app: typer.Typer) -> None:
 async def slots(call: Invocation) -> None:
     """Show the slot of each master, as it is and as the master believes, and the last fenced masters."""
     from shoal.cli import output
-    from shoal.cli.output import Column
     from shoal.cluster.slot_report import read_slots
-    from shoal.words import plain, when
+    from shoal.words import plain
 
     async with call.reading() as reading:
         found = await read_slots(reading.connection, call.settings)
@@ -33,28 +34,38 @@ async def slots(call: Invocation) -> None:
         output.print_json(_slots_fields(found))
         return
     if found.registry_fault:
-        output.say(f"The registry cannot be asked: {plain(found.registry_fault)}. This is what the database tells.")
+        output.say(f"The registry cannot be asked: {plain(found.registry_fault)}. This is what the database says.")
     output.say(f"total {found.total}")
-    rows = [_master_row(master) for master in found.masters]
-    for node in found.fenced:
-        why = f"{when(node.fenced_at, reading.now, utc=call.utc)}: {node.why}"
-        rows.append(("-", node.address, node.epoch, output.state("FENCED"), "-", "-", "-", "-", why))
-    columns = [
-        Column("SLOT", right=True),
-        Column("MASTER"),
-        Column("EPOCH", keep=2, right=True),
-        Column("STATE"),
-        Column("RUNS", keep=5, right=True),
-        Column("LOAD", keep=1, right=True),
-        Column("BELIEVES", keep=4, right=True),
-        Column("BEAT", keep=3, right=True),
-        Column("NOTE", keep=0, sentence=True),
-    ]
-    output.table(columns, rows)
+    _print_slots(call, found, reading.now)
     if found.masters:
         output.hint("What waits for them: shoal queue")
     else:
         output.hint("No master is alive. Start one: shoal master")
+
+
+def _print_slots(call: Invocation, found: SlotReport, now: datetime) -> None:
+    from shoal.cli import output
+    from shoal.cli.output import Column
+    from shoal.words import when
+
+    rows = [_master_row(master) for master in found.masters]
+    for node in found.fenced:
+        why = f"{when(node.fenced_at, now, utc=call.utc)}: {node.why}"
+        rows.append(("-", node.address, node.epoch, output.state("FENCED"), "-", "-", "-", "-", why))
+    if not rows:
+        return
+    slots, masters, epochs, states, runs, load, believes, beats, notes = zip(*rows, strict=True)
+    output.table(
+        Column("SLOT", slots, right=True),
+        Column("MASTER", masters),
+        Column("EPOCH", epochs, keep=2, right=True),
+        Column("STATE", states),
+        Column("RUNS", runs, keep=5, right=True),
+        Column("LOAD", load, keep=1, right=True),
+        Column("BELIEVES", believes, keep=4, right=True),
+        Column("BEAT", beats, keep=3, right=True),
+        Column("NOTE", notes, keep=0, sentence=True),
+    )
 
 
 async def workers(call: Invocation) -> None:
@@ -62,31 +73,28 @@ async def workers(call: Invocation) -> None:
     from dao.views import listings
     from shoal.cli import output
     from shoal.cli.output import Column
+    from shoal.words import ago
 
     async with call.reading() as reading:
         found = await listings.workers(reading.connection)
-    if call.as_json:
-        output.print_json([_node_fields(row) for row in found])
+    if call.as_json or not found:
+        fields = [_node_fields(row) for row in found]
+        output.print_result(call, fields, "No worker is alive.", "Start one: shoal worker")
         return
-    if not found:
-        output.say("No worker is alive.")
-        output.hint("Start one: shoal worker")
-        return
-    columns = [
-        Column("WORKER"),
-        Column("EPOCH", keep=1, right=True),
-        Column("STATE"),
-        Column("GROUPS", keep=4),
-        Column("RUNS", keep=5, right=True),
-        Column("PLACES", keep=5, right=True),
-        Column("LOAD", keep=0, right=True),
-        Column("BEAT", keep=2, right=True),
-        Column("BUSY BECAUSE", sentence=True),
-    ]
-    rows = [_worker_row(row) for row in found]
-    if not any(row[-1] for row in rows):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
-    output.table(columns, rows)
+    beats = [row.heartbeat for row in found]
+    because = [row.heartbeat.because if row.heartbeat and row.state == "ALIVE" else "" for row in found]
+    states = ["BUSY" if why else row.state for row, why in zip(found, because, strict=True)]
+    output.table(
+        Column("WORKER", [row.shown for row in found]),
+        Column("EPOCH", [row.epoch for row in found], keep=1, right=True),
+        Column("STATE", list(map(output.state, states))),
+        Column("GROUPS", [", ".join(beat.groups) if beat else "-" for beat in beats], keep=4),
+        Column("RUNS", [beat.running if beat else "-" for beat in beats], keep=5, right=True),
+        Column("PLACES", [beat.capacity if beat else "-" for beat in beats], keep=5, right=True),
+        Column("LOAD", [f"{beat.load:.2f}" if beat else "-" for beat in beats], keep=0, right=True),
+        Column("BEAT", [ago(row.beat_age_s) for row in found], keep=2, right=True),
+        *([Column("BUSY BECAUSE", because, sentence=True)] if any(because) else []),
+    )
     output.hint("What waits for them: shoal queue")
 
 
@@ -111,19 +119,6 @@ def _master_row(master: MasterSlot) -> tuple[object, ...]:
         ago(row.beat_age_s),
         "; ".join(notes),
     )
-
-
-def _worker_row(row: NodeRow) -> tuple[object, ...]:
-    from shoal.cli import output
-    from shoal.words import ago
-
-    beat = row.heartbeat
-    about: tuple[object, ...] = ("-", "-", "-", "-")
-    if beat is not None:
-        about = (", ".join(beat.groups), beat.running, beat.capacity, f"{beat.load:.2f}")
-    because = beat.because if beat and row.state == "ALIVE" else ""
-    state = output.state("BUSY" if because else row.state)
-    return (row.shown, row.epoch, state, *about, ago(row.beat_age_s), because)
 
 
 def _node_fields(row: NodeRow) -> dict[str, Any]:

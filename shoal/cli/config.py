@@ -25,6 +25,10 @@ async def show(call: Invocation) -> None:
     if call.as_json:
         output.print_json({each.name: each.value for each in found})
         return
-    columns = [Column("SETTING"), Column("VALUE"), Column("DEFAULT", keep=1), Column("VARIABLE", keep=0)]
-    output.table(columns, [(each.name, each.value, each.default, each.variable) for each in found])
+    output.table(
+        Column("SETTING", [each.name for each in found]),
+        Column("VALUE", [each.value for each in found]),
+        Column("DEFAULT", [each.default for each in found], keep=1),
+        Column("VARIABLE", [each.variable for each in found], keep=0),
+    )
     output.hint("What each means: docs/settings.md")

@@ -37,70 +37,61 @@ async def put(
     from dao.secrets import data_sources
     from dao.secrets.data_source_url import parse_data_source_url, secrets_of
     from model.errors import Refused
-    from shoal.cli.output import hint, print_json, say
+    from shoal.cli.output import print_result
     from shoal.cli.secrets import read_secret
     from shoal.config.keys import open_vault
 
     if url != "-" and secrets_of(parse_data_source_url(url)):
         raise Refused(
-            "the URL holds a password, and everybody on this machine can read the arguments of a command: "
+            "the URL contains a password, and everybody on this machine can read the arguments of a command: "
             f"say `shoal datasource set {quote(name)}` and give it on standard input"
         )
     given = read_secret("URL") if url == "-" else url
     async with call.reading() as reading, reading.database.writing() as connection:
         shown = await data_sources.put(connection, name, given.strip(), open_vault(call.settings.secrets))
-    if call.as_json:
-        print_json({"name": name, "url": shown})
-        return
-    say(f'Data source "{name}" is saved: {shown}')
-    hint(f"Try it: shoal datasource test {quote(name)}")
+    said = f'Data source "{name}" is saved: {shown}'
+    print_result(call, {"name": name, "url": shown}, said, f"Try it: shoal datasource test {quote(name)}")
 
 
 async def test(call: Invocation, name: Name) -> None:
     """Connect to a data source from this machine and run a test query. A worker may be elsewhere in the network."""
     from dao.secrets import data_sources
-    from shoal.cli.output import print_json, say
+    from shoal.cli.output import print_result
     from shoal.config.keys import open_vault
     from worker.statements.session import in_session
 
     async with call.reading() as reading:
         url = await data_sources.url_of(reading.connection, name, open_vault(call.settings.secrets))
     kind = await in_session(name, url, lambda session: session.ask_for_one())
-    if call.as_json:
-        print_json({"name": name, "answers": True})
-        return
-    say(f'Data source "{name}" answers ({kind}).')
+    print_result(call, {"name": name, "answers": True}, f'Data source "{name}" answers ({kind}).')
 
 
 async def remove(call: Invocation, name: Name) -> None:
     """Delete a data source. Tasks that use it fail from then on."""
     from dao.secrets import data_sources
-    from shoal.cli.output import print_json, say
+    from shoal.cli.output import print_result
 
     async with call.reading() as reading, reading.database.writing() as connection:
         await data_sources.remove(connection, name)
-    if call.as_json:
-        print_json({"name": name})
-        return
-    say(f'Data source "{name}" is removed.')
+    print_result(call, {"name": name}, f'Data source "{name}" is removed.')
 
 
 async def datasources(call: Invocation) -> None:
     """List the data sources, without their passwords, each with the key that encrypts it."""
     from dao.secrets import data_sources
-    from shoal.cli.output import Column, hint, json_fields, print_json, say, table
+    from shoal.cli.output import Column, hint, json_fields, print_result, table
     from shoal.words import when
 
     async with call.reading() as reading:
         found = await data_sources.all_data_sources(reading.connection)
-    if call.as_json:
-        print_json([json_fields(asdict(each)) for each in found])
+    if call.as_json or not found:
+        fields = [json_fields(asdict(each)) for each in found]
+        print_result(call, fields, "There is no data source yet.", "Save one: shoal datasource set NAME")
         return
-    if not found:
-        say("There is no data source yet.")
-        hint("Save one: shoal datasource set NAME")
-        return
-    columns = [Column("DATA SOURCE"), Column("URL"), Column("KEY", keep=0), Column("CHANGED", keep=1, right=True)]
-    rows = [(each.name, each.url, each.key_id, when(each.updated_at, reading.now, utc=call.utc)) for each in found]
-    table(columns, rows)
+    table(
+        Column("DATA SOURCE", [each.name for each in found]),
+        Column("URL", [each.url for each in found]),
+        Column("KEY", [each.key_id for each in found], keep=0),
+        Column("CHANGED", [when(each.updated_at, reading.now, utc=call.utc) for each in found], keep=1, right=True),
+    )
     hint(f"Try one: shoal datasource test {quote(found[0].name)}")

@@ -52,14 +52,12 @@ async def upgrade(
 async def check(call: Invocation) -> None:
     """Check that the database can be reached and has the schema that this program needs."""
     from dao.postgres import schema_scripts
-    from shoal.cli.output import print_json, say
+    from shoal.cli.output import print_result
 
     async with call.reading() as reading:
-        version = schema_scripts.read_scripts().version
-        if call.as_json:
-            print_json({"database": reading.database.shown, "schema_version": version})
-        else:
-            say(f"The database {reading.database.shown} has schema version {version}, as this program needs.")
+        version, shown = schema_scripts.read_scripts().version, reading.database.shown
+    said = f"The database {shown} has schema version {version}, as this program needs."
+    print_result(call, {"database": shown, "schema_version": version}, said)
 
 
 async def psql(
@@ -75,13 +73,10 @@ async def psql(
 async def url(call: Invocation) -> None:
     """Print the database's URL, with its password, for other clients. Do not use it as an argument: `ps` shows it."""
     from dao.postgres.database import parse_url
-    from shoal.cli.output import print_json, say
+    from shoal.cli.output import print_result
 
     plain = parse_url(call.settings.database()).set(drivername="postgresql").render_as_string(hide_password=False)
-    if call.as_json:
-        print_json({"url": plain})
-    else:
-        say(plain)
+    print_result(call, {"url": plain}, plain)
 
 
 async def roles(
@@ -91,15 +86,13 @@ async def roles(
     """Create the database roles, one for each part of Shoal, with their privileges. Safe to run twice."""
     from dao.postgres import roles as dao_roles
     from dao.postgres import schema
-    from shoal.cli.output import print_json, say
+    from shoal.cli.output import print_result
 
     async with call.database() as database:
         await schema.check(database)
         made = await dao_roles.grant(database, prefix)
-    if call.as_json:
-        print_json({"roles": made})
-    else:
-        say(f"Roles {', '.join(made)} have their rights. Give a user one: CREATE USER name IN ROLE {made[1]}.")
+    said = f"Roles {', '.join(made)} have their rights. Give a user one: CREATE USER name IN ROLE {made[1]}."
+    print_result(call, {"roles": made}, said)
 
 
 async def registry(
@@ -110,7 +103,7 @@ async def registry(
 ) -> None:
     """Show the cluster's registry, the default of nodes and verbs; --set moves the cluster to another."""
     from dao.cluster import cluster
-    from shoal.cli.output import print_json, say
+    from shoal.cli.output import print_result
     from shoal.cluster.registry_move import move_to
 
     async with call.reading() as reading:
@@ -120,10 +113,8 @@ async def registry(
         else:
             found = await cluster.registry(reading.connection)
     place = found.place if found else None
-    if call.as_json:
-        print_json({"registry": place})
-    else:
-        say(f"The registry of the cluster is {place}." if place else "No node has started yet: the first decides.")
+    said = f"The registry of the cluster is {place}." if place else "No node has started yet: the first decides."
+    print_result(call, {"registry": place}, said)
 
 
 async def timing(
@@ -155,10 +146,10 @@ async def timing(
         return
     if found is None:
         output.say("No node has started yet: the first one's settings become the cluster's times. These are yours.")
-    rows = [(name, f"{seconds:g} s") for name, seconds in times.seconds().items()]
-    output.table([Column("TIME"), Column("VALUE", right=True)], rows)
+    seconds = times.seconds()
+    output.table(Column("TIME", list(seconds)), Column("VALUE", [f"{s:g} s" for s in seconds.values()], right=True))
     for row in former:
-        output.say(f"{row} lives by the times with which it started, and is judged by those; start it again.")
+        output.say(f"{row} lives by the times with which it started, until it is started again.")
 
 
 def _times(changes: Sequence[str]) -> dict[str, object]:

@@ -12,11 +12,11 @@ from shoal.cli.verbs import verb
 if TYPE_CHECKING:
     from shoal.cluster.check_result import Result
 
-EXIT_BROKEN = 1
+EXIT_FAILED = 1
 EXIT_UNREACHABLE = 3
 ALIGNED_AT = 62
 """The column of the figures, if the terminal is wide enough."""
-SIGNS = {"HOLDS": ("✓", "green"), "BROKEN": ("✗", "bold red"), "NOTE": ("!", "yellow"), "UNKNOWN": ("?", "yellow")}
+SIGNS = {"PASSED": ("✓", "green"), "FAILED": ("✗", "bold red"), "NOTE": ("!", "yellow"), "UNKNOWN": ("?", "yellow")}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -27,7 +27,7 @@ def add_to(app: typer.Typer) -> None:
 async def doctor(
     call: Invocation,
 ) -> None:
-    """Check servers, cluster and tables, and say how to fix what is broken; exit code 1 if anything is."""
+    """Check servers, cluster and tables, and say how to fix what failed; exit code 1 if anything is."""
     from dao.postgres.database import Database
     from shoal.cli import output
     from shoal.cluster.doctor import examine
@@ -48,8 +48,8 @@ async def doctor(
         _say_sum(results)
     if results[-1].name == "database":
         raise typer.Exit(EXIT_UNREACHABLE)
-    if any(result.verdict in ("BROKEN", "UNKNOWN") for result in results):
-        raise typer.Exit(EXIT_BROKEN)
+    if any(result.verdict in ("FAILED", "UNKNOWN") for result in results):
+        raise typer.Exit(EXIT_FAILED)
 
 
 def _say(result: Result) -> None:
@@ -59,11 +59,11 @@ def _say(result: Result) -> None:
     from shoal.words import plain
 
     sign, style = SIGNS[result.verdict]
-    line = Text.assemble((f"{sign} ", style), (result.holds, "" if result.verdict == "HOLDS" else style))
-    if result.told:
+    line = Text.assemble((f"{sign} ", style), (result.condition, "" if result.verdict == "PASSED" else style))
+    if result.detail:
         is_wide = output.console().width > 2 * ALIGNED_AT
         line.append(" " * (max(1, ALIGNED_AT - line.cell_len) if is_wide else 2))
-        line.append(plain(result.told), style="dim")
+        line.append(plain(result.detail), style="dim")
     output.say(line)
     for shown in result.shown:
         output.say(f"    {plain(shown)}")
@@ -78,22 +78,22 @@ def _say_sum(results: list[Result]) -> None:
     from shoal.words import counted
 
     count = {verdict: sum(result.verdict == verdict for result in results) for verdict in SIGNS}
-    broken = f", {count['BROKEN']} broken" if count["BROKEN"] else ""
+    failed = f", {count['FAILED']} failed" if count["FAILED"] else ""
     notes = f", {counted(count['NOTE'], 'note')}" if count["NOTE"] else ""
     unknown = f", {count['UNKNOWN']} could not be asked" if count["UNKNOWN"] else ""
-    style = "red" if broken else "yellow" if unknown else "green"
-    output.say(f"{counted(len(results), 'check')}: {count['HOLDS']} hold{broken}{unknown}{notes}.", style=style)
+    style = "red" if failed else "yellow" if unknown else "green"
+    output.say(f"{counted(len(results), 'check')}: {count['PASSED']} passed{failed}{unknown}{notes}.", style=style)
 
 
 def _fields(results: list[Result]) -> dict[str, Any]:
     return {
-        "broken": [result.name for result in results if result.verdict == "BROKEN"],
+        "failed": [result.name for result in results if result.verdict == "FAILED"],
         "checks": [
             {
                 "name": result.name,
                 "verdict": result.verdict,
-                "holds": result.holds,
-                "told": result.told,
+                "condition": result.condition,
+                "detail": result.detail,
                 "count": result.count,
                 "finds": list(result.shown),
                 "fix": result.fix,

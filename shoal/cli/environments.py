@@ -1,6 +1,6 @@
 """`shoal environments`, `shoal environment set/remove`: scripts of exports for SHELL and PYTHON tasks.
 
-There is no verb that shows a script: it may hold secrets. Keep its source where you keep other secrets.
+There is no verb that shows a script: it may contain secrets. Keep its source where you keep other secrets.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def put(
     """Save or replace an environment: a bash script of exports."""
     from dao.secrets import environments as rows
     from model.errors import Refused
-    from shoal.cli.output import hint, print_json, say
+    from shoal.cli.output import print_result
     from shoal.cli.secrets import read_secret
     from shoal.config.keys import open_vault
 
@@ -44,41 +44,34 @@ async def put(
         raise Refused(f"the script {file} cannot be read as UTF-8 text ({error.__class__.__name__})") from None
     async with call.reading() as reading, reading.database.writing() as connection:
         await rows.put(connection, name, script, open_vault(call.settings.secrets))
-    if call.as_json:
-        print_json({"name": name})
-        return
-    say(f'Environment "{name}" is saved.')
-    hint(f"Use it in a task: environment: {name}")
+    print_result(call, {"name": name}, f'Environment "{name}" is saved.', f"Use it in a task: environment: {name}")
 
 
 async def remove(call: Invocation, name: Name) -> None:
     """Delete an environment. Tasks that use it fail from then on."""
     from dao.secrets import environments as rows
-    from shoal.cli.output import print_json, say
+    from shoal.cli.output import print_result
 
     async with call.reading() as reading, reading.database.writing() as connection:
         await rows.remove(connection, name)
-    if call.as_json:
-        print_json({"name": name})
-        return
-    say(f'Environment "{name}" is removed.')
+    print_result(call, {"name": name}, f'Environment "{name}" is removed.')
 
 
 async def environments(call: Invocation) -> None:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
     from dao.secrets import environments as rows
-    from shoal.cli.output import Column, hint, json_fields, print_json, say, table
+    from shoal.cli.output import Column, hint, json_fields, print_result, table
     from shoal.words import when
 
     async with call.reading() as reading:
         found = await rows.all_environments(reading.connection)
-    if call.as_json:
-        print_json([json_fields(asdict(each)) for each in found])
+    if call.as_json or not found:
+        fields = [json_fields(asdict(each)) for each in found]
+        print_result(call, fields, "There is no environment yet.", "Save one: shoal environment set NAME FILE")
         return
-    if not found:
-        say("There is no environment yet.")
-        hint("Save one: shoal environment set NAME FILE")
-        return
-    columns = [Column("ENVIRONMENT"), Column("KEY", keep=0), Column("CHANGED", keep=1, right=True)]
-    table(columns, [(each.name, each.key_id, when(each.updated_at, reading.now, utc=call.utc)) for each in found])
+    table(
+        Column("ENVIRONMENT", [each.name for each in found]),
+        Column("KEY", [each.key_id for each in found], keep=0),
+        Column("CHANGED", [when(each.updated_at, reading.now, utc=call.utc) for each in found], keep=1, right=True),
+    )
     hint("Use one in a task: environment: NAME")

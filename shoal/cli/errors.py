@@ -39,34 +39,20 @@ async def errors(
 
     async with call.reading() as reading:
         found = await error_commands(reading.connection, limit)
-    if call.as_json:
-        output.print_json([output.json_fields({**asdict(each), "master": str(each.master)}) for each in found])
+    if call.as_json or not found:
+        fields = [output.json_fields({**asdict(each), "master": str(each.master)}) for each in found]
+        others = "What waits: shoal queue   What ran: shoal runs"
+        output.print_result(call, fields, "There is no error command.", others)
         return
-    if not found:
-        output.say("There is no error command.")
-        output.hint("What waits: shoal queue   What ran: shoal runs")
-        return
-    columns = [
-        Column("COMMAND", right=True),
-        Column("TYPE", keep=2),
-        Column("WORKFLOW", keep=1, right=True),
-        Column("REFUSED", keep=3, right=True),
-        Column("BY", keep=0),
-        Column("REASON", sentence=True),
-    ]
-    rows = [
-        (
-            each.id,
-            each.type[:TYPE_LENGTH_MAX],
-            each.workflow_code or "-",
-            when(each.refused_at, reading.now, utc=call.utc),
-            each.created_by or "-",
-            each.reason,
-        )
-        for each in found
-    ]
-    output.table(columns, rows)
-    output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Forget it: shoal errors drop {found[0].id}")
+    output.table(
+        Column("COMMAND", [each.id for each in found], right=True),
+        Column("TYPE", [each.type[:TYPE_LENGTH_MAX] for each in found], keep=2),
+        Column("WORKFLOW", [each.workflow_code or "-" for each in found], keep=1, right=True),
+        Column("REFUSED", [when(each.refused_at, reading.now, utc=call.utc) for each in found], keep=3, right=True),
+        Column("BY", [each.created_by or "-" for each in found], keep=0),
+        Column("REASON", [each.reason for each in found], sentence=True),
+    )
+    output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Drop it: shoal errors drop {found[0].id}")
 
 
 async def retry(
@@ -120,11 +106,8 @@ async def drop(
     async with call.reading() as reading, reading.database.writing() as connection:
         for id_ in commands:
             await drop_error_command(connection, CommandId(id_))
-    if call.as_json:
-        output.print_json([str(id_) for id_ in commands])
-        return
-    output.say(f"Dropped {counted(len(commands), 'error command')}.")
-    output.hint("What is left: shoal errors")
+    said = f"Dropped {counted(len(commands), 'error command')}."
+    output.print_result(call, [str(id_) for id_ in commands], said, "What is left: shoal errors")
 
 
 async def _all(connection: AsyncConnection) -> list[CommandId]:

@@ -40,7 +40,7 @@ async def change_run(
         NotDone: the master that took the command refused it.
     """
     from dao.commands import commands
-    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.cli.output import json_fields, print_result
     from shoal.runs.waiting import until_taken
 
     async with reading.database.writing() as connection:
@@ -49,16 +49,12 @@ async def change_run(
     if wait:
         print_end(call, command, await follow(reading.database, command), fine=fine)
         return
-    if call.as_json:
-        run = new.workflow_instance_id
-        print_json(json_fields({"command_id": command, "run_id": run, "is_done": taken is not None}))
-        return
+    run = new.workflow_instance_id
+    see = f"See it: shoal show {run}   What it waits for: shoal why {run}"
     if taken is None:
-        say(f"Command {command} asks for it, and waits for a master.")
-        hint(f"Why it waits: shoal why command {command}")
-        return
-    say(said)
-    hint(f"See it: shoal show {new.workflow_instance_id}   What it waits for: shoal why {new.workflow_instance_id}")
+        said = f"Command {command} asks for it, and waits for a master."
+        see = f"Why it waits: shoal why command {command}"
+    print_result(call, json_fields({"command_id": command, "run_id": run, "is_done": taken is not None}), said, see)
 
 
 async def follow(database: Database, command: CommandId, *, within_s: float | None = None) -> RunEnd:
@@ -83,7 +79,7 @@ async def follow(database: Database, command: CommandId, *, within_s: float | No
     try:
         async with asyncio.timeout(within_s):
             return await follow_command(
-                database, command, started=started, looked=progress.looked, away=progress.database_is_away
+                database, command, started=started, polled=progress.polled, away=progress.database_is_away
             )
     except TimeoutError:
         raise NotDone(f"not ended after {within_s:g} s; the run goes on: {progress.see}") from None
@@ -101,11 +97,11 @@ def wait_limit_s(timeout: str | None, *, wait: bool) -> float | None:
 
 
 class _Progress:
-    """Tells a person who waits what happens, on standard error: standard output is for the result."""
+    """Shows a person who waits what happens, on standard error: standard output is for the result."""
 
     def __init__(self, command: CommandId) -> None:
         self.see = f"shoal why command {command}"
-        self._told: set[tuple[str, TaskState]] = set()
+        self._shown: set[tuple[str, TaskState]] = set()
         self._away = False
 
     def started(self, fate: CommandFate) -> None:
@@ -113,14 +109,14 @@ class _Progress:
         self.see = f"shoal show {fate.run}"
         sys.stderr.write(f"Run {fate.run} has begun. Ctrl-C ends only this wait, not the run. See it: {self.see}\n")
 
-    def looked(self, tasks: Sequence[TaskRun]) -> None:
+    def polled(self, tasks: Sequence[TaskRun]) -> None:
         """Report the tasks that ended, on a terminal only."""
         self._away = False
         if not sys.stderr.isatty():
             return
         for task in tasks:
-            if task.state.is_final and (task.name, task.state) not in self._told:
-                self._told.add((task.name, task.state))
+            if task.state.is_final and (task.name, task.state) not in self._shown:
+                self._shown.add((task.name, task.state))
                 sys.stderr.write(f"  {task.name}: {task.state}\n")
 
     def database_is_away(self, error: Unavailable) -> None:
@@ -132,16 +128,12 @@ class _Progress:
 
 def print_end(call: Invocation, command: CommandId, end: RunEnd, *, fine: Collection[WorkflowState]) -> None:
     """Report how a run ended, and exit with code 1 unless its state is in `fine`."""
-    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.cli.output import json_fields, print_result
     from shoal.words import counted, duration, plain
 
-    if call.as_json:
-        print_json(json_fields({"command_id": command, "run_id": end.run, **asdict(end)}))
-    else:
-        why = f": {plain(end.reason)}" if end.reason else ""
-        say(
-            f"Run {end.run} of {end.workflow}: {end.state}, {counted(end.tasks, 'task')} in {duration(end.took_s)}{why}"
-        )
-        hint(f"See its tasks: shoal show {end.run}")
+    why = f": {plain(end.reason)}" if end.reason else ""
+    said = f"Run {end.run} of {end.workflow}: {end.state}, {counted(end.tasks, 'task')} in {duration(end.took_s)}{why}"
+    fields = json_fields({"command_id": command, "run_id": end.run, **asdict(end)})
+    print_result(call, fields, said, f"See its tasks: shoal show {end.run}")
     if end.state not in fine:
         raise typer.Exit(NOT_FINE)

@@ -36,7 +36,7 @@ async def stop(call: Invocation, run: RunName, wait: Wait = False) -> None:
 
 
 async def resume(call: Invocation, run: RunName, wait: Wait = False) -> None:
-    """Resume a paused or stopped run: tasks that were held back or killed run again, succeeded ones do not.
+    """Resume a paused or stopped run: tasks that were paused or killed run again, succeeded ones do not.
 
     With --wait the exit code is 1 unless it ends as SUCCESS.
     """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli.invocation import Invocation
+from shoal.cli.values import Project
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ async def next_fires(
     number: Annotated[int, typer.Option("--number", "-n", min=1, max=10_000, help="So many of each schedule.")] = 10,
     cron: Annotated[str | None, typer.Option(help="A cron text, instead of a workflow.")] = None,
     zone: Annotated[str, typer.Option(help="The time zone that the cron text means.")] = "UTC",
-    project: Annotated[str, typer.Option(help="The project that the workflow belongs to.")] = "default",
+    project: Project = "default",
 ) -> None:
     """Show when a workflow's schedules fire next, in their zone and in UTC; or a cron text, before it is saved."""
     from model.errors import Refused
@@ -49,12 +50,12 @@ async def next_fires(
     if (workflow is None) == (cron is None):
         raise Refused('say a workflow, or --cron with a text such as "0 0 5 * * ?"')
     if cron is not None:
-        _tell_cron(call, cron, zone, number)
+        _show_cron(call, cron, zone, number)
     elif workflow is not None:
-        await _tell_workflow(call, workflow, project, number)
+        await _show_workflow(call, workflow, project, number)
 
 
-def _tell_cron(call: Invocation, text: str, zone_name: str, number: int) -> None:
+def _show_cron(call: Invocation, text: str, zone_name: str, number: int) -> None:
     from model.cron import Cron
     from model.errors import Refused
     from model.schedules import Timetable, upcoming
@@ -73,7 +74,7 @@ def _tell_cron(call: Invocation, text: str, zone_name: str, number: int) -> None
     hint(f"Save it: shoal schedule add WORKFLOW {quote(table.cron.text)} --zone {table.zone.key}")
 
 
-async def _tell_workflow(call: Invocation, name: str, project: str, number: int) -> None:
+async def _show_workflow(call: Invocation, name: str, project: str, number: int) -> None:
     from dao.definitions import definitions
     from dao.definitions.schedules import of_workflow
     from model.errors import NotFound, Refused
@@ -118,12 +119,12 @@ def _print(times: list[_Next]) -> None:
     from shoal.cli.output import Column, table
     from shoal.words import exact
 
-    columns = [Column("SCHEDULE", right=True, keep=1), Column("IN ITS ZONE"), Column("UTC", keep=2)]
-    cells = [
-        (each.row.id if each.row else "", f"{each.local:%a %Y-%m-%d %H:%M:%S %Z}", exact(each.time)) for each in times
-    ]
-    saved = 0 if any(each.row for each in times) else 1
-    table(columns[saved:], [row[saved:] for row in cells])
+    schedules = [each.row.id for each in times if each.row]
+    table(
+        *([Column("SCHEDULE", schedules, right=True, keep=1)] if schedules else []),
+        Column("IN ITS ZONE", [f"{each.local:%a %Y-%m-%d %H:%M:%S %Z}" for each in times]),
+        Column("UTC", [exact(each.time) for each in times], keep=2),
+    )
 
 
 def _fields(each: _Next) -> dict[str, object]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from shoal.cli.invocation import Invocation
+
 GAP = 2
 """Spaces between two columns."""
 
@@ -32,12 +34,13 @@ SENTENCE_WIDTH_MIN = 24
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A column of a table, with its value in each row.
 
     `keep` is how useful it is: None is never left out, else the column with the lowest number is removed first.
     """
 
     title: str
+    values: Sequence[object]
     keep: int | None = None
     right: bool = False
     sentence: bool = False
@@ -60,15 +63,17 @@ def state(name: str) -> Text:
     return Text(f"{sign} {name}", style=style)
 
 
-def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent: int = 0) -> None:
+def table(*columns: Column, indent: int = 0) -> None:
     """Print a table; nothing without rows, as the caller prints a sentence then."""
-    if not rows:
+    if not columns[0].values:
         return
     from rich.table import Table
     from rich.text import Text
 
-    cells = [[each if isinstance(each, Text) else Text(plain(str(each))) for each in row] for row in rows]
-    widths = [max(len(column.title), *(row[place].cell_len for row in cells)) for place, column in enumerate(columns)]
+    cells = [
+        [each if isinstance(each, Text) else Text(plain(str(each))) for each in column.values] for column in columns
+    ]
+    widths = [max(len(column.title), *(cell.cell_len for cell in cells[at])) for at, column in enumerate(columns)]
     room = console().width - indent
     kept = fitting(columns, widths, room)
     # The columns that must stay may be wider than the terminal: then the terminal wraps them, without truncation.
@@ -83,8 +88,8 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], *, indent
             overflow="fold",
             min_width=None if column.sentence else widths[place],
         )
-    for row in cells:
-        grid.add_row(*(row[place] for place in kept))
+    for row in zip(*(cells[place] for place in kept), strict=True):
+        grid.add_row(*row)
     with canvas.capture() as captured:
         canvas.print(grid)
     for line in captured.get().splitlines():
@@ -118,6 +123,16 @@ def hint(text: str) -> None:
     say(text, style="dim")
 
 
+def print_result(call: Invocation, fields: object, sentence: str, next_step: str = "") -> None:
+    """Print what a verb did or found: `fields` in JSON, else a sentence, and the most likely next command."""
+    if call.as_json:
+        print_json(fields)
+        return
+    say(sentence)
+    if next_step:
+        hint(next_step)
+
+
 def print_json(value: object, *, shows_sealed: bool = False) -> None:
     """Print one JSON document, with asterisks for sealed values unless the user asked for those."""
     text = json.dumps(value, ensure_ascii=not shows_all(sys.stdout), indent=2, default=_as_json)
@@ -125,7 +140,7 @@ def print_json(value: object, *, shows_sealed: bool = False) -> None:
 
 
 def json_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields for JSON: ids as texts, since a JSON number cannot hold 64 bits; unknown ones are left out."""
+    """Fields for JSON: ids as texts, since a JSON number cannot contain 64 bits; unknown ones are left out."""
     return {name: _field(name, value) for name, value in given.items() if value is not None}
 
 

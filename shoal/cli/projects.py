@@ -63,15 +63,12 @@ def _print(call: Invocation, project: str, values: dict[str, str]) -> None:
     from shoal.cli import output
     from shoal.cli.output import Column
 
-    if call.as_json:
-        output.print_json({"project": project, "params": values})
+    if call.as_json or not values:
+        none = f'Project "{project}" has no parameters.'
+        how = f"Give it one: shoal project set name=value --project {quote(project)}"
+        output.print_result(call, {"project": project, "params": values}, none, how)
         return
-    if not values:
-        output.say(f'Project "{project}" has no parameters.')
-        output.hint(f"Give it one: shoal project set name=value --project {quote(project)}")
-        return
-    output.table(
-        [Column("NAME"), Column("VALUE", sentence=True)],
-        [(name, without_sealed(value)) for name, value in sorted(values.items())],
-    )
+    names = sorted(values)
+    shown = [without_sealed(values[name]) for name in names]
+    output.table(Column("NAME", names), Column("VALUE", shown, sentence=True))
     output.hint("A task sees them as ${NAME}, unless the workflow or the start says otherwise.")

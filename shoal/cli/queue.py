@@ -53,12 +53,9 @@ async def queue(
     from shoal.cli import output
 
     waiting = await _read(call, limit)
-    if call.as_json:
-        output.print_json(_fields(waiting))
-        return
-    if not waiting.commands and not waiting.groups:
-        output.say("Nothing waits.")
-        output.hint("What ran: shoal runs   Start something: shoal run NAME")
+    if call.as_json or not (waiting.commands or waiting.groups):
+        others = "What ran: shoal runs   Start something: shoal run NAME"
+        output.print_result(call, _fields(waiting), "Nothing waits.", others)
         return
     _print_commands(waiting)
     _print_groups(waiting)
@@ -103,41 +100,24 @@ def _print_commands(waiting: Waiting) -> None:
         output.say(f"Waiting for a master: {counted(count, 'command')}.")
     if not waiting.commands:
         return
-    columns = [
-        Column("SLOT", right=True),
-        Column("MASTER"),
-        Column("WAITING", right=True),
-        Column("OLDEST", right=True),
-    ]
+    residues, commands = waiting.residues, waiting.commands
     output.table(
-        columns,
-        [(each.slot, waiting.master_of(each.slot), each.waiting, duration(each.oldest_s)) for each in waiting.residues],
+        Column("SLOT", [each.slot for each in residues], right=True),
+        Column("MASTER", [waiting.master_of(each.slot) for each in residues]),
+        Column("WAITING", [each.waiting for each in residues], right=True),
+        Column("OLDEST", [duration(each.oldest_s) for each in residues], right=True),
         indent=2,
     )
-    columns = [
-        Column("COMMAND", right=True),
-        Column("TYPE"),
-        Column("WORKFLOW", keep=3),
-        Column("PRIORITY", keep=1),
-        Column("SLOT", right=True, keep=4),
-        Column("AGE", right=True, keep=2),
-        Column("BY", keep=0),
-    ]
-    output.table(columns, [_command_row(waiting, each) for each in waiting.commands], indent=2)
-
-
-def _command_row(waiting: Waiting, command: WaitingCommand) -> tuple[object, ...]:
-    from shoal.words import duration
-
-    slot = waiting.slot_of(command)
-    return (
-        command.id,
-        command.type,
-        command.workflow or f"code {command.workflow_code}",
-        command.priority or "-",
-        "-" if slot is None else slot,
-        duration(command.age_s),
-        command.created_by,
+    slots = [waiting.slot_of(each) for each in commands]
+    output.table(
+        Column("COMMAND", [each.id for each in commands], right=True),
+        Column("TYPE", [each.type for each in commands]),
+        Column("WORKFLOW", [each.workflow or f"code {each.workflow_code}" for each in commands], keep=3),
+        Column("PRIORITY", [each.priority or "-" for each in commands], keep=1),
+        Column("SLOT", ["-" if slot is None else slot for slot in slots], right=True, keep=4),
+        Column("AGE", [duration(each.age_s) for each in commands], right=True, keep=2),
+        Column("BY", [each.created_by for each in commands], keep=0),
+        indent=2,
     )
 
 
@@ -148,18 +128,15 @@ def _print_groups(waiting: Waiting) -> None:
 
     count = sum(each.waiting for each in waiting.groups)
     output.say(f"Waiting for a worker: {counted(count, 'task')}.")
-    columns = [
-        Column("GROUP"),
-        Column("WAITING", right=True),
-        Column("OLDEST", right=True),
-        Column("RUNNING", right=True),
-        Column("WORKERS", right=True),
-    ]
-    rows = [
-        (each.worker_group, each.waiting, duration(each.oldest_s), each.running, _serving(waiting, each.worker_group))
-        for each in waiting.groups
-    ]
-    output.table(columns, rows, indent=2)
+    groups = waiting.groups
+    output.table(
+        Column("GROUP", [each.worker_group for each in groups]),
+        Column("WAITING", [each.waiting for each in groups], right=True),
+        Column("OLDEST", [duration(each.oldest_s) for each in groups], right=True),
+        Column("RUNNING", [each.running for each in groups], right=True),
+        Column("WORKERS", [_serving(waiting, each.worker_group) for each in groups], right=True),
+        indent=2,
+    )
 
 
 def _serving(waiting: Waiting, group: str) -> str:

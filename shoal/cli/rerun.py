@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from model.choices import TaskDependType
 from model.command_moves import CommandType
 from model.errors import Refused
 from model.states import WorkflowState
 from shoal.cli.invocation import Invocation
 from shoal.cli.runs import RunName
+from shoal.cli.values import Depend, Wait
 from shoal.cli.verbs import verb
 
 
@@ -33,11 +33,8 @@ async def rerun(
         bool, typer.Option("--failed", help="Only what failed or was killed, and all after it; successes stay.")
     ] = False,
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task; may be repeated.")] = None,
-    depend: Annotated[
-        TaskDependType | None,
-        typer.Option(case_sensitive=False, help="With --task: alone, with all before it, or with all after it."),
-    ] = None,
-    wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if it fails.")] = False,
+    depend: Depend = None,
+    wait: Wait = False,
 ) -> None:
     """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
     import json
@@ -84,16 +81,13 @@ async def mark(
         run, found = await find_task(reading.connection, task)
         async with reading.database.writing() as connection:
             await forced_success.force_success(connection, found.id)
-    if call.as_json:
-        output.print_json(
-            output.json_fields({"task_instance_id": found.id, "run_id": run.id, "state": "FORCED_SUCCESS"})
-        )
-        return
-    output.say(f'Task "{found.name}" ({found.id}) of run {run.id} counts as a success now; it was {found.state}.')
     match run.state:
         case WorkflowState.FAILURE:
-            output.hint(f"Go on from it: shoal rerun {run.id} --failed")
+            next_step = f"Go on from it: shoal rerun {run.id} --failed"
         case WorkflowState.PAUSE | WorkflowState.STOP:
-            output.hint(f"Go on from it: shoal resume {run.id}")
+            next_step = f"Go on from it: shoal resume {run.id}"
         case _:
-            output.hint(f"See it: shoal show {run.id}")
+            next_step = f"See it: shoal show {run.id}"
+    said = f'Task "{found.name}" ({found.id}) of run {run.id} counts as a success now; it was {found.state}.'
+    fields = {"task_instance_id": found.id, "run_id": run.id, "state": "FORCED_SUCCESS"}
+    output.print_result(call, output.json_fields(fields), said, next_step)

@@ -19,7 +19,7 @@ EXIT_FENCED = 75
 """Other nodes declared it dead, and it is configured to exit: a supervisor should restart it."""
 EXIT_OUTDATED = 76
 """The database has a schema with which it must not continue: start a newer program instead."""
-EXIT_GAVE_UP = 1
+EXIT_SERVERS_AWAY = 1
 """A server was unreachable at start: a supervisor should retry later."""
 
 
@@ -74,7 +74,7 @@ async def demo(
         output.print_json(summary.as_fields())
     else:
         typer.echo("\n" + "\n".join(summary.lines()))
-    if not summary.holds:
+    if not summary.passed:
         raise typer.Exit(EXIT_CHECK_FAILED)
 
 
@@ -88,15 +88,15 @@ async def master(
     from master.server import Master
     from node.address import host_name
     from shoal.config.logging import configure_logging
-    from shoal.process import hold_address, until_stopped
-    from shoal.secrecy import forget_all, forget_keys, hide
+    from shoal.process import reserve_address, until_stopped
+    from shoal.secrecy import clear_all, clear_keys, hide
 
     hide()
-    forget_keys()
+    clear_keys()
     settings = call.settings_with({"name": name, "host": host, "port": port})
-    forget_all()
+    clear_all()
     configure_logging(settings.log_format)
-    address, holder = hold_address(settings.host, settings.port)
+    address, holder = reserve_address(settings.host, settings.port)
     started = asyncio.Event()
     with holder:
         role = Master(
@@ -124,13 +124,13 @@ async def worker(
     from shoal.config.keys import open_vault
     from shoal.config.logging import configure_logging
     from shoal.process import until_stopped
-    from shoal.secrecy import forget_all, hide
+    from shoal.secrecy import clear_all, hide
     from worker.server import Worker
 
     hide()
     own = {"groups": tuple(group) if group else None, "capacity": capacity, "folder": folder}
     settings = call.settings_with({"name": name, "worker": own})
-    forget_all()
+    clear_all()
     configure_logging(settings.log_format)
     started = asyncio.Event()
     role = Worker(
@@ -149,7 +149,7 @@ async def worker(
 
 
 async def _serve(role: Awaitable[None]) -> None:
-    """Wait for a role's end. Raises `typer.Exit` when it gave up, with a code different from that of wrong usage."""
+    """Wait for a role's end. Raises `typer.Exit` when it failed, with a code different from that of wrong usage."""
     from model.errors import Denied, Fenced, Outdated, Unavailable
 
     try:
@@ -158,7 +158,7 @@ async def _serve(role: Awaitable[None]) -> None:
         raise
     except Unavailable as gone:
         typer.echo(f"shoal: {gone}", err=True)
-        raise typer.Exit(EXIT_GAVE_UP) from None
+        raise typer.Exit(EXIT_SERVERS_AWAY) from None
     except Fenced as fenced:
         typer.echo(f"shoal: {fenced}", err=True)
         raise typer.Exit(EXIT_FENCED) from None

@@ -111,16 +111,18 @@ def _print_tasks(page: RunPage, tasks: Sequence[TaskRun]) -> None:
         rows += [_attempt_row(page, label, attempt, is_over=attempt.id not in now) for attempt in own]
         if name in not_begun:
             rows.append(_row_without_attempt(label, not_begun[name]))
-    columns = [
-        Column("TASK"),
-        Column("STATE"),
-        Column("ATTEMPT", keep=1, right=True),
-        Column("TOOK", keep=3, right=True),
-        Column("ID", right=True),
-        Column("WORKER", keep=0),
-        Column("WHY", keep=2, sentence=True),
-    ]
-    table(columns, rows)
+    if not rows:
+        return
+    labels, states, attempts, took, ids, workers, why = zip(*rows, strict=True)
+    table(
+        Column("TASK", labels),
+        Column("STATE", states),
+        Column("ATTEMPT", attempts, keep=1, right=True),
+        Column("TOOK", took, keep=3, right=True),
+        Column("ID", ids, right=True),
+        Column("WORKER", workers, keep=0),
+        Column("WHY", why, keep=2, sentence=True),
+    )
 
 
 def _row_without_attempt(label: str, not_begun: TaskWithoutAttempt) -> tuple[object, ...]:

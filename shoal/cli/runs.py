@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
     from shoal.runs.run_page import RunPage
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its id, @last, @failed, or a workflow's name.")]
+AGE_MAX = timedelta(days=365_000)
+"""No run is older; Python's calendar ends a thousand years further back."""
+
+_NOT_OF_RUN = {"execution_type", "scope", "parent_code", "project"}
+"""Fields that are not in the JSON of a run."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -40,17 +47,14 @@ async def runs(
     ] = False,
 ) -> None:
     """List runs, newest first; child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children or --workflow."""
-    from model.errors import Refused
+    from model.durations import read_duration
     from shoal.cli import output
     from shoal.runs.run_list import list_runs
-    from shoal.words import counted, parse_duration
+    from shoal.words import counted
 
-    try:
-        age = parse_duration(since) if since else None
-    except ValueError as error:
-        raise Refused(f"--since {error}") from None
+    age = read_duration(since, "--since") if since else None
     async with call.reading() as reading:
-        begin = reading.now - age if age is not None else None
+        begin = reading.now - min(age, AGE_MAX) if age is not None else None
         found = await list_runs(
             reading.connection,
             limit,
@@ -59,13 +63,11 @@ async def runs(
             since=begin,
             children=children or workflow is not None,
         )
-    if call.as_json:
-        output.print_json([_run_fields(run) for run in found.runs])
-        return
     hidden = f"{counted(found.hidden, 'child run')} not shown: the same with --children" if found.hidden else ""
-    if not found.runs:
-        output.say("No run matches." if state or workflow or since or hidden else "There is no run yet.")
-        output.hint(hidden or "Start one: shoal run NAME   What can be started: shoal workflow list")
+    if call.as_json or not found.runs:
+        none = "No run matches." if state or workflow or since or hidden else "There is no run yet."
+        how = hidden or "Start one: shoal run NAME   What can be started: shoal workflow list"
+        output.print_result(call, [_run_fields(run) for run in found.runs], none, how)
         return
     _print_runs(call, found.runs, reading.now)
     if hidden:
@@ -81,35 +83,19 @@ def _print_runs(call: Invocation, found: Sequence[Run], now: datetime) -> None:
     from shoal.words import duration, when
 
     times = [run_time(run, utc=call.utc) for run in found]
-    children = any(run.parent for run in found)
-    columns = [
-        Column("RUN", right=True),
-        *([Column("PARENT")] if children else []),
-        Column("WORKFLOW", keep=6),
-        Column("VERSION", keep=1, right=True),
-        Column("STATE"),
-        *([Column("FOR", keep=5)] if any(times) else []),
-        Column("STARTED", keep=4, right=True),
-        Column("TOOK", keep=3, right=True),
-        Column("MASTER", keep=0),
-        Column("WHY", keep=2, sentence=True),
-    ]
-    rows = [
-        (
-            run.id,
-            *(["/".join(str(part) for part in (run.parent, run.parent_task) if part) or "-"] if children else []),
-            run.workflow or f"code {run.workflow_code}",
-            run.version,
-            output.state(run.state),
-            *([time or "-"] if any(times) else []),
-            when(run.started_at, now, utc=call.utc),
-            duration(run.took_s),
-            run.owner or "-",
-            said_why(run),
-        )
-        for run, time in zip(found, times, strict=True)
-    ]
-    output.table(columns, rows)
+    parents = ["/".join(str(part) for part in (run.parent, run.parent_task) if part) or "-" for run in found]
+    output.table(
+        Column("RUN", [run.id for run in found], right=True),
+        *([Column("PARENT", parents)] if any(run.parent for run in found) else []),
+        Column("WORKFLOW", [run.workflow or f"code {run.workflow_code}" for run in found], keep=6),
+        Column("VERSION", [run.version for run in found], keep=1, right=True),
+        Column("STATE", [output.state(run.state) for run in found]),
+        *([Column("FOR", [time or "-" for time in times], keep=5)] if any(times) else []),
+        Column("STARTED", [when(run.started_at, now, utc=call.utc) for run in found], keep=4, right=True),
+        Column("TOOK", [duration(run.took_s) for run in found], keep=3, right=True),
+        Column("MASTER", [run.owner or "-" for run in found], keep=0),
+        Column("WHY", [said_why(run) for run in found], keep=2, sentence=True),
+    )
 
 
 async def show(
@@ -166,32 +152,11 @@ async def log(
 def _run_fields(run: Run) -> dict[str, Any]:
     from shoal.cli.output import json_fields
 
-    return json_fields(
-        {
-            "id": run.id,
-            "workflow_code": run.workflow_code,
-            "workflow": run.workflow,
-            "version": run.version,
-            "state": run.state,
-            "priority": run.priority,
-            "started_at": run.started_at,
-            "took_s": run.took_s,
-            "elapsed_s": run.elapsed_s,
-            "reason": run.reason,
-            "master_id": run.master,
-            "master": run.owner,
-            "takeovers": run.takeovers,
-            "params": run.params,
-            "schedule_time": run.schedule_time,
-            "time_zone": run.time_zone,
-            "command_type": run.command_type,
-            "run_times": run.run_times,
-            "requested_state": run.requested_state,
-            "parent_id": run.parent,
-            "parent_task": run.parent_task,
-            "dates_left": run.dates_left or None,
-        }
-    )
+    fields = {name: value for name, value in asdict(run).items() if name not in _NOT_OF_RUN}
+    fields["master_id"], fields["master"] = fields.pop("master"), fields.pop("owner")
+    fields["parent_id"] = fields.pop("parent")
+    fields["dates_left"] = run.dates_left or None
+    return json_fields(fields)
 
 
 def _page_fields(page: RunPage) -> dict[str, Any]:
@@ -212,8 +177,6 @@ def _page_fields(page: RunPage) -> dict[str, Any]:
 
 
 def _task_fields(page: RunPage, task: TaskRun) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from shoal.cli.output import json_fields
 
     fields = asdict(task)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.choices import FailureStrategy, Misfire, Priority, ReleaseState
+from model.choices import Misfire, ReleaseState
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import Project, read_values
+from shoal.cli.values import OnFailure, Params, Project, RunPriority, WorkerGroup, read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -20,12 +20,6 @@ LIST_MAX = 10_000
 TIMES = ("start_time", "end_time", "next_fire_at", "last_fire_at", "updated_at")
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The schedule.")]
-Params = Annotated[list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")]
-PriorityOption = Annotated[Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")]
-FailureOption = Annotated[
-    FailureStrategy | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")
-]
-WorkerGroup = Annotated[str | None, typer.Option(help="Instead of the definition's.")]
 Environment = Annotated[str | None, typer.Option(help="Instead of the tasks' own.")]
 Again = Annotated[bool, typer.Option("--again", help="Even if the workflow has an equal schedule.")]
 
@@ -51,42 +45,24 @@ async def schedules(call: Invocation) -> None:
     from dao.definitions.schedules import all_schedules
     from shoal.cli import output
     from shoal.cli.output import Column
-    from shoal.words import plain
     from shoal.workflows.typed_names import typed
 
     async with call.reading() as reading:
         found = await all_schedules(reading.connection, LIST_MAX)
-    if call.as_json:
-        output.print_json([_fields(row) for row in found])
+    if call.as_json or not found:
+        how = 'Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin'
+        output.print_result(call, [_fields(row) for row in found], "There is no schedule.", how)
         return
-    if not found:
-        output.say("There is no schedule.")
-        output.hint('Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin')
-        return
-    columns = [
-        Column("ID", right=True),
-        Column("WORKFLOW", keep=4),
-        Column("CRON", keep=5),
-        Column("ZONE", keep=2),
-        Column("STATE"),
-        Column("NEXT", keep=3, right=True),
-        Column("LAST", keep=1, right=True),
-        Column("PROBLEM", sentence=True),
-    ]
-    rows = [
-        (
-            row.id,
-            row.workflow or f"code {row.workflow_code}",
-            row.crontab,
-            row.time_zone,
-            output.state(row.state),
-            _when(row.next_fire_at, reading.now, utc=call.utc),
-            _when(row.last_fire_at, reading.now, utc=call.utc),
-            plain(row.problem or "-"),
-        )
-        for row in found
-    ]
-    output.table(columns, rows)
+    output.table(
+        Column("ID", [row.id for row in found], right=True),
+        Column("WORKFLOW", [row.workflow or f"code {row.workflow_code}" for row in found], keep=4),
+        Column("CRON", [row.crontab for row in found], keep=5),
+        Column("ZONE", [row.time_zone for row in found], keep=2),
+        Column("STATE", [output.state(row.state) for row in found]),
+        Column("NEXT", [_when(row.next_fire_at, reading.now, utc=call.utc) for row in found], keep=3, right=True),
+        Column("LAST", [_when(row.last_fire_at, reading.now, utc=call.utc) for row in found], keep=1, right=True),
+        Column("PROBLEM", [row.problem or "-" for row in found], sentence=True),
+    )
     first = found[0]
     named = typed(first.workflow, first.project) if first.workflow else first.workflow_code
     output.hint(f"When one fires next: shoal next {named}")
@@ -104,8 +80,8 @@ async def add(
     ] = Misfire.FIRE_ONCE,
     grace: Annotated[float, typer.Option(min=0, help="Seconds that a fire may be late and is not missed.")] = 60.0,
     param: Params = None,
-    priority: PriorityOption = None,
-    failure_strategy: FailureOption = None,
+    priority: RunPriority = None,
+    failure_strategy: OnFailure = None,
     worker_group: WorkerGroup = None,
     environment: Environment = None,
     off: Annotated[bool, typer.Option("--off", help="Save it OFFLINE.")] = False,
@@ -160,8 +136,8 @@ async def edit(
     grace: Annotated[float | None, typer.Option(min=0, help="Seconds that a fire may be late.")] = None,
     param: Params = None,
     unset: Annotated[list[str] | None, typer.Option(help="A parameter to take away; may be repeated.")] = None,
-    priority: PriorityOption = None,
-    failure_strategy: FailureOption = None,
+    priority: RunPriority = None,
+    failure_strategy: OnFailure = None,
     worker_group: WorkerGroup = None,
     environment: Environment = None,
     on: Annotated[bool | None, typer.Option("--on/--off", help="Turn it on or off.")] = None,
@@ -192,8 +168,8 @@ async def edit(
     if call.as_json:
         print_json(_fields(row))
         return
-    say(f'Schedule {id_} starts workflow "{row.workflow}": {table.cron.in_words}, in {table.zone.key}.')
-    _note_file(listed=listed)
+    rule = f"{table.cron.in_words}, in {table.zone.key}"
+    say(f'Schedule {id_} starts workflow "{row.workflow}": {rule}.{_note_of_file(listed=listed)}')
     first = table.first_after(reading.now) if row.state == "ONLINE" else None
     if row.state == "ONLINE" and first is None:
         say(f"It does not fire: {table.why_exhausted}.")
@@ -212,11 +188,9 @@ def _hint_first(id_: int, first: datetime | None, workflow: str, project: str | 
         hint(f"First at {exact(first)}; then: shoal next {typed(workflow, project)}")
 
 
-def _note_file(*, listed: bool) -> None:
-    from shoal.cli.output import say
-
-    if listed:
-        say("The file of its workflow lists it: change it there too, or the next `shoal workflow apply` undoes this.")
+def _note_of_file(*, listed: bool) -> str:
+    note = "The file of its workflow lists it: change it there too, or the next `shoal workflow apply` undoes this."
+    return f"\n{note}" if listed else ""
 
 
 async def turn_on(call: Invocation, schedule: Id) -> None:
@@ -232,7 +206,7 @@ async def turn_off(call: Invocation, schedule: Id) -> None:
 async def _set_state(call: Invocation, schedule: int, *, online: bool) -> None:
     from dao.definitions import schedules as rows
     from model.ids import ScheduleId
-    from shoal.cli.output import hint, print_json, say
+    from shoal.cli.output import print_result
     from shoal.workflows.scheduling import is_from_file
 
     id_ = ScheduleId(schedule)
@@ -241,30 +215,22 @@ async def _set_state(call: Invocation, schedule: int, *, online: bool) -> None:
             await rows.set_state(connection, id_, online=online)
         row = await rows.find(reading.connection, id_)
         listed = await is_from_file(reading.connection, row)
-    if call.as_json:
-        print_json(_fields(row))
-        return
-    say(f"Schedule {id_} is {row.state}.")
-    _note_file(listed=listed)
-    hint("All of them: shoal schedules")
+    said = f"Schedule {id_} is {row.state}.{_note_of_file(listed=listed)}"
+    print_result(call, _fields(row), said, "All of them: shoal schedules")
 
 
 async def remove(call: Invocation, schedule: Id) -> None:
     """Delete a schedule. The runs that it started continue."""
     from dao.definitions import schedules as rows
     from model.ids import ScheduleId
-    from shoal.cli.output import hint, print_json, say
+    from shoal.cli.output import print_result
     from shoal.workflows.scheduling import is_from_file
 
     async with call.reading() as reading, reading.database.writing() as connection:
         listed = await is_from_file(connection, await rows.find(connection, ScheduleId(schedule)))
         await rows.remove(connection, ScheduleId(schedule))
-    if call.as_json:
-        print_json(str(schedule))
-        return
-    say(f"Removed schedule {schedule}.")
-    _note_file(listed=listed)
-    hint("What is left: shoal schedules")
+    said = f"Removed schedule {schedule}.{_note_of_file(listed=listed)}"
+    print_result(call, str(schedule), said, "What is left: shoal schedules")
 
 
 def _readable(text: str | None) -> datetime | str | None:

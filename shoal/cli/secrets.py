@@ -44,25 +44,23 @@ async def add_key(
     From then on this key encrypts. Give the file to all workers and restart them, then `shoal secrets rotate`.
     """
     from model.errors import Refused
-    from shoal.cli.output import hint, print_json, say
+    from shoal.cli.output import print_result
     from shoal.config.keys import add_key as add
 
     path = file or call.settings.secrets.key_file
     if path is None:
         raise Refused("no key file is named; say `shoal secrets add-key FILE`, or set secrets.key_file")
     key_id = add(path)
-    if call.as_json:
-        print_json({"key_id": key_id, "file": str(path)})
-        return
-    say(f"Key {key_id} is the first in {path} now.")
-    hint("Restart the workers with it, then: shoal secrets rotate")
+    said = f"Key {key_id} is the first in {path} now."
+    next_step = "Restart the workers with it, then: shoal secrets rotate"
+    print_result(call, {"key_id": key_id, "file": str(path)}, said, next_step)
 
 
 async def rotate(call: Invocation) -> None:
     """Encrypt all data sources and environments with the first key; all or none. Then older keys are not needed."""
     from dao.secrets import data_sources, environments
     from model.errors import Refused
-    from shoal.cli.output import print_json, say
+    from shoal.cli.output import print_result
     from shoal.config.keys import open_vault
     from shoal.words import counted
 
@@ -72,19 +70,15 @@ async def rotate(call: Invocation) -> None:
     async with call.reading() as reading, reading.database.writing() as connection:
         sources = await data_sources.rotate(connection, vault)
         scripts = await environments.rotate(connection, vault)
-    if call.as_json:
-        print_json({"key_id": vault.key_ids[0], "data_sources": sources, "environments": scripts})
-        return
-    say(
-        f"{counted(sources, 'data source')} and {counted(scripts, 'environment')} encrypted again; "
-        f"all are under key {vault.key_ids[0]}."
-    )
+    both = f"{counted(sources, 'data source')} and {counted(scripts, 'environment')}"
+    fields = {"key_id": vault.key_ids[0], "data_sources": sources, "environments": scripts}
+    print_result(call, fields, f"{both} encrypted again; all are under key {vault.key_ids[0]}.")
 
 
 async def seal(call: Invocation, name: Annotated[str, typer.Argument(help="The name of the parameter.")]) -> None:
     """Seal the value of a SECRET parameter, read from standard input; what is printed may be stored or inserted by SQL.
 
-    It holds for a parameter of this name only. One line end at its end does not count.
+    It is valid for a parameter of this name only. One line end at its end does not count.
     """
     from dao.secrets.parameters import seal as sealed
     from shoal.cli.output import print_json

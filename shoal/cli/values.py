@@ -1,4 +1,4 @@
-"""Arguments that several verbs have: the name of a workflow and its project, and `--param name=value`."""
+"""Arguments that several verbs have, and how `--param name=value` is read."""
 
 from __future__ import annotations
 
@@ -8,10 +8,21 @@ from typing import Annotated
 
 import typer
 
+from model.choices import FailureStrategy, Priority, TaskDependType
 from model.errors import Refused
 
 WorkflowName = Annotated[str, typer.Argument(metavar="NAME", help="The workflow's name, or its code.")]
 Project = Annotated[str, typer.Option(help="The project that the workflow belongs to.")]
+Params = Annotated[list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")]
+Wait = Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if it fails.")]
+Timeout = Annotated[str | None, typer.Option(help="With --wait: wait no longer than this, such as 90s, 5m or 1h30m.")]
+Depend = Annotated[
+    TaskDependType | None,
+    typer.Option(case_sensitive=False, help="With --task: alone, with all before it, or with all after it."),
+]
+RunPriority = Annotated[Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")]
+OnFailure = Annotated[FailureStrategy | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")]
+WorkerGroup = Annotated[str | None, typer.Option(help="Instead of the definition's.")]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 

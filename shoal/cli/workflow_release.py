@@ -40,7 +40,7 @@ async def delete(
     """Delete a workflow with all its versions, if nothing uses it. Its runs stay listed, and cannot run again."""
     from dao.definitions import definitions
     from model.errors import Refused
-    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.cli.output import json_fields, print_result
     from shoal.workflows import release
 
     async with call.reading() as reading:
@@ -52,11 +52,8 @@ async def delete(
             typer.confirm(question, abort=True)
         async with reading.database.writing() as connection:
             await release.delete(connection, head)
-    if call.as_json:
-        print_json(json_fields({"code": head.code, "name": head.name, "deleted": True}))
-        return
-    say(f'Workflow "{head.name}" is deleted.')
-    hint("What is left: shoal workflow list")
+    fields = json_fields({"code": head.code, "name": head.name, "deleted": True})
+    print_result(call, fields, f'Workflow "{head.name}" is deleted.', "What is left: shoal workflow list")
 
 
 async def _set_state(call: Invocation, name: str, project: str, state: ReleaseState) -> None:

@@ -44,24 +44,16 @@ async def versions(call: Invocation, name: WorkflowName, project: Project = "def
         return
     say(f"{head.name}  code {head.code}  project {head.project}")
     say(state(head.release_state))
-    columns = [
-        Column("VERSION", right=True),
-        Column("SAVED", right=True),
-        Column("BY", keep=0),
-        Column("TASKS", keep=2, right=True),
-        Column("RUNS", keep=3, right=True),
-        Column("NOT ENDED", keep=1, right=True),
-        Column("STATE"),
-    ]
-    rows = [
-        (
-            *(each.version, when(each.created_at, reading.now, utc=call.utc), each.created_by, each.tasks, each.runs),
-            each.unfinished,
-            state(head.release_state) if each.version == head.version else "not the current one",
-        )
-        for each in found
-    ]
-    table(columns, rows)
+    current = state(head.release_state)
+    table(
+        Column("VERSION", [each.version for each in found], right=True),
+        Column("SAVED", [when(each.created_at, reading.now, utc=call.utc) for each in found], right=True),
+        Column("BY", [each.created_by for each in found], keep=0),
+        Column("TASKS", [each.tasks for each in found], keep=2, right=True),
+        Column("RUNS", [each.runs for each in found], keep=3, right=True),
+        Column("NOT ENDED", [each.unfinished for each in found], keep=1, right=True),
+        Column("STATE", [current if each.version == head.version else "not the current one" for each in found]),
+    )
     if len(found) > 1:
         hint(f"What changed last: shoal workflow diff {typed(head.name, head.project, head.code)}")
 

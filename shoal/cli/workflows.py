@@ -10,17 +10,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.choices import FailureStrategy, Priority, ReleaseState, TaskDependType
+from model.choices import ReleaseState
 from model.states import WorkflowState
 from shoal.cli import workflow_release, workflow_versions
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import Project, read_values
+from shoal.cli.values import (
+    Depend,
+    OnFailure,
+    Params,
+    Project,
+    RunPriority,
+    Timeout,
+    Wait,
+    WorkerGroup,
+    WorkflowName,
+    read_values,
+)
 from shoal.cli.verbs import verb
 from shoal.cli.workflow_params import print_params
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
-    from model.ids import CommandId
     from shoal.workflows.apply import Saved
     from shoal.workflows.workflow_file import WorkflowDocument
 
@@ -91,25 +101,22 @@ async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(he
 async def list_all(call: Invocation) -> None:
     """List the workflows by project and name."""
     from dao.definitions import definitions
-    from shoal.cli.output import Column, hint, json_fields, print_json, say, state, table
+    from shoal.cli.output import Column, json_fields, print_result, state, table
 
     async with call.reading() as reading:
         heads = await definitions.all_heads(reading.connection, LIST_MAX)
-    if call.as_json:
-        print_json([json_fields(_fields(head)) for head in heads])
+    if call.as_json or not heads:
+        fields = [json_fields(_fields(head)) for head in heads]
+        how = "Save one: shoal workflow apply examples/hello.yaml"
+        print_result(call, fields, "There is no workflow yet.", how)
         return
-    if not heads:
-        say("There is no workflow yet.")
-        hint("Save one: shoal workflow apply examples/hello.yaml")
-        return
-    columns = [
-        Column("CODE", right=True),
-        Column("PROJECT", keep=1),
-        Column("WORKFLOW"),
-        Column("VERSION", right=True, keep=2),
-        Column("STATE"),
-    ]
-    table(columns, [(h.code, h.project, h.name, h.version, state(h.release_state)) for h in heads])
+    table(
+        Column("CODE", [head.code for head in heads], right=True),
+        Column("PROJECT", [head.project for head in heads], keep=1),
+        Column("WORKFLOW", [head.name for head in heads]),
+        Column("VERSION", [head.version for head in heads], right=True, keep=2),
+        Column("STATE", [state(head.release_state) for head in heads]),
+    )
     _hint_start(heads)
 
 
@@ -143,12 +150,14 @@ async def show(
             say(f"  {key}: SECRET, given by the start")
     for key, value in spec.params.items():
         say(f"  {key} = {without_sealed(value)}")
-    columns = [Column("TASK"), Column("TYPE"), Column("GROUP", keep=1), Column("PRIORITY", keep=0), Column("AFTER")]
-    rows = [
-        (task.name, task.type, task.worker_group or spec.worker_group, task.priority, ", ".join(task.after) or "-")
-        for task in spec.tasks
-    ]
-    table(columns, rows, indent=2)
+    table(
+        Column("TASK", [task.name for task in spec.tasks]),
+        Column("TYPE", [task.type for task in spec.tasks]),
+        Column("GROUP", [task.worker_group or spec.worker_group for task in spec.tasks], keep=1),
+        Column("PRIORITY", [task.priority for task in spec.tasks], keep=0),
+        Column("AFTER", [", ".join(task.after) or "-" for task in spec.tasks]),
+        indent=2,
+    )
     named = typed(head.name, head.project, head.code)
     whole = f"shoal workflow show {named}{f' --version {version}' if version else ''} --whole"
     print_params(spec, None if whole_params else whole)
@@ -160,29 +169,18 @@ async def show(
 
 async def run(
     call: Invocation,
-    name: Annotated[str, typer.Argument(help="The workflow's name, or its code.")],
-    param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")
-    ] = None,
-    wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if it fails.")] = False,
-    timeout: Annotated[
-        str | None, typer.Option(help="With --wait: wait no longer than this, such as 90s, 5m or 1h30m.")
-    ] = None,
-    priority: Annotated[
-        Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")
-    ] = None,
-    failure_strategy: Annotated[
-        FailureStrategy | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")
-    ] = None,
-    worker_group: Annotated[str | None, typer.Option(help="Instead of the definition's.")] = None,
+    name: WorkflowName,
+    param: Params = None,
+    wait: Wait = False,
+    timeout: Timeout = None,
+    priority: RunPriority = None,
+    failure_strategy: OnFailure = None,
+    worker_group: WorkerGroup = None,
     version: Annotated[int | None, typer.Option(min=1, help="Another version than the current one.")] = None,
     task: Annotated[
         list[str] | None, typer.Option("--task", "-t", help="Begin with this task only; may be repeated.")
     ] = None,
-    depend: Annotated[
-        TaskDependType | None,
-        typer.Option(case_sensitive=False, help="With --task: alone, with all before it, or with all after it."),
-    ] = None,
+    depend: Depend = None,
     environment: Annotated[
         str | None, typer.Option(help="Name of an environment, for the tasks that name none.")
     ] = None,
@@ -194,6 +192,7 @@ async def run(
     from model.command_moves import CommandType
     from model.errors import Refused
     from shoal.cli import following
+    from shoal.cli.output import json_fields, print_result
     from shoal.runs.references import find_startable
     from shoal.runs.start import ask_start
 
@@ -209,20 +208,12 @@ async def run(
         secrets, tasks = call.settings.secrets, task or []
         command = await ask_start(reading.database, reading.connection, head, values, new, secrets, tasks=tasks)
         if not wait:
-            _print_asked(call, head, command)
+            said = f'Workflow "{head.name}" is asked for by command {command}.'
+            see = f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}"
+            print_result(call, json_fields({"command_id": command, "workflow": head.name}), said, see)
             return
         end = await following.follow(reading.database, command, within_s=within_s)
     following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
-
-
-def _print_asked(call: Invocation, head: Definition, command: CommandId) -> None:
-    from shoal.cli.output import hint, json_fields, print_json, say
-
-    if call.as_json:
-        print_json(json_fields({"command_id": command, "workflow": head.name}))
-        return
-    say(f'Workflow "{head.name}" is asked for by command {command}.')
-    hint(f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}")
 
 
 def _warn(document: WorkflowDocument) -> None:

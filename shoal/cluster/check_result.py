@@ -13,57 +13,59 @@ from model.errors import Denied, ShoalError, Unavailable
 class Verdict(StrEnum):
     """The result of a check. A NOTE is useful to know, and no fault of the cluster; UNKNOWN could not be checked."""
 
-    HOLDS = "HOLDS"
-    BROKEN = "BROKEN"
+    PASSED = "PASSED"
+    FAILED = "FAILED"
     NOTE = "NOTE"
     UNKNOWN = "UNKNOWN"
 
 
 @dataclass(frozen=True)
 class Result:
-    """One check and its result. `told` is a figure or the number of findings in words, `shown` the first findings of
-    `count`, `fix` how to fix them."""
+    """One check and its result. `condition` is what is true if it passed, `detail` a figure or the number of
+    findings in words, `shown` the first findings of `count`, `fix` how to fix them."""
 
     name: str
-    holds: str
+    condition: str
     verdict: Verdict
-    told: str = ""
+    detail: str = ""
     count: int = 0
     shown: Sequence[str] = ()
     fix: str = ""
 
 
-def judged(
+def result_of(
     name: str,
-    holds: str,
+    condition: str,
     faults: Sequence[str],
     fix: str,
-    told: str = "",
+    detail: str = "",
     *,
     count: int | None = None,
-    bad: Verdict = Verdict.BROKEN,
+    bad: Verdict = Verdict.FAILED,
 ) -> Result:
-    """It holds with `told` when there are no `faults`, else it is `bad`. `count` is their number, if not all are given.
+    """It passed, with `detail`, when there are no `faults`, else it is `bad`.
+
+    `count`: the number of faults, if not all are given.
 
     Faults and `fix` may be parts of other sentences, and end as they like: each ends once here.
     """
     if not faults:
-        return good(name, holds, told)
+        return passed(name, condition, detail)
     many = len(faults) if count is None else count
-    figure = f"{told}, {many} found" if told and bad is Verdict.NOTE else f"{many} found"
-    return Result(name, holds, bad, figure, many, tuple(map(clause, faults[:SHOWN_MAX])), _sentence(fix))
+    figure = f"{detail}, {many} found" if detail and bad is Verdict.NOTE else f"{many} found"
+    return Result(name, condition, bad, figure, many, tuple(map(clause, faults[:SHOWN_MAX])), _sentence(fix))
 
 
-def good(name: str, holds: str, told: str) -> Result:
-    """It holds."""
-    return Result(name, holds, Verdict.HOLDS, clause(told))
+def passed(name: str, condition: str, detail: str) -> Result:
+    """It passed."""
+    return Result(name, condition, Verdict.PASSED, clause(detail))
 
 
-def unknown(name: str, holds: str, error: ShoalError) -> Result:
+def unknown(name: str, condition: str, error: ShoalError) -> Result:
     """It could not be checked."""
     again = isinstance(error, Unavailable) and not isinstance(error, Denied)
     fix = "Try again." if again else "Fix what it says, then ask again."
-    return Result(name, holds, Verdict.UNKNOWN, "could not be asked", 1, (clause(str(error)),), fix)
+    return Result(name, condition, Verdict.UNKNOWN, "could not be asked", 1, (clause(str(error)),), fix)
 
 
 def clause(text: str) -> str:

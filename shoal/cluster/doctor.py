@@ -20,14 +20,14 @@ from model.timing import Timing
 from registry.belonging import OWN_DATABASE, AnotherRegistry
 from registry.clock import boottime_s
 from shoal.cluster import log_service_health
-from shoal.cluster.check_result import Result, good, judged, unknown
+from shoal.cluster.check_result import Result, passed, result_of, unknown
 from shoal.cluster.machine_health import machine_results
-from shoal.cluster.node_health import REGISTRY_HOLDS, TIMING_HOLDS, of_the_nodes
+from shoal.cluster.node_health import REGISTRY_CONDITION, TIMING_CONDITION, of_the_nodes
 from shoal.cluster.server_health import clock_result, database_result, of_the_server, room_for_nodes_result
 from shoal.cluster.table_health import of_the_tables
 from shoal.config.settings import Settings
 
-SCHEMA_HOLDS = "its schema fits this program"
+SCHEMA_CONDITION = "its schema fits this program"
 
 
 async def examine(settings: Settings, database: Database) -> AsyncIterator[Result]:
@@ -40,18 +40,18 @@ async def examine(settings: Settings, database: Database) -> AsyncIterator[Resul
             server = await server_checks.server(connection)
     except ShoalError as error:
         fix = "Is it running, and are URL, user and password right? shoal config show"
-        yield judged("database", "the database answers", [f"{database.shown}: {error}"], fix)
+        yield result_of("database", "the database answers", [f"{database.shown}: {error}"], fix)
         return
     yield database_result(server, database.shown, took_s)
     try:
         await schema.check(database)
     except Refused as error:
-        yield judged("schema", SCHEMA_HOLDS, [str(error)], "shoal db init, or shoal db upgrade")
+        yield result_of("schema", SCHEMA_CONDITION, [str(error)], "shoal db init, or shoal db upgrade")
         return
     except ShoalError as error:
-        yield unknown("schema", SCHEMA_HOLDS, error)
+        yield unknown("schema", SCHEMA_CONDITION, error)
         return
-    yield good("schema", SCHEMA_HOLDS, f"version {schema_scripts.read_scripts().version}")
+    yield passed("schema", SCHEMA_CONDITION, f"version {schema_scripts.read_scripts().version}")
     async for result in of_the_server(database, server):
         yield result
     yield clock_result((its_time - asked_at).total_seconds() - took_s / 2)
@@ -60,9 +60,9 @@ async def examine(settings: Settings, database: Database) -> AsyncIterator[Resul
         async with database.reading() as connection:
             timing = await cluster.timing(connection) or settings.timing
     except Refused as error:
-        yield judged("timing", TIMING_HOLDS, [str(error)], "shoal db timing --set NAME=SECONDS")
+        yield result_of("timing", TIMING_CONDITION, [str(error)], "shoal db timing --set NAME=SECONDS")
     except ShoalError as error:
-        yield unknown("timing", TIMING_HOLDS, error)
+        yield unknown("timing", TIMING_CONDITION, error)
     async for result in _of_the_nodes(database, server, settings, timing):
         yield result
     async for result in of_the_tables(database, settings, timing):
@@ -77,7 +77,7 @@ async def _of_the_nodes(
             for result in await of_the_nodes(connection, settings, timing):
                 yield result
     except AnotherRegistry as error:
-        yield judged("registry", REGISTRY_HOLDS, [str(error)], "Name the cluster's registry, or none.")
+        yield result_of("registry", REGISTRY_CONDITION, [str(error)], "Name the cluster's registry, or none.")
     except ShoalError as error:
         yield unknown("masters", "masters are alive, and beat", error)
     try:
@@ -85,14 +85,14 @@ async def _of_the_nodes(
             masters, workers = await listings.masters(connection), await listings.workers(connection)
             recorded = await cluster.registry(connection)
     except ShoalError as error:
-        yield unknown("log_services", log_service_health.HOLDS, error)
+        yield unknown("log_services", log_service_health.CONDITION, error)
         return
     by_database = recorded is None or recorded.place == OWN_DATABASE
     yield room_for_nodes_result(server, len(masters), len(workers), by_database=by_database)
     try:
         answers = await log_service_health.ask(workers, settings.worker.log_ca)
     except Refused as error:
-        yield unknown("log_services", log_service_health.HOLDS, error)
+        yield unknown("log_services", log_service_health.CONDITION, error)
     else:
         for result in log_service_health.log_service_results(len(workers), answers):
             yield result

@@ -15,13 +15,13 @@ from pathlib import Path
 import httpx
 
 from dao.cluster.nodes import NodeRow
-from shoal.cluster.check_result import Result, Verdict, judged
+from shoal.cluster.check_result import Result, Verdict, result_of
 from shoal.cluster.machine_health import is_here
 from shoal.cluster.server_health import CLOCK_OFF_S, SET_CLOCKS
 from shoal.runs.task_output import trusted
 from shoal.words import counted, duration
 
-HOLDS = "the log services of the workers answer from here"
+CONDITION = "the log services of the workers answer from here"
 ANSWER_WITHIN_S = 3.0
 ASKED_MAX = 50
 """Of a larger cluster only so many workers are asked."""
@@ -71,21 +71,21 @@ def log_service_results(workers: int, answers: Sequence[Answer]) -> list[Result]
     ]
     asked = f"{len(answers) - len(faults)} of {counted(workers, 'worker')}"
     return [
-        judged(
+        result_of(
             "log_services",
-            HOLDS,
+            CONDITION,
             [f"{answer.row}: {answer.fault}" for answer in faults],
             "Set worker.log_host and host to an address that others reach, and let firewalls pass it: docs/cluster.md. "
             "Until then shoal log does not show the logs of its tasks here.",
             asked if answers else "no worker to ask",
-            bad=Verdict.BROKEN if any(is_here(answer.row) for answer in faults) else Verdict.NOTE,
+            bad=Verdict.FAILED if any(is_here(answer.row) for answer in faults) else Verdict.NOTE,
         ),
-        judged(
+        result_of(
             "worker_clocks",
             "the clocks of the workers are this machine's",
             off,
             f"Nothing is decided by them, but times in logs differ. {SET_CLOCKS}",
-            f"{len(clocks)} of {counted(workers, 'worker')}; masters do not tell theirs",
+            f"{len(clocks)} of {counted(workers, 'worker')}; masters do not publish theirs",
             bad=Verdict.NOTE,
         ),
     ]

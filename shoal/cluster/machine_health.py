@@ -1,4 +1,4 @@
-"""Checks of this machine: its disks, and how it ends processes. Of other machines it says what their nodes tell."""
+"""Checks of this machine: its disks, and how it ends processes. Of other machines it says what their nodes publish."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from model.nodes import NodeKind
 from node.left_tasks import sees_all_processes
 from node.meter import Meter
 from node.process import place_of, this_process
-from shoal.cluster.check_result import Result, Verdict, good, judged
+from shoal.cluster.check_result import Result, Verdict, passed, result_of
 from shoal.config.settings import Settings
 from worker.launcher import prctl
 
@@ -34,12 +34,12 @@ def is_here(row: NodeRow) -> bool:
 
 
 def disk_result(folders: Collection[Path], limits: Sequence[Limit], nodes: Sequence[NodeRow]) -> Result:
-    """Whether the disks have room: of each of `folders` that is here by `limits`, and what nodes tell of theirs."""
-    told, faults = [], []
+    """Whether the disks have room: of each of `folders` that is here by `limits`, and what nodes publish of theirs."""
+    details, faults = [], []
     for folder in sorted(folders):
         values = Meter(_DISK, folder).measure()
         if values:
-            told.append(f"{values[Measure.FREE_DISK] / GIB:.1f} GiB free for {folder}")
+            details.append(f"{values[Measure.FREE_DISK] / GIB:.1f} GiB free for {folder}")
         faults += [
             f"{folder}: {limit.words(values[limit.measure])}"
             for limit in limits
@@ -50,12 +50,12 @@ def disk_result(folders: Collection[Path], limits: Sequence[Limit], nodes: Seque
         for row in nodes
         if row.heartbeat is not None and any(str(measure) in row.heartbeat.because for measure in _DISK)
     ]
-    return judged(
+    return result_of(
         "disks",
         "the disks of the data folders have room",
         faults,
         "Make room there, or change worker.load.disk_free_min and worker.load.disk_max; a worker without room is BUSY.",
-        "; ".join(told) or "no folder of Shoal is on this machine; each worker watches its own",
+        "; ".join(details) or "no folder of Shoal is on this machine; each worker watches its own",
     )
 
 
@@ -73,13 +73,15 @@ def process_faults() -> list[str]:
 
 def process_result(has_worker: bool, faults: Sequence[str]) -> Result:
     """How processes are ended here; it matters only if a worker runs here. Other machines cannot be checked."""
-    holds = "this machine can end all processes of a task"
+    condition = "this machine can end all processes of a task"
     if faults:
-        bad = Verdict.BROKEN if has_worker else Verdict.NOTE
-        return judged("processes", holds, faults, "Use Linux 5.3 or newer, and a container that allows both.", bad=bad)
+        bad = Verdict.FAILED if has_worker else Verdict.NOTE
+        return result_of(
+            "processes", condition, faults, "Use Linux 5.3 or newer, and a container that allows both.", bad=bad
+        )
     if not sees_all_processes():
         hidden = (
             "/proc hides the processes of others (hidepid): a worker that was killed counts as dead by its silence only"
         )
-        return judged("processes", holds, [hidden], "Mount /proc without hidepid.", bad=Verdict.NOTE)
-    return good("processes", holds, "by pidfd and subreaper; other machines are not checked")
+        return result_of("processes", condition, [hidden], "Mount /proc without hidepid.", bad=Verdict.NOTE)
+    return passed("processes", condition, "by pidfd and subreaper; other machines are not checked")

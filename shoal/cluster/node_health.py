@@ -14,7 +14,7 @@ from dao.commands import commands
 from dao.views import listings, queue_listings
 from model.nodes import NodeKind, NodeState
 from model.timing import Timing
-from shoal.cluster.check_result import Result, Verdict, good, judged
+from shoal.cluster.check_result import Result, Verdict, passed, result_of
 from shoal.cluster.slot_report import SlotReport, read_slots
 from shoal.cluster.table_health import COUNTED_MAX
 from shoal.config.settings import Settings
@@ -23,8 +23,8 @@ from shoal.explain.facts import master_facts
 from shoal.words import counted, duration
 
 QUEUED_S = 30.0
-REGISTRY_HOLDS = "the registry answers, and is the cluster's"
-TIMING_HOLDS = "all nodes live by the cluster's times"
+REGISTRY_CONDITION = "the registry answers, and is the cluster's"
+TIMING_CONDITION = "all nodes live by the cluster's times"
 
 
 def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
@@ -42,16 +42,16 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
         elif not master.agrees:
             faults.append(f"{who} has slot {has}, and believes to have {master.believes or 'none'}")
     return [
-        judged(
-            "registry", REGISTRY_HOLDS, [said] if said else [],
+        result_of(
+            "registry", REGISTRY_CONDITION, [said] if said else [],
             "Is ZooKeeper running, and is the registry URL right? Work goes on meanwhile; nobody can join.",
         ),
-        judged(
+        result_of(
             "masters", "masters are alive, and beat", [*none, *_silent(rows, silent_after)],
             "Start one: shoal master; the work of a silent one goes on elsewhere when it is fenced.",
             _figure(rows, "master"),
         ),
-        judged(
+        result_of(
             "slots", "each slot has one master, and it knows", faults,
             "It passes within seconds; safe meanwhile, since the claim decides. Watch: shoal slots.",
             counted(slots.total, "slot"),
@@ -61,12 +61,12 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
 
 def room_result(slots: SlotReport, waiting: Sequence[queue_listings.WithoutRoom]) -> Result:
     """Whether a master has room for what waits. It is no fault if none has: runs end, and free some."""
-    holds = "a master has room for what waits"
+    condition = "a master has room for what waits"
     masters = [master_facts(master.row) for master in slots.masters]
     running, capacity = sum(each.running for each in masters), sum(each.capacity for each in masters)
-    told = f"{running} of {counted(capacity, 'run')}"
+    detail = f"{running} of {counted(capacity, 'run')}"
     if not waiting or not masters or not all(each.is_full for each in masters):
-        return good("room", holds, told)
+        return passed("room", condition, detail)
     awaited = sorted(waiting, key=lambda each: each.above is None)  # those that other runs wait for come first
     shown = [
         f"command {each.id} ({each.type[:40]}) has waited for {duration(each.age_s)}: {full_masters(masters)}"
@@ -77,7 +77,9 @@ def room_result(slots: SlotReport, waiting: Sequence[queue_listings.WithoutRoom]
         "They are taken when runs have ended or only wait: shoal runs; to have more room start another master, "
         "shoal master, or raise master.max_running_workflows."
     )
-    return Result("room", holds, Verdict.NOTE, f"{told}, {counted(len(waiting), 'command')}", len(waiting), shown, fix)
+    return Result(
+        "room", condition, Verdict.NOTE, f"{detail}, {counted(len(waiting), 'command')}", len(waiting), shown, fix
+    )
 
 
 def worker_results(
@@ -92,12 +94,12 @@ def worker_results(
         if each.waiting and not served[each.worker_group] and (each.oldest_s or 0) > QUEUED_S
     ]
     return [
-        judged(
+        result_of(
             "workers", "workers are alive, and beat", [*none, *_silent(rows, silent_after)],
             "Start one: shoal worker; the tasks of a silent one run elsewhere when it is fenced.",
             _figure(rows, "worker"),
         ),
-        judged(
+        result_of(
             "groups", "each group that tasks wait for has a worker", waiting,
             "Start a worker of that group, shoal worker --group NAME, or stop the run and fix its worker_group.",
         ),
@@ -105,7 +107,7 @@ def worker_results(
 
 
 def timing_result(rows: Sequence[NodeRow], timing: Timing) -> Result:
-    """Whether all nodes have started since the cluster's timing was changed. Others are judged by their own timing."""
+    """Whether all nodes have started since the cluster's timing was changed. Others count by their own timing."""
     former = [
         f"{row} lives by the times with which it started"
         for row in rows
@@ -115,9 +117,11 @@ def timing_result(rows: Sequence[NodeRow], timing: Timing) -> Result:
         fences = " and ".join(
             duration(each.total_seconds()) for each in (timing.master_fence_after, timing.worker_fence_after)
         )
-        return good("timing", TIMING_HOLDS, f"masters and workers are fenced after {fences}")
-    cure = "Start it again: it takes the cluster's times, shoal db timing. Safe meanwhile: it is judged by its own."
-    return judged("timing", TIMING_HOLDS, former, cure, bad=Verdict.NOTE)
+        return passed("timing", TIMING_CONDITION, f"masters and workers are fenced after {fences}")
+    cure = (
+        "Start it again: it takes the cluster's times, shoal db timing. Safe meanwhile: its own times are used for it."
+    )
+    return result_of("timing", TIMING_CONDITION, former, cure, bad=Verdict.NOTE)
 
 
 async def of_the_nodes(connection: AsyncConnection, settings: Settings, timing: Timing) -> list[Result]:
@@ -132,7 +136,7 @@ async def of_the_nodes(connection: AsyncConnection, settings: Settings, timing: 
     return [
         *master_results(slots, silent_after),
         room_result(slots, waiting),
-        judged(
+        result_of(
             "stride", "the ids of commands reach every slot", stride if increment != step else [],
             f"Set master.id_step to {increment}, for all masters.", f"step {increment}",
         ),

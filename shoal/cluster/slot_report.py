@@ -63,8 +63,9 @@ async def read_slots(connection: AsyncConnection, settings: Settings) -> SlotRep
     """
     members, fault = await registered_masters(connection, settings)
     rows = await listings.masters(connection)
-    fenced = [node for node in await listings.last_fenced(connection, 10 * FENCED_SHOWN_MAX) if _is_master(node)]
-    return report(rows, members, fenced[:FENCED_SHOWN_MAX], fault)
+    fenced = await listings.last_fenced(connection, 10 * FENCED_SHOWN_MAX)
+    of_masters = [node for node in fenced if node.kind is NodeKind.MASTER]
+    return report(rows, members, of_masters[:FENCED_SHOWN_MAX], fault)
 
 
 def report(
@@ -104,7 +105,3 @@ async def registered_masters(
         return None, str(error)
     finally:
         await registry.close()
-
-
-def _is_master(node: FencedNode) -> bool:
-    return node.kind is NodeKind.MASTER

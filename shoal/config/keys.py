@@ -24,7 +24,7 @@ FILE_BYTES_MAX = 100_000
 
 
 def _split(given: Any) -> Any:
-    """An environment variable holds the keys as one text, `new,old`."""
+    """An environment variable contains the keys as one text, `new,old`."""
     return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
 
 

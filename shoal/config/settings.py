@@ -53,7 +53,7 @@ class Settings(BaseSettings):
         description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: the cluster's, as recorded; "
         "before the first node the database",
     )
-    connect_timeout_s: float = Field(30, gt=0, description="seconds to try for at start before giving up")
+    connect_timeout_s: float = Field(30, gt=0, description="seconds to try for at start before it ends with an error")
     name: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}$",

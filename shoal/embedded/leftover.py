@@ -78,7 +78,7 @@ async def _after_a_moment(data: Path) -> psutil.Process | None:
 
 async def _ended(place: Place, progress: Callable[[str], None]) -> int:
     """Wait for the lock, after requesting a fast shutdown."""
-    began_s = told_s = time.monotonic()
+    began_s = said_s = time.monotonic()
     postmaster = living_postmaster(place.data)
     if postmaster is not None:
         with suppress(psutil.NoSuchProcess):
@@ -86,7 +86,7 @@ async def _ended(place: Place, progress: Callable[[str], None]) -> int:
     progress("a PostgreSQL whose owner died is still ending")
     while (lock := locks.take(place.server_lock)) is None:
         await asyncio.sleep(POLL_S)
-        if time.monotonic() - told_s >= 1:
-            told_s = time.monotonic()
-            progress(f"a PostgreSQL whose owner died is still ending, for {told_s - began_s:.0f} s")
+        if time.monotonic() - said_s >= 1:
+            said_s = time.monotonic()
+            progress(f"a PostgreSQL whose owner died is still ending, for {said_s - began_s:.0f} s")
     return lock

@@ -28,7 +28,7 @@ from shoal.embedded.account import Account
 
 PR_SET_PDEATHSIG = 1
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
-"""The whole environment of a program. Ours is not passed on: it may hold secrets, and PG* variables would change the
+"""The whole environment of a program. Ours is not passed on: it may contain secrets, and PG* variables would change the
 program's behaviour."""
 
 
@@ -61,7 +61,7 @@ async def spawn(
     Args:
         program: its absolute path.
         arguments: its arguments.
-        kept: descriptors that it inherits and holds while it, or a child of it, lives.
+        kept: descriptors that it inherits and keeps open while it, or a child of it, lives.
         account: the user to run it as; None: ourselves.
         at_our_end: the signal that makes it exit properly.
         stdin: a descriptor, PIPE or DEVNULL.

@@ -185,15 +185,15 @@ async def _launch(installation: binaries.Installation, place: Place, server_lock
 
 async def _ready(process: Process, place: Place, said_before: int, progress: Callable[[str], None]) -> None:
     """Wait until the server's pid file states that it accepts connections."""
-    began_s = told_s = time.monotonic()
+    began_s = said_s = time.monotonic()
     while _status(place.data, process.pid) != "ready":
         if process.returncode is not None:
             said = place.log.read_bytes()[said_before:].decode(errors="replace")
             raise Unavailable(f"PostgreSQL ended while it started: {last_words(said)} (log: {place.log})")
         await asyncio.sleep(POLL_S)
-        if time.monotonic() - told_s >= 1:
-            told_s = time.monotonic()
-            progress(f"PostgreSQL is starting, for {told_s - began_s:.0f} s; after a crash it recovers first")
+        if time.monotonic() - said_s >= 1:
+            said_s = time.monotonic()
+            progress(f"PostgreSQL is starting, for {said_s - began_s:.0f} s; after a crash it recovers first")
 
 
 def _status(data: Path, pid: int) -> str:

@@ -82,7 +82,7 @@ class Demo:
         self._lives: dict[Epoch, str] = {}
         self._tally = Tally(0, {}, {}, {}, {})
         self._masters: list[NodeRow] = []
-        self._looked = asyncio.Event()
+        self._polled = asyncio.Event()
 
     async def run(self) -> Summary:
         """Set up, let it run, kill, watch, restart, wait for the end, and count.
@@ -93,19 +93,19 @@ class Demo:
         async with AsyncExitStack() as running:
             folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="shoal-demo-")))
             server = EmbeddedPostgres(folder)
-            url = await server.start(lambda sentence: self._tell(sentence))
+            url = await server.start(lambda sentence: self._say(sentence))
             running.push_async_callback(server.stop)
-            self._tell(f"PostgreSQL {server.version} started in {folder}")
+            self._say(f"PostgreSQL {server.version} started in {folder}")
             database = Database(url, application_name="shoal-demo", connections_max=3)
             running.push_async_callback(database.close)
             workflows = await _load_workflows(database)
-            self._tell(f"{len(workflows)} workflows loaded from sql/seed")
+            self._say(f"{len(workflows)} workflows loaded from sql/seed")
             cluster = LocalCluster(url, folder, settings=QUICK)
             running.push_async_callback(cluster.stop, 10)
             await self._start(cluster)
             tasks = await running.enter_async_context(asyncio.TaskGroup())
-            looking = tasks.create_task(self._look(cluster, database))
-            running.callback(looking.cancel)
+            polling = tasks.create_task(self._poll(cluster, database))
+            running.callback(polling.cancel)
             inserting = self._insert(database, workflows)
             return await self._happen(cluster, database, lambda: tasks.create_task(inserting))
 
@@ -116,7 +116,7 @@ class Demo:
             self._lives[(await cluster.joined(master)).epoch] = master.name
         for worker in workers:
             await cluster.joined(worker)
-        self._tell(f"{MASTERS} masters and {WORKERS} workers are there, each a process")
+        self._say(f"{MASTERS} masters and {WORKERS} workers are there, each a process")
 
     async def _happen(
         self, cluster: LocalCluster, database: Database, begin: Callable[[], asyncio.Task[None]]
@@ -131,7 +131,7 @@ class Demo:
         await asyncio.sleep(DEAD_FOR_S)
         await self._bring_back(cluster, victim)
         await inserting
-        self._tell(f"all {self._commands} commands are inserted; waiting for the last runs")
+        self._say(f"all {self._commands} commands are inserted; waiting for the last runs")
         await self._until("all runs have ended", self._all_ended, END_WITHIN_S)
         async with database.reading() as connection:
             proof = await tables.read_proof(connection, FAILS_ON_PURPOSE)
@@ -147,7 +147,7 @@ class Demo:
         owned = self._tally.owned.get(epoch, 0)
         killed_s = time.monotonic()
         victim.send(signal.SIGKILL)
-        self._tell(f"kill -9 {victim.name} (slot {self._slot_of(epoch)}), which owns {owned} runs")
+        self._say(f"kill -9 {victim.name} (slot {self._slot_of(epoch)}), which owns {owned} runs")
         await victim.ended()
 
         def failed_over() -> bool:
@@ -156,7 +156,7 @@ class Demo:
         await self._until(f"the others fail over from {victim.name}", failed_over, REBALANCE_WITHIN_S)
         took_s = time.monotonic() - killed_s
         slots = ", ".join(f"{self._name(row.epoch)} {self._slot_of(row.epoch)}" for row in self._masters)
-        self._tell(f"slots rebalanced after {took_s:.1f} s: {slots}; the runs of {victim.name} go on there")
+        self._say(f"slots rebalanced after {took_s:.1f} s: {slots}; the runs of {victim.name} go on there")
         return took_s
 
     async def _bring_back(self, cluster: LocalCluster, victim: Child) -> None:
@@ -165,7 +165,7 @@ class Demo:
         self._lives[row.epoch] = victim.name
         await self._until("the slots are three again", lambda: self._slots() == _slots(MASTERS), SLOTS_WITHIN_S)
         slots = ", ".join(f"{self._name(each.epoch)} {self._slot_of(each.epoch)}" for each in self._masters)
-        self._tell(f"{victim.name} is back as a new master (epoch {row.epoch}): {slots}")
+        self._say(f"{victim.name} is back as a new master (epoch {row.epoch}): {slots}")
 
     async def _insert(self, database: Database, workflows: list[WorkflowCode]) -> None:
         """Insert the commands in small portions, evenly over the time."""
@@ -179,13 +179,13 @@ class Demo:
                 self._inserted = due
             await asyncio.sleep(INSERT_EVERY_S)
 
-    async def _look(self, cluster: LocalCluster, database: Database) -> None:
+    async def _poll(self, cluster: LocalCluster, database: Database) -> None:
         """Repeatedly read and show the current state."""
         while True:
             async with database.reading() as connection:
                 self._tally = await tables.read_tally(connection)
                 self._masters = await listings.masters(connection)
-            self._looked.set()
+            self._polled.set()
             self._view.show(self._picture(cluster))
             await asyncio.sleep(LOOK_EVERY_S)
 
@@ -194,8 +194,8 @@ class Demo:
         try:
             async with asyncio.timeout(within_s):
                 while not is_so():
-                    self._looked.clear()
-                    await self._looked.wait()
+                    self._polled.clear()
+                    await self._polled.wait()
         except TimeoutError:
             raise Unavailable(f"the demo waited in vain for {within_s:.0f} s until {what}") from None
 
@@ -236,8 +236,8 @@ class Demo:
             sum(self._tally.owned.get(epoch, 0) for epoch in epochs),
         )
 
-    def _tell(self, sentence: str) -> None:
-        self._view.tell(self._at_s(), sentence)
+    def _say(self, sentence: str) -> None:
+        self._view.say(self._at_s(), sentence)
 
     def _at_s(self) -> float:
         return time.monotonic() - self._began_s

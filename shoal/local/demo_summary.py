@@ -44,7 +44,7 @@ class Summary:
         return [f"{count} {what}" for count, what in checks if count]
 
     @property
-    def holds(self) -> bool:
+    def passed(self) -> bool:
         """Whether every command was handled exactly once, and all its runs have ended."""
         return not self.faults
 
@@ -54,8 +54,8 @@ class Summary:
         verdict = (
             f"✓ every command was handled exactly once: {self.inserted} inserted, {proof.starts_handled} started, "
             f"{proof.runs} runs, 0 lost, 0 doubled"
-            if self.holds
-            else f"✗ the check does not hold: {'; '.join(self.faults)}"
+            if self.passed
+            else f"✗ the check failed: {'; '.join(self.faults)}"
         )
         return [
             verdict,
@@ -70,7 +70,7 @@ class Summary:
     def as_fields(self) -> dict[str, Any]:
         """The report for programs."""
         return {
-            "holds": self.holds,
+            "passed": self.passed,
             "faults": self.faults,
             "commands_inserted": self.inserted,
             "starts_handled": self.proof.starts_handled,

@@ -56,7 +56,7 @@ class View(Protocol):
         """Show a new state."""
         ...
 
-    def tell(self, at_s: float, sentence: str) -> None:
+    def say(self, at_s: float, sentence: str) -> None:
         """Report an event."""
         ...
 
@@ -83,7 +83,7 @@ class PlainView:
         )
         self._print(picture.at_s, f"{picture.ended}/{picture.wanted} runs ended, {picture.waiting} wait   {masters}")
 
-    def tell(self, at_s: float, sentence: str) -> None:
+    def say(self, at_s: float, sentence: str) -> None:
         """Print the event."""
         self._print(at_s, sentence)
 
@@ -107,7 +107,7 @@ class LiveView:
         """Redraw it."""
         self._live.update(drawn(picture, self._story))
 
-    def tell(self, at_s: float, sentence: str) -> None:
+    def say(self, at_s: float, sentence: str) -> None:
         """Add the event to the list; it is drawn with the next picture."""
         self._story = [*self._story, f"{at_s:5.1f} s  {sentence}"][-STORY_LINES:]
 

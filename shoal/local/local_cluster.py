@@ -206,7 +206,7 @@ class LocalCluster:
 
 
 def _for_people(line: str) -> str:
-    """A line of a log: the event and what it tells, if it is JSON; without its time and its traceback."""
+    """A line of a log: the event and its fields, if it is JSON; without its time and its traceback."""
     try:
         fields = json.loads(line)
     except ValueError:
@@ -214,8 +214,8 @@ def _for_people(line: str) -> str:
     if not isinstance(fields, dict) or "event" not in fields:
         return line
     event = str(fields["event"]).replace("_", " ")
-    told = "; ".join(f"{name} {value}" for name, value in fields.items() if name not in _NOT_FOR_PEOPLE)
-    return f"{event}: {told}" if told else event
+    shown = "; ".join(f"{name} {value}" for name, value in fields.items() if name not in _NOT_FOR_PEOPLE)
+    return f"{event}: {shown}" if shown else event
 
 
 @contextmanager

@@ -34,7 +34,7 @@ WORKER_DRAIN_S = 3.0
 
 STOP_MARGIN_S = 20.0
 
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 
 
 class Up:
@@ -44,12 +44,12 @@ class Up:
         settings: its folder and timing; masters and workers read the same from environment and file.
         masters: how many.
         workers: how many.
-        tell: called with a line for each event that is useful to the user.
+        say: called with a line for each event that is useful to the user.
 
     Raises `Refused` when settings contain another database or registry, which would be ignored.
     """
 
-    def __init__(self, settings: Settings, masters: int, workers: int, tell: Tell) -> None:
+    def __init__(self, settings: Settings, masters: int, workers: int, say: Say) -> None:
         if settings.database_url is not None or settings.registry_url is not None:
             raise Refused(
                 "`shoal up` brings its own database and registry: take --database-url, --registry-url and their "
@@ -59,7 +59,7 @@ class Up:
         """Set when everything is started; before that, `serve` may be cancelled."""
         self._folder = settings.data_folder
         self._kinds = [NodeKind.MASTER] * masters + [NodeKind.WORKER] * workers
-        self._tell = tell
+        self._say = say
         worker = settings.worker
         drain_s = worker.drain.total_seconds() if "drain" in worker.model_fields_set else WORKER_DRAIN_S
         self._for_children = {"SHOAL_WORKER__DRAIN": str(drain_s)}
@@ -77,7 +77,7 @@ class Up:
         began_s = time.monotonic()
         async with AsyncExitStack() as running:
             server = EmbeddedPostgres(self._folder)
-            url = await server.start(lambda sentence: self._tell(f"  {sentence}"))
+            url = await server.start(lambda sentence: self._say(f"  {sentence}"))
             running.push_async_callback(server.stop)
             self._line("PostgreSQL", f"{server.version}   started in {_since(began_s)}   (data in {self._folder})")
             database = Database(url, application_name="shoal-up", connections_max=2)
@@ -112,8 +112,8 @@ class Up:
         end = await sample.run_once(database) if has_worker else None
         if end is not None:
             ready += f' Sample workflow "{end.workflow}": {end.state}, {end.tasks} tasks, {end.took_s:.1f} s.'
-        self._tell(f"{ready}   Ctrl-C stops everything cleanly.")
-        self._tell(f"  In another terminal: shoal run {sample.NAME} --wait   shoal runs   shoal slots")
+        self._say(f"{ready}   Ctrl-C stops everything cleanly.")
+        self._say(f"  In another terminal: shoal run {sample.NAME} --wait   shoal runs   shoal slots")
 
     async def _keep(self, cluster: LocalCluster, child: Child) -> None:
         """Restart a child whenever it ends by itself."""
@@ -124,7 +124,7 @@ class Up:
             if time.monotonic() - began_s > STEADY_AFTER_S:
                 backoff.reset()
             pause_s = backoff.next_pause_s(random.random())  # noqa: S311 - jitter
-            self._tell(
+            self._say(
                 f"  {child.name} ended with {code}: {child.last_words()} (log: {child.log}); "
                 f"starting it again in {pause_s:.1f} s"
             )
@@ -133,16 +133,16 @@ class Up:
             try:
                 self._line(f"{child.kind.lower()} {child.name}", _described(await cluster.joined(child)))
             except Unavailable as error:
-                self._tell(f"  {error}")
+                self._say(f"  {error}")
 
     async def _stop(self, cluster: LocalCluster) -> None:
         began_s = time.monotonic()
-        self._tell("  Stopping …")
+        self._say("  Stopping …")
         await cluster.stop(self._patience_s)
-        self._tell(f"  Masters and workers stopped in {_since(began_s)}.")
+        self._say(f"  Masters and workers stopped in {_since(began_s)}.")
 
     def _line(self, what: str, about: str) -> None:
-        self._tell(f"  {what:<14} {about}")
+        self._say(f"  {what:<14} {about}")
 
 
 def _described(row: NodeRow) -> str:

@@ -93,20 +93,20 @@ async def follow_backfill(
     database: Database,
     backfill: Backfill,
     *,
-    looked: Callable[[BackfillProgress], None] = lambda _progress: None,
+    polled: Callable[[BackfillProgress], None] = lambda _progress: None,
     away: Callable[[Unavailable], None] = lambda _error: None,
 ) -> BackfillProgress:
     """Wait until nothing of a backfill goes on by itself. Waits for a database that is away.
 
     Args:
-        looked: called with the progress each time that it was read.
+        polled: called with the progress each time that it was read.
         away: called each time that the database did not answer.
     Raises:
         Refused: its command became an error command; the sentence is its reason.
     """
     is_taken = False
 
-    async def look(connection: AsyncConnection) -> BackfillProgress | None:
+    async def read(connection: AsyncConnection) -> BackfillProgress | None:
         nonlocal is_taken
         if not is_taken:
             fate = await lookups.fate_of(connection, backfill.command)
@@ -114,10 +114,10 @@ async def follow_backfill(
                 raise Refused(f"command {backfill.command} was refused: {fate.reason}")
             is_taken = fate.handled_at is not None
         now = await read_progress(connection, backfill)
-        looked(now)
+        polled(now)
         return now if is_taken and now.is_over else None
 
-    return await poll(database, look, away)
+    return await poll(database, read, away)
 
 
 async def read_progress(connection: AsyncConnection, backfill: Backfill) -> BackfillProgress:

@@ -73,8 +73,7 @@ async def read_dates(
 
     Raises `Refused`.
     """
-    key = (head.code, head.version)
-    content = (await definitions.specs(connection, [key])).get(key)
+    content = await definitions.spec_of(connection, head.code, head.version)
     if content is None or isinstance(content, Refused):
         raise Refused(f'version {head.version} of workflow "{head.name}" cannot be read: {content or "it is gone"}')
     spec = BackfillSpec.parse(json.dumps(request.as_json()))

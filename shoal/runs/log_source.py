@@ -1,4 +1,4 @@
-"""Where the log of a task is: of one that stands for other runs that of the child's task that tells most."""
+"""Where the log of a task is: of one that stands for other runs that of the child's task that matters most."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def read_log(database: Database, source: LogSource, *, follow: bool, ca: P
 
 
 async def _below(connection: AsyncConnection, run: Run, task: TaskRun) -> tuple[Run, TaskRun]:
-    """The child that tells most about a task that stands for runs, and its task that tells most."""
+    """The child that matters most to a task that stands for runs, and its task that matters most."""
     children = await relations.children(connection, [run.id])
     own = [child for child in children[run.id] if (child.code, child.attempt) == (task.code, task.attempt)]
     if not own:
@@ -81,10 +81,10 @@ async def _below(connection: AsyncConnection, run: Run, task: TaskRun) -> tuple[
         raise Refused(
             f'task "{task.name}" stands for run {below.id}, of which no task has begun; `shoal why {below.id}` says why'
         )
-    return below, _telling(attempts)
+    return below, _most_important(attempts)
 
 
-def _telling(attempts: Sequence[TaskRun]) -> TaskRun:
+def _most_important(attempts: Sequence[TaskRun]) -> TaskRun:
     """The first that failed, else one that runs, else the last that ran."""
     counting = [attempt for attempt in attempts if attempt.valid] or list(attempts)
     for states in ((TaskState.FAILURE,), (TaskState.RUNNING_EXECUTION,)):

@@ -78,10 +78,10 @@ async def find_plan(connection: AsyncConnection, run: Run) -> Plan | None:
 
 def plan_of(run: Run, specs: Mapping[tuple[WorkflowCode, int], WorkflowSpec | Refused]) -> Plan | None:
     """The same, from what was read."""
-    key = (run.workflow_code, run.version)
-    spec = specs.get(key)
+    code, version = run.workflow_code, run.version
+    spec = specs.get((code, version))
     try:
-        return None if spec is None or isinstance(spec, Refused) else Plan.of(*key, spec, name=run.workflow or "")
+        return Plan.of(code, version, spec, name=run.workflow or "") if isinstance(spec, WorkflowSpec) else None
     except Refused:
         return None
 

@@ -1,4 +1,4 @@
-"""All that `shoal show` tells of one run, read in one go."""
+"""All that `shoal show` shows of one run, read in one go."""
 
 from __future__ import annotations
 

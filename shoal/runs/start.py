@@ -40,7 +40,7 @@ async def ask_start(
         new: the command without these values and tasks.
         secrets: where the keys are.
         tasks: with which the run begins; none = all.
-        more: what the parameters hold besides values.
+        more: what the parameters contain besides values.
     Raises:
         Refused: a parameter or task is unknown, or a secret cannot be sealed.
     """

@@ -32,8 +32,7 @@ async def check_start(
     """
     if not names and not tasks:
         return
-    key = (head.code, version or head.version)
-    spec = (await definitions.specs(connection, [key])).get(key)
+    spec = await definitions.spec_of(connection, head.code, version or head.version)
     if spec is None or isinstance(spec, Refused):
         return
     for name in tasks:

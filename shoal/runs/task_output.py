@@ -93,8 +93,8 @@ class _Reader:
     async def part(self, task: TaskRun, offset: int) -> tuple[bytes, int]:
         """Bytes from `offset`, and the size of the whole log. If nothing is written yet, an empty log while it runs."""
         response = await self._ask(task, offset)
-        if response.status_code == 401 and _is_time(told := response.headers.get(TIME_HEADER, "")):
-            self._ahead_s = float(told) - boottime_s()
+        if response.status_code == 401 and _is_time(its_time := response.headers.get(TIME_HEADER, "")):
+            self._ahead_s = float(its_time) - boottime_s()
             response = await self._ask(task, offset)
         match response.status_code:
             case 200:

@@ -26,7 +26,7 @@ TAKEN_WITHIN_S = 5.0
 
 
 class NotDone(ShoalError):
-    """A master judged a command and refused it: nothing was changed."""
+    """A master checked a command and refused it: nothing was changed."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,6 @@ class RunEnd:
     tasks: int
     took_s: float
     reason: str | None
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether it did what was asked."""
-        return self.state is WorkflowState.SUCCESS
 
 
 async def until_taken(database: Database, command: CommandId, within_s: float = TAKEN_WITHIN_S) -> CommandFate | None:
@@ -71,7 +66,7 @@ async def follow_command(
     command: CommandId,
     *,
     started: Callable[[CommandFate], None] = lambda _fate: None,
-    looked: Callable[[Sequence[TaskRun]], None] = lambda _tasks: None,
+    polled: Callable[[Sequence[TaskRun]], None] = lambda _tasks: None,
     away: Callable[[Unavailable], None] = lambda _error: None,
 ) -> RunEnd:
     """Wait until the run that a command asks for has ended. Waits for a database that is away.
@@ -80,7 +75,7 @@ async def follow_command(
         database: see `poll`.
         command: one that starts a run, or changes one.
         started: called once, when a master took it.
-        looked: called with the attempts of its tasks, each time that they were read.
+        polled: called with the attempts of its tasks, each time that they were read.
         away: called each time that the database did not answer.
     Raises:
         Refused: the command became an error command; the sentence is its reason.
@@ -88,7 +83,7 @@ async def follow_command(
     """
     fate: CommandFate | None = None
 
-    async def look(connection: AsyncConnection) -> RunEnd | None:
+    async def read(connection: AsyncConnection) -> RunEnd | None:
         nonlocal fate
         if fate is None or fate.run is None:
             fate = await lookups.fate_of(connection, command)
@@ -98,20 +93,20 @@ async def follow_command(
                 return None
             started(fate)
         run, tasks = await listings.run(connection, fate.run)
-        looked(tasks)
+        polled(tasks)
         if not run.state.is_final:
             return None
         name = run.workflow or str(run.workflow_code)
         begun = len({task.code for task in tasks if task.valid})
         return RunEnd(run.id, name, run.state, begun, run.took_s, run.reason)
 
-    return await poll(database, look, away)
+    return await poll(database, read, away)
 
 
 async def poll(
-    database: Database, look: Callable[[AsyncConnection], Awaitable[T | None]], away: Callable[[Unavailable], None]
+    database: Database, read: Callable[[AsyncConnection], Awaitable[T | None]], away: Callable[[Unavailable], None]
 ) -> T:
-    """Ask the database, ten times a second at first, once a second later, until `look` has an answer.
+    """Ask the database, ten times a second at first, once a second later, until `read` has an answer.
 
     A database that is away is reported to `away`, and asked again.
     """
@@ -119,7 +114,7 @@ async def poll(
     while True:
         try:
             async with database.reading() as connection:
-                if (found := await look(connection)) is not None:
+                if (found := await read(connection)) is not None:
                     return found
         except Denied:
             raise

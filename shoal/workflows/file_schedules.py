@@ -1,6 +1,6 @@
 """The schedules that a workflow's file lists: after `apply` the workflow has those, and those that people added.
 
-The column `from_file` tells them apart. One that a person added and the file lists too becomes the file's.
+The column `from_file` distinguishes them. One that a person added and the file lists too becomes the file's.
 """
 
 from __future__ import annotations

@@ -26,12 +26,12 @@ async def read_version(connection: AsyncConnection, head: Definition, version: i
         NotFound: there is no such version.
         Refused: it cannot be read.
     """
-    key = (head.code, version or head.version)
-    spec = (await definitions.specs(connection, [key])).get(key)
+    version = version or head.version
+    spec = await definitions.spec_of(connection, head.code, version)
     if spec is None:
-        raise NotFound(f'workflow "{head.name}" has no version {key[1]}')
+        raise NotFound(f'workflow "{head.name}" has no version {version}')
     if isinstance(spec, Refused):
-        raise Refused(f'version {key[1]} of workflow "{head.name}" cannot be read: {spec}')
+        raise Refused(f'version {version} of workflow "{head.name}" cannot be read: {spec}')
     return spec
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions import definitions, schedule_contents, schedules
 from dao.definitions.definitions import Definition
-from dao.definitions.schedule_contents import StoredSchedule
+from dao.definitions.schedule_contents import contents_of
 from dao.secrets.parameters import sealed_values
 from model.errors import NotFound, Refused
 from model.ids import ScheduleId, WorkflowCode
@@ -77,7 +77,7 @@ async def add(
     await definitions.lock(connection, head.code)
     spec = entry.spec(await zone_of(connection, head), "--start", "--end")
     await check_start(connection, head, entry.params, [], None)
-    spec = await sealed_schedule(connection, head, spec, secrets, await _contents(connection, head.code))
+    spec = await sealed_schedule(connection, head, spec, secrets, await contents_of(connection, head.code))
     table = spec.checked(now)
     if not again:
         await _refuse_equal(connection, head, spec)
@@ -118,7 +118,7 @@ async def edit(
     if table.first_after(now) is None and (changes.online or TIMES & columns.keys()):
         raise Refused(table.why_exhausted)
     if not again and columns.keys() & {*TIMES, "params"}:
-        mine = next(each for each in await _contents(connection, head.code) if each.id == id_)
+        mine = next(each for each in await contents_of(connection, head.code) if each.id == id_)
         if mine.spec is not None:
             await _refuse_equal(connection, head, mine.spec, id_)
     return row, table
@@ -126,14 +126,13 @@ async def edit(
 
 async def zone_of(connection: AsyncConnection, head: Definition) -> str:
     """The time zone of a workflow; UTC if its definition cannot be read."""
-    key = (head.code, head.version)
-    spec = (await definitions.specs(connection, [key])).get(key)
+    spec = await definitions.spec_of(connection, head.code, head.version)
     return spec.time_zone if isinstance(spec, WorkflowSpec) else "UTC"
 
 
 async def is_from_file(connection: AsyncConnection, row: ScheduleRow) -> bool:
     """Whether the workflow's file lists this schedule."""
-    contents = await _contents(connection, WorkflowCode(row.workflow_code))
+    contents = await contents_of(connection, WorkflowCode(row.workflow_code))
     return any(each.from_file for each in contents if each.id == row.id)
 
 
@@ -156,7 +155,7 @@ def _columns(row: ScheduleRow, changes: Changes) -> dict[str, object]:
 async def _params(
     connection: AsyncConnection, head: Definition, id_: ScheduleId, changes: Changes, secrets: SecretSettings
 ) -> str:
-    stored = next(each for each in await _contents(connection, head.code) if each.id == id_)
+    stored = next(each for each in await contents_of(connection, head.code) if each.id == id_)
     before = parse_parameters(stored.params, "params")
     missing = [name for name in changes.without if name not in before]
     if missing:
@@ -168,14 +167,10 @@ async def _params(
     return json.dumps({**left, **given}, ensure_ascii=False)
 
 
-async def _contents(connection: AsyncConnection, workflow: WorkflowCode) -> list[StoredSchedule]:
-    return await schedule_contents.contents_of(connection, workflow)
-
-
 async def _refuse_equal(
     connection: AsyncConnection, head: Definition, spec: ScheduleSpec, itself: ScheduleId | None = None
 ) -> None:
-    for other in await _contents(connection, head.code):
+    for other in await contents_of(connection, head.code):
         if other.id != itself and other.spec is not None and other.spec.identity == spec.identity:
             raise Refused(
                 f'schedule {other.id} of workflow "{head.name}" is the same: cron, zone, window and parameters; '

@@ -31,7 +31,7 @@ async def sealed_for_saving(
     except NotFound:
         current = None
     else:
-        current = (await definitions.specs(connection, [(head.code, head.version)])).get((head.code, head.version))
+        current = await definitions.spec_of(connection, head.code, head.version)
     before = current if isinstance(current, WorkflowSpec) else None
     return sealed_spec(document.spec, before, open_vault(settings))
 
@@ -57,13 +57,10 @@ async def secrets_of(
     """Which of these parameters its workflow declares SECRET. Raises `Refused`: the definition cannot be read."""
     if not names:
         return set()
-    found = await definitions.specs(connection, [(head.code, version or head.version)])
-    secrets: set[str] = set()
-    for spec in found.values():
-        if isinstance(spec, Refused):
-            raise Refused(f'workflow "{head.name}" cannot be read: {spec}')
-        secrets |= spec.secret_names().intersection(names)
-    return secrets
+    spec = await definitions.spec_of(connection, head.code, version or head.version)
+    if isinstance(spec, Refused):
+        raise Refused(f'workflow "{head.name}" cannot be read: {spec}')
+    return set() if spec is None else set(spec.secret_names().intersection(names))
 
 
 async def sealed_schedule(

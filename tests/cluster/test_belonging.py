@@ -63,7 +63,7 @@ async def test_a_node_or_verb_that_names_another_registry_is_refused(cluster: Cl
     slots = await shoal("slots")
     assert (slots.code, "this cluster's is zookeeper://" in slots.err) == (2, True)
     checks = {each["name"]: each["verdict"] for each in (await shoal("doctor", "--json")).json["checks"]}
-    assert checks["registry"] == "BROKEN"
+    assert checks["registry"] == "FAILED"
     assert cluster.one("SELECT count(*) FROM node") == 1
 
 

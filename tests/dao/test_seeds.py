@@ -44,8 +44,8 @@ async def waiting(scene: Scene) -> list[CommandRow]:
 
 async def specs(scene: Scene, *codes: WorkflowCode) -> dict[WorkflowCode, WorkflowSpec | Refused]:
     async with scene.database.reading() as connection:
-        found = await definitions.specs(connection, [(code, 1) for code in codes])
-    return {code: spec for (code, _), spec in found.items()}
+        found = {code: await definitions.spec_of(connection, code, 1) for code in codes}
+    return {code: spec for code, spec in found.items() if spec is not None}
 
 
 async def test_the_demo_workflows_are_five_that_can_be_started(scene: Scene) -> None:

@@ -14,7 +14,7 @@ from shoal.cli.output import Column, fitting, json_fields, needed_width
 
 columns_and_widths = st.lists(
     st.tuples(
-        st.builds(Column, st.just("X"), st.none() | st.integers(0, 9), st.booleans(), st.booleans()),
+        st.builds(Column, st.just("X"), st.just(()), st.none() | st.integers(0, 9), st.booleans(), st.booleans()),
         st.integers(1, 60),
     ),
     min_size=1,
@@ -49,14 +49,12 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_on_a_narrow_terminal_ids_and_states_stay_whole(narrow: None, capsys: pytest.CaptureFixture[str]) -> None:
-    columns = [Column("RUN", right=True), Column("STATE"), Column("MASTER", keep=0), Column("WHY", sentence=True)]
-    row = (
-        9_223_372_036_854_775_807,
-        output.state("NEED_FAULT_TOLERANCE"),
-        "10.0.0.1:5678",
-        "a reason [b] in many words",
+    output.table(
+        Column("RUN", [9_223_372_036_854_775_807], right=True),
+        Column("STATE", [output.state("NEED_FAULT_TOLERANCE")]),
+        Column("MASTER", ["10.0.0.1:5678"], keep=0),
+        Column("WHY", ["a reason [b] in many words"], sentence=True),
     )
-    output.table(columns, [row])
     said = capsys.readouterr().out
     assert "9223372036854775807" in said
     assert "NEED_FAULT_TOLERANCE" in said

@@ -106,15 +106,16 @@ async def test_a_run_that_fails_ends_with_exit_code_one_and_says_where(shoal: Co
     assert done.code == 1
     assert "FAILURE, 2 tasks in" in done.out
     assert 'task "bad" failed' in done.out
-    shown, log, why, listed = await shoal.each(
-        "show @failed", "log fails/bad", "why fails/after_bad", "runs --state failure --workflow fails --since 1h"
+    shown, log, why, listed, *longer = await shoal.each(
+        *("show @failed", "log fails/bad", "why fails/after_bad"),
+        *(f"runs --state failure --workflow fails --since {age}" for age in ("1h", "1h30m", "9999999d")),
     )
     assert "exit code 3: oh dear" in shown.out
     assert "· NOT_BEGUN" in shown.out
     assert "Read the log of what failed: shoal log " in shown.out
     assert log.out == "oh dear\n"
     assert "after_bad never began: its run ended as FAILURE first, because bad did not succeed." in why.out
-    assert "✗ FAILURE" in listed.out
+    assert all("✗ FAILURE" in each.out for each in (listed, *longer))
 
 
 async def test_a_log_is_followed_until_its_task_has_ended(shoal: CommandLine) -> None:
@@ -211,7 +212,7 @@ WRONG_USE = [
     ("run shelved", 2, 'workflow "shelved" is OFFLINE; put it ONLINE before starting it'),
     ("run hello -p x", 2, '--param "x" has no value; write it as name=value'),
     ("run hello --version 9 --wait", 2, "has no version 9"),
-    ("runs --since 5x", 2, '--since "5x" is not a duration; write 30s, 15m, 12h or 7d'),
+    ("runs --since 5x", 2, '--since "5x" is not a time span; write it as 30s, 5m or 1h30m (a bare number is seconds)'),
     ("workflow show hello --version 9", 5, 'workflow "hello" has no version 9'),
     ("workflow apply /nix.yaml", 5, "there is no file /nix.yaml"),
     ("errors --limit 5 retry 1", 2, "give the options after the verb: shoal errors retry ..."),

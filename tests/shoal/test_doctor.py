@@ -25,7 +25,7 @@ from model.load import WorkerLoadSettings
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
 from model.timing import Timing
 from node.process import this_process
-from shoal.cluster.check_result import Result, Verdict, judged, unknown
+from shoal.cluster.check_result import Result, Verdict, result_of, unknown
 from shoal.cluster.log_service_health import Answer, ask, log_service_results
 from shoal.cluster.machine_health import disk_result, process_faults, process_result
 from shoal.cluster.node_health import master_results, timing_result, worker_results
@@ -75,9 +75,9 @@ async def test_a_healthy_cluster_has_nothing_to_find(shoal: CommandLine) -> None
     assert (found.code, found.err) == (0, "")
     lines = found.out.splitlines()
     assert all(line.startswith("✓ ") for line in lines[:-1]), found.out
-    assert lines[-1] == f"{len(lines) - 1} checks: {len(lines) - 1} hold."
+    assert lines[-1] == f"{len(lines) - 1} checks: {len(lines) - 1} passed."
     as_json = (await shoal("doctor", "--json")).json
-    assert as_json["broken"] == []
+    assert as_json["failed"] == []
     assert len({check["name"] for check in as_json["checks"]}) == len(lines) - 1
     assert "***@" in found.out
 
@@ -110,8 +110,8 @@ async def test_what_is_broken_is_told_with_its_rows_and_how_to_fix_it(shoal: Com
     assert "    trigger workflow_instance_moves_legally is missing or off\n    → Take the statement" in found.out
     assert "! no command was refused" in found.out
     assert "(START_PROCESS): there is no workflow with code 77" in found.out
-    assert found.out.splitlines()[-1].endswith("hold, 2 broken, 1 note.")
-    assert as_json["broken"] == ["guards_stand", "events_are_read"]
+    assert found.out.splitlines()[-1].endswith("passed, 2 failed, 1 note.")
+    assert as_json["failed"] == ["guards_stand", "events_are_read"]
     events = next(check for check in as_json["checks"] if check["name"] == "events_are_read")
     assert (events["count"], len(events["finds"])) == (7, 5)
 
@@ -153,7 +153,7 @@ async def test_a_database_without_schema_and_one_that_does_not_answer_are_told(p
     assert "run `shoal db init`" in found.out
     gone = await CommandLine.at(url)("doctor", "--json")
     assert gone.code == 3
-    assert gone.json["broken"] == ["database"]
+    assert gone.json["failed"] == ["database"]
     assert postgres_server.password not in gone.out
 
 
@@ -173,7 +173,7 @@ def masters(*slots: MasterSlot, fault: str | None = None) -> dict[str, Result]:
 
 
 def shown(result: Result) -> list[str]:
-    assert (result.verdict is Verdict.HOLDS) == (not result.shown)
+    assert (result.verdict is Verdict.PASSED) == (not result.shown)
     return list(result.shown)
 
 
@@ -184,8 +184,8 @@ async def test_masters_that_agree_and_beat_are_well() -> None:
     found = masters(
         MasterSlot(node(1), FIRST, FIRST, in_registry=True), MasterSlot(node(2), SECOND, SECOND, in_registry=True)
     )
-    assert {result.verdict for result in found.values()} == {Verdict.HOLDS}
-    assert (found["masters"].told, found["slots"].told) == ("2 masters, 6 runs", "2 slots")
+    assert {result.verdict for result in found.values()} == {Verdict.PASSED}
+    assert (found["masters"].detail, found["slots"].detail) == ("2 masters, 6 runs", "2 slots")
 
 
 async def test_what_is_wrong_with_masters_is_told_of_each() -> None:
@@ -212,14 +212,14 @@ async def test_workers_and_the_groups_that_wait_for_one_are_told() -> None:
 
 
 async def test_a_clock_that_is_off_is_a_note_and_no_fault() -> None:
-    assert clock_result(4.9).verdict is Verdict.HOLDS
+    assert clock_result(4.9).verdict is Verdict.PASSED
     late, early = clock_result(3_600.0), clock_result(-3_600.0)
-    assert (late.verdict, late.told) == (Verdict.NOTE, "1 h 0 min behind")
-    assert (early.verdict, early.told) == (Verdict.NOTE, "1 h 0 min ahead")
+    assert (late.verdict, late.detail) == (Verdict.NOTE, "1 h 0 min behind")
+    assert (early.verdict, early.detail) == (Verdict.NOTE, "1 h 0 min ahead")
 
 
 async def test_a_server_that_is_too_old_or_takes_no_writes_is_told() -> None:
-    assert database_result(SERVER, "db", 0.002).told == "PostgreSQL 15.18 in 2 ms, db"
+    assert database_result(SERVER, "db", 0.002).detail == "PostgreSQL 15.18 in 2 ms, db"
     old = database_result(replace(SERVER, version="14.2", major=14), "db", 0.002)
     assert shown(old) == ["it is PostgreSQL 14.2, and Shoal needs 15 or newer"]
     standby = database_result(replace(SERVER, is_standby=True), "db", 0.002)
@@ -229,8 +229,8 @@ async def test_a_server_that_is_too_old_or_takes_no_writes_is_told() -> None:
 async def test_a_node_that_the_database_has_no_connections_for_is_a_note() -> None:
     """Ten of each node, and two more where the registry is the database too."""
     few = room_for_nodes_result(SERVER, 3, 4, by_database=True)
-    assert (few.verdict, few.told) == (Verdict.HOLDS, "3 masters and 4 workers may open 84 of 97")
-    assert room_for_nodes_result(SERVER, 4, 4, by_database=False).verdict is Verdict.HOLDS
+    assert (few.verdict, few.detail) == (Verdict.PASSED, "3 masters and 4 workers may open 84 of 97")
+    assert room_for_nodes_result(SERVER, 4, 4, by_database=False).verdict is Verdict.PASSED
     many = room_for_nodes_result(SERVER, 4, 4, by_database=True)
     assert (many.verdict, shown(many)) == (
         Verdict.NOTE,
@@ -245,9 +245,9 @@ async def test_a_node_that_the_database_has_no_connections_for_is_a_note() -> No
 async def test_a_disk_without_room_here_or_at_a_node_is_told(tmp_path: Path) -> None:
     limits = WorkerLoadSettings().limits()
     fine = disk_result({tmp_path, tmp_path / "absent"}, limits, [node(1)])
-    assert (fine.verdict, fine.told.endswith(f" GiB free for {tmp_path}")) == (Verdict.HOLDS, True)
+    assert (fine.verdict, fine.detail.endswith(f" GiB free for {tmp_path}")) == (Verdict.PASSED, True)
     nowhere = disk_result({tmp_path / "absent"}, limits, [])
-    assert nowhere.told == "no folder of Shoal is on this machine; each worker watches its own"
+    assert nowhere.detail == "no folder of Shoal is on this machine; each worker watches its own"
     more = 1 << 60
     short = disk_result({tmp_path}, WorkerLoadSettings(disk_free_min=more).limits(), [])
     assert re.fullmatch(rf"{tmp_path}: free disk \d+ MiB < {more >> 20} MiB", shown(short)[0])
@@ -261,7 +261,7 @@ async def test_a_disk_without_room_here_or_at_a_node_is_told(tmp_path: Path) -> 
 
 async def test_what_cannot_end_processes_is_broken_where_a_worker_runs_and_else_a_note() -> None:
     assert process_faults() == []
-    assert process_result(True, ["no pidfds"]).verdict is Verdict.BROKEN
+    assert process_result(True, ["no pidfds"]).verdict is Verdict.FAILED
     assert process_result(False, ["no pidfds"]).verdict is Verdict.NOTE
 
 
@@ -279,7 +279,7 @@ async def test_log_services_that_do_not_answer_or_are_others_are_told(unused_tcp
         (with_our_worker, _), (elsewhere, _) = (
             log_service_results(len(given), given) for given in (answers, answers[:2])
         )
-    assert (with_our_worker.verdict, elsewhere.verdict) == (Verdict.BROKEN, Verdict.NOTE)
+    assert (with_our_worker.verdict, elsewhere.verdict) == (Verdict.FAILED, Verdict.NOTE)
     first, second, third = shown(with_our_worker)
     assert first == "worker n1:1 (epoch 1): it does not say where its log service is"
     assert second.startswith(f"worker n2:1 (epoch 2): http://127.0.0.1:{unused_tcp_port} does not answer: ")
@@ -294,7 +294,7 @@ async def _not_found(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 async def test_a_worker_whose_clock_is_off_is_a_note() -> None:
     row = node(1, NodeKind.WORKER)
     _, fine = log_service_results(2, [Answer(row, ahead_s=4.9), Answer(row, fault="away")])
-    assert (fine.verdict, fine.told) == (Verdict.HOLDS, "1 of 2 workers; masters do not tell theirs")
+    assert (fine.verdict, fine.detail) == (Verdict.PASSED, "1 of 2 workers; masters do not publish theirs")
     _, off = log_service_results(1, [Answer(row, ahead_s=-90.0)])
     assert (off.verdict, shown(off)) == (Verdict.NOTE, ["worker n1:1 (epoch 1) is 1 min 30 s behind"])
 
@@ -307,9 +307,12 @@ async def test_no_sentence_of_the_doctor_ends_twice() -> None:
         *masters(MasterSlot(row, None, FIRST, in_registry=False)).values(),
         *masters(fault=given).values(),
         *worker_results([], [GroupQueue("gpu", 2, 90.0, 0)], SILENT),
-        *(judged(each.name, each.holds, [f"one {given}", "two;", "three"], each.fix, given) for each in ALL_CHECKS),
-        unknown("x", "it holds", Denied(given)),
-        unknown("x", "it holds", Unavailable(given)),
+        *(
+            result_of(each.name, each.condition, [f"one {given}", "two;", "three"], each.fix, given)
+            for each in ALL_CHECKS
+        ),
+        unknown("x", "it passed", Denied(given)),
+        unknown("x", "it passed", Unavailable(given)),
         clock_result(99.0),
         database_result(replace(SERVER, major=14, is_standby=True), given, 0.002),
         room_for_nodes_result(SERVER, 99, 99, by_database=True),
@@ -317,7 +320,7 @@ async def test_no_sentence_of_the_doctor_ends_twice() -> None:
         *log_service_results(1, [Answer(row, fault=given)]),
         timing_result([replace(row, heartbeat=row.heartbeat)], Timing()),
     ]
-    said = [text for each in every for text in (each.holds, each.told, each.fix, *each.shown)]
+    said = [text for each in every for text in (each.condition, each.detail, each.fix, *each.shown)]
     assert [text for text in said if re.search(r"[.;:,?!]\s*[.;:,?!]", text)] == []
     assert [each.fix for each in every if each.fix and not each.fix.endswith((".", "?"))] == []
     assert [text for each in every for text in each.shown if text.endswith((".", ";", ","))] == []
