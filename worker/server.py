@@ -92,7 +92,7 @@ class Worker:
         """
         reserved_descriptors.fill()
         await in_thread(load_zones)
-        await wait_until_ready(self._database_url, self._connect_timeout_s)
+        await wait_until_ready(self._database_url, NodeKind.WORKER, self._connect_timeout_s)
         folder = WorkerFolder(self._settings.place)
         await folder.wait_until_made(stop)
         if stop.is_set():
@@ -140,8 +140,9 @@ class Worker:
         executor.lacked_means = beats.lacked_means
         try:
             launcher.open()
-            async with ending_life(lambda: self._abandon(life, writer), self._settings.when_fenced):
+            async with ending_life(life, lambda: self._abandon(life, writer), self._settings.when_fenced):
                 await beats.join()
+                life.has_joined = True
                 log.info(
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
                 )

@@ -13,6 +13,7 @@ from dao.postgres.database import Database, connect
 from dao.postgres.readiness import wait_until_ready
 from model.errors import Denied
 from model.ids import CommandId
+from model.nodes import NodeKind
 from node.lives import live_until_stopped
 from registry.postgres import PostgresRegistry
 from shoal.runs.waiting import follow_command
@@ -44,7 +45,7 @@ async def test_a_start_does_not_wait_for_another_password_or_database(database_u
     ):
         async with asyncio.timeout(WITHIN_S):
             with pytest.raises(Denied, match=said):
-                await wait_until_ready(text(wrong), 600)
+                await wait_until_ready(text(wrong), NodeKind.MASTER, 600)
             with pytest.raises(Denied):
                 await connect(text(wrong), "shoal-test")
 
@@ -55,7 +56,7 @@ async def test_no_wait_outlasts_a_missing_right(without_rights: str) -> None:
     try:
         async with asyncio.timeout(WITHIN_S):
             for waiting in (
-                wait_until_ready(without_rights, 600),
+                wait_until_ready(without_rights, NodeKind.MASTER, 600),
                 follow_command(database, CommandId(1)),
                 registry.open(600),
             ):
