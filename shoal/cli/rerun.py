@@ -12,6 +12,7 @@ from model.errors import Refused
 from model.states import WorkflowState
 from shoal.cli.invocation import Invocation
 from shoal.cli.runs import RunName
+from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
 
@@ -37,6 +38,7 @@ async def rerun(
         TaskDependType | None,
         typer.Option(case_sensitive=False, help="With --task: alone, with all before it, or with all after it."),
     ] = None,
+    project: AnyProject = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if it fails.")] = False,
 ) -> None:
     """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
@@ -52,7 +54,7 @@ async def rerun(
     if depend and not task:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
     async with call.reading() as reading:
-        found = await listings.run_head(reading.connection, await find_run(reading.connection, run))
+        found = await listings.run_head(reading.connection, await find_run(reading.connection, run, project))
         type_, what = CommandType.REPEAT_RUNNING, "begins again"
         if failed:
             type_, what = CommandType.START_FAILURE_TASK_PROCESS, "goes on from what failed"
@@ -71,6 +73,7 @@ async def rerun(
 async def mark(
     call: Invocation,
     task: Annotated[str, typer.Argument(metavar="RUN/TASK", help="A failed task of an ended run, or its id.")],
+    project: AnyProject = None,
     success: Annotated[bool, typer.Option("--success", help="As a success: what hangs on it may run.")] = False,
 ) -> None:
     """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is resumed."""
@@ -81,7 +84,7 @@ async def mark(
     if not success:
         raise Refused("say as what to mark it: --success")
     async with call.reading() as reading:
-        run, found = await find_task(reading.connection, task)
+        run, found = await find_task(reading.connection, task, project)
         async with reading.database.writing() as connection:
             await forced_success.force_success(connection, found.id)
     if call.as_json:

@@ -8,6 +8,7 @@ import typer
 
 from model.states import WorkflowState
 from shoal.cli.invocation import Invocation
+from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ async def runs(
         list[WorkflowState] | None, typer.Option(case_sensitive=False, help="Only these; may be repeated.")
     ] = None,
     workflow: Annotated[str | None, typer.Option(help="Only runs of this workflow.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only runs of workflows of this project.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many, newest first.")] = 20,
     since: Annotated[str | None, typer.Option(help="Only those started since then: 30s, 15m, 12h, 7d.")] = None,
     children: Annotated[
@@ -43,7 +45,7 @@ async def runs(
     from model.errors import Refused
     from shoal.cli import output
     from shoal.runs.run_list import list_runs
-    from shoal.words import counted, parse_duration
+    from shoal.words import counted, parse_duration, plain
 
     try:
         age = parse_duration(since) if since else None
@@ -56,6 +58,7 @@ async def runs(
             limit,
             states=state or (),
             workflow=workflow,
+            project=project,
             since=begin,
             children=children or workflow is not None,
         )
@@ -64,10 +67,17 @@ async def runs(
         return
     hidden = f"{counted(found.hidden, 'child run')} not shown: the same with --children" if found.hidden else ""
     if not found.runs:
-        output.say("No run matches." if state or workflow or since or hidden else "There is no run yet.")
+        output.say("No run matches." if state or workflow or project or since or hidden else "There is no run yet.")
         output.hint(hidden or "Start one: shoal run NAME   What can be started: shoal workflow list")
         return
     _print_runs(call, found.runs, reading.now)
+    for each in found.refused:
+        when_, left = (each.dates[0], len(each.dates) - 1) if each.dates else ("its next date", 0)
+        after = f"; {counted(left, 'date')} after it" if left else ""
+        output.say(
+            f"A backfill of {plain(each.workflow or '')} stopped: its command for {plain(when_)} was refused: "
+            f"{plain(each.reason)}{after}; go on: shoal errors retry {each.id}"
+        )
     if hidden:
         output.say(hidden)
     first = found.runs[0].id
@@ -82,9 +92,11 @@ def _print_runs(call: Invocation, found: Sequence[Run], now: datetime) -> None:
 
     times = [run_time(run, utc=call.utc) for run in found]
     children = any(run.parent for run in found)
+    projects = len({run.project for run in found}) > 1
     columns = [
         Column("RUN", right=True),
         *([Column("PARENT")] if children else []),
+        *([Column("PROJECT", keep=6)] if projects else []),
         Column("WORKFLOW", keep=6),
         Column("VERSION", keep=1, right=True),
         Column("STATE"),
@@ -98,6 +110,7 @@ def _print_runs(call: Invocation, found: Sequence[Run], now: datetime) -> None:
         (
             run.id,
             *(["/".join(str(part) for part in (run.parent, run.parent_task) if part) or "-"] if children else []),
+            *([run.project or "-"] if projects else []),
             run.workflow or f"code {run.workflow_code}",
             run.version,
             output.state(run.state),
@@ -115,6 +128,7 @@ def _print_runs(call: Invocation, found: Sequence[Run], now: datetime) -> None:
 async def show(
     call: Invocation,
     run: RunName,
+    project: AnyProject = None,
     everything: Annotated[bool, typer.Option("--all", help="Also attempts that count no more.")] = False,
 ) -> None:
     """Show one run: its tasks, every attempt, and the tree of who waits for whom."""
@@ -123,7 +137,7 @@ async def show(
     from shoal.runs.run_page import read_page
 
     async with call.reading() as reading:
-        page = await read_page(reading.connection, await find_run(reading.connection, run))
+        page = await read_page(reading.connection, await find_run(reading.connection, run, project))
     if call.as_json:
         output.print_json(_page_fields(page))
         return
@@ -133,6 +147,7 @@ async def show(
 async def log(
     call: Invocation,
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task instance's id, or RUN/name.")],
+    project: AnyProject = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
 ) -> None:
     """Print the log of a task, from the worker that ran it.
@@ -149,7 +164,7 @@ async def log(
 
     ca = call.settings.worker.log_ca
     async with call.reading() as reading:
-        found = await find_log(reading.connection, task)
+        found = await find_log(reading.connection, task, project)
         for step in found.way:
             sys.stderr.write(f"shoal: {plain(step)}\n")
         whole = bytearray()
@@ -171,6 +186,7 @@ def _run_fields(run: Run) -> dict[str, Any]:
             "id": run.id,
             "workflow_code": run.workflow_code,
             "workflow": run.workflow,
+            "project": run.project,
             "version": run.version,
             "state": run.state,
             "priority": run.priority,

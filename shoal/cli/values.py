@@ -12,6 +12,9 @@ from model.errors import Refused
 
 WorkflowName = Annotated[str, typer.Argument(metavar="NAME", help="The workflow's name, or its code.")]
 Project = Annotated[str, typer.Option(help="The project that the workflow belongs to.")]
+AnyProject = Annotated[
+    str | None, typer.Option("--project", help="The project of the workflow, where several have one of that name.")
+]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 

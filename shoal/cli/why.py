@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli.invocation import Invocation
+from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
 COMMAND = "command"
@@ -22,6 +23,7 @@ async def why(
     what: Annotated[
         list[str], typer.Argument(metavar="RUN | RUN/TASK | command ID", help="A run, a task of it, or a command.")
     ],
+    project: AnyProject = None,
 ) -> None:
     """Explain in one sentence why something does not move, and what to do about it."""
     from dao.views import listings
@@ -44,7 +46,7 @@ async def why(
             case ["command", id_]:
                 found = await answer_command(reading.connection, around, id_)
             case [named] if named != COMMAND:
-                found = await answer_run_or_task(reading.connection, around, named)
+                found = await answer_run_or_task(reading.connection, around, named, project)
             case _:
                 raise Refused("say what to explain: a run, RUN/task, or `command ID`")
     if call.as_json:

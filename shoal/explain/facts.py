@@ -54,10 +54,15 @@ async def answer_command(connection: AsyncConnection, around: Surroundings, name
     return why_command(await _command(connection, around, CommandId(number)))
 
 
-async def answer_run_or_task(connection: AsyncConnection, around: Surroundings, named: str) -> Why:
-    """Why a run does not move (an id, @last, @failed, a workflow), or a task of it (RUN/name). Raises `NotFound`."""
+async def answer_run_or_task(
+    connection: AsyncConnection, around: Surroundings, named: str, project: str | None = None
+) -> Why:
+    """Why a run does not move (an id, @last, @failed, a workflow), or a task of it (RUN/name).
+
+    Raises `NotFound`, and `Refused` as `find_run`.
+    """
     of_run, slash, task_name = named.partition("/")
-    facts = await _run(connection, around, await find_run(connection, of_run))
+    facts = await _run(connection, around, await find_run(connection, of_run, project))
     if not slash:
         return why_run(facts)
     task = next((task for task in facts.tasks if task.name == task_name), None)
