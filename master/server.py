@@ -84,7 +84,7 @@ class Master:
         """
         reserved_descriptors.fill()
         await in_thread(load_zones)
-        await wait_until_ready(self._database_url, self._connect_timeout_s)
+        await wait_until_ready(self._database_url, NodeKind.MASTER, self._connect_timeout_s)
         await live_until_stopped(self._live, stop, self._connect_timeout_s)
 
     async def _live(self, stop: asyncio.Event) -> None:
@@ -99,7 +99,7 @@ class Master:
                 connect_timeout_s=self._connect_timeout_s,
                 stop=stop,
             ) as (life, registry),
-            ending_life(lambda: self._leave(life, broke=True), self._settings.when_fenced),
+            ending_life(life, lambda: self._leave(life, broke=True), self._settings.when_fenced),
         ):
             await self._serve(stop, life, registry)
 
@@ -117,6 +117,7 @@ class Master:
         )
         membership = Membership(life, registry, self._settings, lambda: driver.runs.active, look)
         await membership.join()
+        life.has_joined = True
         log.info("joined", slot=str(membership.slot), registry=registry.url)
         self._joined(str(membership.slot))
         loop = CommandLoop(life, membership, driver, self._settings, claim)

@@ -46,6 +46,8 @@ class Life:
         self.living: list[NodeRow] = []
         self.is_leaving = False
         """Whether it is about to leave; set before the row shows it."""
+        self.has_joined = False
+        """Whether it has begun its work. From then on it waits for a right that is taken away, as for a server."""
         self.newer: newer_schema.Newer | None = None
         """The schema that was recorded since this life began and that this program does not know."""
         self.on_outdated: Callable[[], None] = lambda: None

@@ -105,21 +105,28 @@ async def _verify_registry(database_url: str, registry: Registry, url: str) -> N
 
 
 @asynccontextmanager
-async def ending_life(abandon: Callable[[], Awaitable[None]], when_fenced: WhenFenced) -> AsyncIterator[None]:
-    """Around the work of one life: logs and suppresses what ends it early, except `Fenced` with EXIT.
+async def ending_life(
+    life: Life, abandon: Callable[[], Awaitable[None]], when_fenced: WhenFenced
+) -> AsyncIterator[None]:
+    """Around the work of one life: logs and suppresses what ends it early, except `Fenced` with EXIT, and what it is
+    `Denied` before it has joined.
 
     A fenced node writes nothing more. A node that failed because a server was unavailable while it joined, or by an
     unexpected error, ends its own life by `abandon`, so that other nodes need not wait until its beats are missed.
     """
     rejoins = when_fenced is WhenFenced.REJOIN
-    why = None
+    why = denied = None
     try:
         yield
     except* Fenced as fenced:
         why = str(_first(fenced))
         log.error("fenced", why=why, so=f"drops all it owned, and {'joins again' if rejoins else 'ends'}")
     except* (Unavailable, Unknown) as away:
-        log.warning("cannot_join_yet", error=str(_first(away)))
+        error = _first(away)
+        if isinstance(error, Denied) and not life.has_joined:
+            denied = error
+        else:
+            log.warning("cannot_join_yet", error=str(error))
         await abandon()
     except* Exception as unforeseen:
         if is_passing(_first(unforeseen)):
@@ -129,6 +136,8 @@ async def ending_life(abandon: Callable[[], Awaitable[None]], when_fenced: WhenF
         await abandon()
     if why is not None and not rejoins:
         raise Fenced(why)
+    if denied is not None:
+        raise denied
 
 
 async def live_until_stopped(

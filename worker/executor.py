@@ -22,6 +22,7 @@ from worker.attempt_values import secret_names, secrets_used, types_of, values_o
 from worker.environment import task_environment
 from worker.failed_attempt import TookTooLong, lacks_means, result_of
 from worker.last_words import LastWords, log_name
+from worker.launcher.errors import BrokenLauncher
 from worker.named_secrets import NamedSecrets
 from worker.order import Order
 from worker.report import report
@@ -37,6 +38,8 @@ log = structlog.get_logger()
 
 TRIES_MAX = 100
 """The maximum number of attempts of a task that no worker can start; the last one fails with the reason."""
+BROKEN_TRIES_MAX = 5
+"""The same for one whose worker lacks nothing, and has a launcher that ends at each start."""
 
 
 class Executor:
@@ -91,7 +94,8 @@ class Executor:
         if isinstance(error, ShoalError):
             with suppress(OSError):  # the original error is the reason; a full disk comes second
                 file.write(f"{error}\n")
-        return result_of(error, may_begin_again=not launcher.may_have_begun and task.attempt < TRIES_MAX)
+        tries_max = BROKEN_TRIES_MAX if isinstance(error, BrokenLauncher) else TRIES_MAX
+        return result_of(error, may_begin_again=not launcher.may_have_begun and task.attempt < tries_max)
 
     async def _in_time(
         self, task: ClaimedTask, file: LogFile, folder: WorkFolder, launcher: AttemptLauncher

@@ -93,7 +93,7 @@ class Worker:
         """
         reserved_descriptors.fill()
         await in_thread(load_zones)
-        await wait_until_ready(self._database_url, self._connect_timeout_s)
+        await wait_until_ready(self._database_url, NodeKind.WORKER, self._connect_timeout_s)
         folder = WorkerFolder(self._settings.place)
         await folder.wait_until_made(stop)
         if stop.is_set():
@@ -142,8 +142,9 @@ class Worker:
         beats = Beats(life, registry, launcher, self._settings, overload, writer)
         try:
             launcher.open()
-            async with ending_life(lambda: self._abandon(life, writer), self._settings.when_fenced):
+            async with ending_life(life, lambda: self._abandon(life, writer), self._settings.when_fenced):
                 await beats.join()
+                life.has_joined = True
                 log.info(
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
                 )

@@ -69,6 +69,7 @@ _LOCK_HEAD = text("""
     RETURNING code, version
 """)
 _LOCK = text("SELECT FROM workflow_definition WHERE code = :code FOR NO KEY UPDATE")
+_PROJECTS = text("SELECT project FROM workflow_definition WHERE name = :name ORDER BY project")
 _LAST_VERSION = text("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
 _INSERT_VERSION = text("""
     INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, :version, CAST(:spec AS jsonb))
@@ -97,10 +98,18 @@ async def find(connection: AsyncConnection, name: str, project: str = "default")
     if row is None and name.isascii() and name.isdigit() and len(name) < 19:
         row = (await connection.execute(_HEADS, {"codes": [int(name)]})).first()
     if row is None:
+        others = await projects_with(connection, name)
+        known = f"it is in {', '.join(others)}: name that with --project" if others else ""
         raise NotFound(
-            f'there is no workflow "{name}" in project "{project}"; `shoal workflow list` shows what there is'
+            f'there is no workflow "{name}" in project "{project}"; '
+            f"{known or '`shoal workflow list` shows what there is'}"
         )
     return _definition(row)
+
+
+async def projects_with(connection: AsyncConnection, name: str) -> list[str]:
+    """The names of the projects that have a workflow of this name, sorted."""
+    return list((await connection.execute(_PROJECTS, {"name": name})).scalars())
 
 
 async def all_heads(connection: AsyncConnection, limit: int) -> list[Definition]:

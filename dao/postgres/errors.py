@@ -5,8 +5,9 @@ have happened. `BadData`: the given data is to blame. Only `BadData` may ever ma
 are listed explicitly: a table that is just being renamed, or a damaged page, is not the fault of the row that met it.
 `LockTaken` is an `Unavailable` of some rows only: all others can continue. `Unfit` is an `Unavailable` that may be
 caused by a different schema. `model.errors.Denied` is one that lasts until a person changes it. Of a refused login the
-client library gives no SQLSTATE, so that alone is known by its text; in a language other than English it is
-`Unavailable`.
+client library gives no SQLSTATE (psycopg/psycopg#1188), so that alone is known by its text. In a language other than
+English it is `Unavailable`, since nothing distinguishes it from a server that has no room or shuts down; the message
+names what it may be.
 """
 
 from __future__ import annotations
@@ -80,6 +81,11 @@ def translated(error: BaseException) -> ShoalError:
         return BadData(sentence)
     if (denied := _login_refused(str(cause))) is not None:
         return denied
+    if isinstance(cause, psycopg.Error) and cause.pgconn is not None and cause.pgconn.used_password:
+        return Unavailable(
+            f"the database took the password and then ended the connection: {sentence}; "
+            "if this does not pass, fix user, password or database name in the database URL"
+        )
     return Unavailable(f"the database does not answer: {sentence}")
 
 

@@ -1,4 +1,4 @@
-"""Waits at start for a database that is not up yet, and refuses one with another schema."""
+"""Waits at start for a database that is not up yet; refuses one with another schema, or a user without the rights."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import time
 
 import structlog
 
-from dao.postgres import schema
+from dao.postgres import rights, schema
 from dao.postgres.database import Database
 from model.backoff import Backoff
 from model.errors import Denied, Unavailable
+from model.nodes import NodeKind
 
 log = structlog.get_logger()
 
 
-async def wait_until_ready(url: str, timeout_s: float) -> None:
-    """Return once the database answers and its schema is this program's.
+async def wait_until_ready(url: str, kind: NodeKind, timeout_s: float) -> None:
+    """Return once the database answers, its schema is this program's, and such a node has its rights.
 
-    Raises `Refused` at once for another schema, `Denied` at once when it does not let us in, `Unavailable` when there
+    Raises `Refused` at once for another schema, `Denied` at once when it does not let us, `Unavailable` when there
     is no answer for `timeout_s` seconds.
     """
     database = Database(url, application_name="shoal-starting", connections_max=1)
@@ -28,6 +29,7 @@ async def wait_until_ready(url: str, timeout_s: float) -> None:
         while True:
             try:
                 await schema.check(database)
+                await rights.check(database, kind)
                 return
             except Denied as error:
                 raise Denied(f"cannot use the database {database.shown}: {error}") from error

@@ -34,6 +34,7 @@ class RefusedDates:
     id: CommandId
     dates: Sequence[str]
     reason: str
+    workflow: str | None = None
 
 
 # The first run of each date: one that is run again stays the same run.
@@ -48,6 +49,14 @@ _REFUSED = text("""
     SELECT workflow_code, command_id, params, reason FROM error_command
     WHERE command_id >= :command AND type = 'COMPLEMENT_DATA' AND workflow_code = ANY(CAST(:codes AS bigint[]))
     ORDER BY command_id
+""")
+_STOPPED = text("""
+    SELECT e.workflow_code, e.command_id, e.params, e.reason, d.name
+    FROM error_command e JOIN workflow_definition d ON d.code = e.workflow_code
+    WHERE e.type = 'COMPLEMENT_DATA' AND e.created_by = 'backfill'
+      AND d.name = coalesce(CAST(:workflow AS text), d.name)
+      AND d.project = coalesce(CAST(:project AS text), d.project)
+    ORDER BY e.command_id DESC LIMIT :limit
 """)
 # A run that was limited to some tasks at its start, or whose tasks did no work, has not done its date.
 _DONE = text("""
@@ -72,6 +81,16 @@ async def refused_dates(
     """The commands for dates of these workflows, from this one on, that are error commands."""
     rows = (await connection.execute(_REFUSED, {"codes": sorted(codes), "command": command})).all()
     return [RefusedDates(row[0], row[1], dates_left(row[2]), row[3]) for row in rows]
+
+
+async def refused_chains(
+    connection: AsyncConnection, workflow: str | None, project: str | None, limit: int
+) -> list[RefusedDates]:
+    """Up to `limit` commands that a backfill itself inserted for the next dates of a chain and that are error commands,
+    newest first; only of the workflow with this name, in this project, if these are given."""
+    values = {"workflow": workflow, "project": project, "limit": limit}
+    rows = (await connection.execute(_STOPPED, values)).all()
+    return [RefusedDates(row[0], row[1], dates_left(row[2]), *row[3:]) for row in rows]
 
 
 async def done(connection: AsyncConnection, code: WorkflowCode, dates: Collection[datetime]) -> set[datetime]:

@@ -8,11 +8,15 @@ from dao.postgres.errors import BadData
 from model.ids import TaskCode
 
 
+class Unreadable(BadData):
+    """A column contains what the database takes and this program does not."""
+
+
 def read_codes(text_: str | None, what: str) -> frozenset[TaskCode] | None:
-    """The codes of a JSON list; None for null. Raises `BadData`, naming `what`, for anything else."""
+    """The codes of a JSON list; None for null. Raises `Unreadable`, naming `what`, for anything else."""
     if text_ is None:
         return None
     try:
         return frozenset(TaskCode(int(code)) for code in json.loads(text_))
     except (ValueError, TypeError, RecursionError):
-        raise BadData(f"{what}, as the database has it, is not a JSON list of task codes") from None
+        raise Unreadable(f"{what}, as the database has it, is not a JSON list of task codes") from None

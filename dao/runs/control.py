@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
-from dao.runs.code_lists import read_codes
+from dao.runs.code_lists import Unreadable, read_codes
 from dao.runs.workflow_instances import INSTANCE_COLUMNS, read_instance
 from model.choices import ExecutionType
 from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
@@ -51,7 +52,7 @@ class Revival:
 
 _LOCK = text("""
     SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type,
-           coalesce(executing, scope) AS scope, parent_instance_id
+           coalesce(executing, scope) AS scope, ended_at IS NOT NULL AS has_ended, parent_instance_id
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
 """)
 _SERIAL = text("""
@@ -99,11 +100,21 @@ async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId])
             row.workflow_version,
             WorkflowState(row.state),
             ExecutionType(row.execution_type),
-            read_codes(row.scope, f"the scope of workflow instance {row.id}"),
+            _scope(row),
             None if row.parent_instance_id is None else WorkflowInstanceId(row.parent_instance_id),
         )
         for row in rows
     }
+
+
+def _scope(row: Row[Any]) -> frozenset[TaskCode] | None:
+    """Raises `Unreadable` for a run that has ended. One that has not is halted, or called to its turn, without it."""
+    try:
+        return read_codes(row.scope, f"the scope of workflow instance {row.id}")
+    except Unreadable:
+        if row.has_ended:
+            raise
+        return None
 
 
 async def serial_codes(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> set[WorkflowCode]:
@@ -120,7 +131,7 @@ async def ask_halt(connection: FencedTransaction, states: Mapping[WorkflowInstan
 async def end_waiting(
     connection: FencedTransaction, ends: Mapping[WorkflowInstanceId, tuple[WorkflowState, str]]
 ) -> None:
-    """End waiting runs that nobody drives: as PAUSE or STOP, with the reason."""
+    """End waiting runs that nobody drives: as PAUSE or STOP, with the reason. Those that wait no longer stay."""
     values = {
         "ids": list(ends),
         "states": [state for state, _ in ends.values()],

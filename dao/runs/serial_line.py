@@ -20,6 +20,15 @@ from model.states import WorkflowState
 
 
 @dataclass(frozen=True, slots=True)
+class Deadlock:
+    """A waiting child run, and the live run of its line, which waits for that child in turn."""
+
+    id: WorkflowInstanceId
+    live: WorkflowInstanceId
+    workflow_code: WorkflowCode
+
+
+@dataclass(frozen=True, slots=True)
 class InLine:
     """A run that has not ended."""
 
@@ -96,6 +105,37 @@ _ANY_WAITS = text("""
 """)
 
 
+# What a live run of a line with waiting runs waits for: its children, their children, and of those that wait in a line
+# the live run of that line. If it waits for a run of its own line, both wait for ever. Only workflows that contain each
+# other come to that, so it is a few rows for each line.
+_DEADLOCKED = text(f"""
+    WITH RECURSIVE waiting AS (
+        (SELECT workflow_code AS code FROM workflow_instance WHERE state = 'SERIAL_WAIT'
+         ORDER BY workflow_code LIMIT 1)                                        -- index: workflow_instance_waiting
+        UNION ALL
+        SELECT (SELECT i.workflow_code FROM workflow_instance i
+                WHERE i.state = 'SERIAL_WAIT' AND i.workflow_code > w.code
+                ORDER BY i.workflow_code LIMIT 1)
+        FROM waiting w WHERE w.code IS NOT NULL
+    ), awaited AS (
+        SELECT head.id AS live, line.code, head.id, head.workflow_code, head.state FROM waiting AS line
+        CROSS JOIN LATERAL (SELECT id, workflow_code, state FROM workflow_instance WHERE {_LIVE}) AS head
+        UNION
+        SELECT a.live, a.code, next.id, next.workflow_code, next.state FROM awaited a
+        CROSS JOIN LATERAL (
+            SELECT c.id, c.workflow_code, c.state FROM workflow_instance c         -- index: workflow_instance_child
+            WHERE c.parent_instance_id = a.id AND coalesce(c.ended_at IS NULL, false) AND a.state <> 'SERIAL_WAIT'
+            UNION ALL
+            SELECT head.id, head.workflow_code, head.state FROM (SELECT a.workflow_code AS code) AS line
+            CROSS JOIN LATERAL (SELECT id, workflow_code, state FROM workflow_instance WHERE {_LIVE}) AS head
+            WHERE a.state = 'SERIAL_WAIT'                                          -- index: workflow_instance_live
+        ) AS next
+    )
+    SELECT id, max(live) AS live, code FROM awaited WHERE state = 'SERIAL_WAIT' AND workflow_code = code
+    GROUP BY id, code ORDER BY id
+""")  # noqa: S608 - the part is a constant of this module
+
+
 async def lock(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> list[InLine]:
     """Lock the lines of these workflows until the transaction ends; of each its oldest live and its oldest waiting run.
 
@@ -134,3 +174,9 @@ async def anyone_waits(connection: AsyncConnection) -> bool:
 async def call_missed(connection: FencedTransaction) -> int:
     """Insert commands for lines that wait although no run is live. Returns how many."""
     return int((await connection.execute(_CALL_MISSED)).scalar_one())
+
+
+async def deadlocked(connection: AsyncConnection) -> list[Deadlock]:
+    """The child runs that wait for their turn behind a run that waits for them, directly or through other runs."""
+    rows = (await connection.execute(_DEADLOCKED)).all()
+    return [Deadlock(WorkflowInstanceId(id_), WorkflowInstanceId(live), WorkflowCode(code)) for id_, live, code in rows]

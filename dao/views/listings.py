@@ -128,6 +128,7 @@ async def runs(
     *,
     states: Sequence[WorkflowState] = (),
     workflow: str | None = None,
+    project: str | None = None,
     since: datetime | None = None,
     before: WorkflowInstanceId | None = None,
     children: bool = True,
@@ -136,12 +137,13 @@ async def runs(
 
     Args:
         states: only these; none = all.
-        workflow: only those of the workflow with this name, in any project.
+        workflow: only those of workflows with this name.
+        project: only those of workflows of this project.
         since: only those that started then or later; aware.
         before: the last id of the previous page.
         children: also the child runs of others.
     """
-    query = _that_match(_runs(), states, workflow, since).order_by(workflow_instance.c.id.desc()).limit(limit)
+    query = _that_match(_runs(), states, workflow, project, since).order_by(workflow_instance.c.id.desc()).limit(limit)
     if before is not None:
         query = query.where(workflow_instance.c.id < before)
     if not children:
@@ -154,17 +156,18 @@ async def child_count(
     *,
     states: Sequence[WorkflowState] = (),
     workflow: str | None = None,
+    project: str | None = None,
     since: datetime | None = None,
     after: WorkflowInstanceId | None = None,
 ) -> int:
     """The number of child runs that `runs` leaves out without `children`; only those with an id above `after`."""
     i = workflow_instance.c
     query = select(func.count()).select_from(workflow_instance).where(i.parent_instance_id.is_not(None))
-    if workflow is not None:
+    if workflow is not None or project is not None:
         query = query.join(workflow_definition, workflow_definition.c.code == i.workflow_code)
     if after is not None:
         query = query.where(i.id > after)
-    return int((await connection.execute(_that_match(query, states, workflow, since))).scalar_one())
+    return int((await connection.execute(_that_match(query, states, workflow, project, since))).scalar_one())
 
 
 async def run(connection: AsyncConnection, id_: WorkflowInstanceId) -> tuple[Run, list[TaskRun]]:
@@ -214,12 +217,18 @@ async def last_fenced(connection: AsyncConnection, limit: int) -> list[FencedNod
 
 
 def _that_match(
-    query: Select[Any], states: Sequence[WorkflowState], workflow: str | None, since: datetime | None
+    query: Select[Any],
+    states: Sequence[WorkflowState],
+    workflow: str | None,
+    project: str | None,
+    since: datetime | None,
 ) -> Select[Any]:
     if states:
         query = query.where(workflow_instance.c.state.in_(states))
     if workflow is not None:
         query = query.where(workflow_definition.c.name == workflow)
+    if project is not None:
+        query = query.where(workflow_definition.c.project == project)
     if since is not None:
         query = query.where(workflow_instance.c.started_at >= since)
     return query

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from dao.runs import children, completion, control
 from dao.runs.children import Above
+from dao.runs.code_lists import Unreadable
 from dao.runs.control import Locked, Revival
 from dao.tasks import past_attempts, task_events, task_instances
 from master.claim.batch_work import BatchWork
@@ -101,9 +102,13 @@ class Mover:
         """A run that waited begins, owned by this master. One that cannot ends as FAILURE: it must not block its
         line."""
         await task_events.delete_of(work.connection, [waiting.id])
-        begun = await control.revive(work.connection, [Revival(waiting.id, keeps_executing=True)], self._epoch)
         work.lines.goes_on(waiting.id, waiting.workflow_code)
-        await self._driver.restorer.restore(work, list(begun.values()))
+        try:
+            begun = await control.revive(work.connection, [Revival(waiting.id, keeps_executing=True)], self._epoch)
+        except Unreadable as error:
+            work.writes.fail(waiting.id, str(error))
+        else:
+            await self._driver.restorer.restore(work, list(begun.values()))
 
     async def _go_on(self, instance: Locked, move: Move, work: BatchWork) -> None:
         """Make an instance run, owned by this master. Raises `Refused`, having changed nothing."""

@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+import structlog
+
 from dao.postgres.database import FencedTransaction
 from dao.runs import completion, control, serial_line
 from dao.runs.control import Locked
-from dao.runs.serial_line import InLine
+from dao.runs.serial_line import Deadlock, InLine
 from dao.runs.workflow_instances import NewInstance
 from model.choices import ExecutionType
 from model.errors import Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.states import WorkflowState
+
+log = structlog.get_logger()
 
 E, W = ExecutionType, WorkflowState
 OVERTAKEN_MAX = 500
@@ -135,3 +139,21 @@ async def next_of(connection: FencedTransaction, lines: Lines, code: WorkflowCod
                 await completion.notify_awaiting(connection, [run.id])
         # Else it was paused or stopped in between, and the next query does not return it any more.
     return None
+
+
+async def end_deadlocks(connection: FencedTransaction, found: Sequence[Deadlock]) -> None:
+    """End those of these runs that still wait, as STOP; the tasks above them fail with the reason.
+
+    A run that waits for its child does not end before it: a deadlock that was found stays until a run of it is ended.
+    """
+    await hold(connection, {each.workflow_code for each in found})
+    locked = await control.lock(connection, [each.id for each in found])
+    reasons = {
+        each.id: f"it waited for ever: its turn comes when run {each.live} of this serial workflow has ended, and that "
+        "run waits for this one; no task of a serial workflow may run that workflow again, not through others either"
+        for each in found
+        if each.id in locked and locked[each.id].state is W.SERIAL_WAIT
+    }
+    await control.end_waiting(connection, {id_: (W.STOP, reason) for id_, reason in reasons.items()})
+    await completion.notify_awaiting(connection, list(reasons))
+    log.warning("deadlocks_ended", runs=list(reasons), so="these waited for a run that waited for them")

@@ -11,7 +11,7 @@ from model.errors import Refused
 from model.states import WorkflowState
 from shoal.cli.invocation import Invocation
 from shoal.cli.runs import RunName
-from shoal.cli.values import Depend, Wait
+from shoal.cli.values import AnyProject, Depend, Wait
 from shoal.cli.verbs import verb
 
 
@@ -34,6 +34,7 @@ async def rerun(
     ] = False,
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task; may be repeated.")] = None,
     depend: Depend = None,
+    project: AnyProject = None,
     wait: Wait = False,
 ) -> None:
     """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
@@ -49,7 +50,7 @@ async def rerun(
     if depend and not task:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
     async with call.reading() as reading:
-        found = await listings.run_head(reading.connection, await find_run(reading.connection, run))
+        found = await listings.run_head(reading.connection, await find_run(reading.connection, run, project))
         type_, what = CommandType.REPEAT_RUNNING, "begins again"
         if failed:
             type_, what = CommandType.START_FAILURE_TASK_PROCESS, "goes on from what failed"
@@ -68,6 +69,7 @@ async def rerun(
 async def mark(
     call: Invocation,
     task: Annotated[str, typer.Argument(metavar="RUN/TASK", help="A failed task of an ended run, or its id.")],
+    project: AnyProject = None,
     success: Annotated[bool, typer.Option("--success", help="As a success: what hangs on it may run.")] = False,
 ) -> None:
     """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is resumed."""
@@ -78,7 +80,7 @@ async def mark(
     if not success:
         raise Refused("say as what to mark it: --success")
     async with call.reading() as reading:
-        run, found = await find_task(reading.connection, task)
+        run, found = await find_task(reading.connection, task, project)
         async with reading.database.writing() as connection:
             await forced_success.force_success(connection, found.id)
     match run.state:

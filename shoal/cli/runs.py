@@ -10,6 +10,7 @@ import typer
 
 from model.states import WorkflowState
 from shoal.cli.invocation import Invocation
+from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its id, @last, @fai
 AGE_MAX = timedelta(days=365_000)
 """No run is older; Python's calendar ends a thousand years further back."""
 
-_NOT_OF_RUN = {"execution_type", "scope", "parent_code", "project"}
+_NOT_OF_RUN = {"execution_type", "scope", "parent_code"}
 """Fields that are not in the JSON of a run."""
 
 
@@ -40,6 +41,7 @@ async def runs(
         list[WorkflowState] | None, typer.Option(case_sensitive=False, help="Only these; may be repeated.")
     ] = None,
     workflow: Annotated[str | None, typer.Option(help="Only runs of this workflow.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only runs of workflows of this project.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many, newest first.")] = 20,
     since: Annotated[str | None, typer.Option(help="Only those started since then: 30s, 15m, 12h, 7d.")] = None,
     children: Annotated[
@@ -50,7 +52,7 @@ async def runs(
     from model.durations import read_duration
     from shoal.cli import output
     from shoal.runs.run_list import list_runs
-    from shoal.words import counted
+    from shoal.words import counted, plain
 
     age = read_duration(since, "--since") if since else None
     async with call.reading() as reading:
@@ -60,16 +62,24 @@ async def runs(
             limit,
             states=state or (),
             workflow=workflow,
+            project=project,
             since=begin,
             children=children or workflow is not None,
         )
     hidden = f"{counted(found.hidden, 'child run')} not shown: the same with --children" if found.hidden else ""
     if call.as_json or not found.runs:
-        none = "No run matches." if state or workflow or since or hidden else "There is no run yet."
+        none = "No run matches." if state or workflow or project or since or hidden else "There is no run yet."
         how = hidden or "Start one: shoal run NAME   What can be started: shoal workflow list"
         output.print_result(call, [_run_fields(run) for run in found.runs], none, how)
         return
     _print_runs(call, found.runs, reading.now)
+    for each in found.refused:
+        when_, left = (each.dates[0], len(each.dates) - 1) if each.dates else ("its next date", 0)
+        after = f"; {counted(left, 'date')} after it" if left else ""
+        output.say(
+            f"A backfill of {plain(each.workflow or '')} stopped: its command for {plain(when_)} was refused: "
+            f"{plain(each.reason)}{after}; go on: shoal errors retry {each.id}"
+        )
     if hidden:
         output.say(hidden)
     first = found.runs[0].id
@@ -84,9 +94,11 @@ def _print_runs(call: Invocation, found: Sequence[Run], now: datetime) -> None:
 
     times = [run_time(run, utc=call.utc) for run in found]
     parents = ["/".join(str(part) for part in (run.parent, run.parent_task) if part) or "-" for run in found]
+    has_projects = len({run.project for run in found}) > 1
     output.table(
         Column("RUN", [run.id for run in found], right=True),
         *([Column("PARENT", parents)] if any(run.parent for run in found) else []),
+        *([Column("PROJECT", [run.project or "-" for run in found], keep=6)] if has_projects else []),
         Column("WORKFLOW", [run.workflow or f"code {run.workflow_code}" for run in found], keep=6),
         Column("VERSION", [run.version for run in found], keep=1, right=True),
         Column("STATE", [output.state(run.state) for run in found]),
@@ -101,6 +113,7 @@ def _print_runs(call: Invocation, found: Sequence[Run], now: datetime) -> None:
 async def show(
     call: Invocation,
     run: RunName,
+    project: AnyProject = None,
     everything: Annotated[bool, typer.Option("--all", help="Also attempts that count no more.")] = False,
 ) -> None:
     """Show one run: its tasks, every attempt, and the tree of who waits for whom."""
@@ -109,7 +122,7 @@ async def show(
     from shoal.runs.run_page import read_page
 
     async with call.reading() as reading:
-        page = await read_page(reading.connection, await find_run(reading.connection, run))
+        page = await read_page(reading.connection, await find_run(reading.connection, run, project))
     if call.as_json:
         output.print_json(_page_fields(page))
         return
@@ -119,6 +132,7 @@ async def show(
 async def log(
     call: Invocation,
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task instance's id, or RUN/name.")],
+    project: AnyProject = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
 ) -> None:
     """Print the log of a task, from the worker that ran it.
@@ -135,7 +149,7 @@ async def log(
 
     ca = call.settings.worker.log_ca
     async with call.reading() as reading:
-        found = await find_log(reading.connection, task)
+        found = await find_log(reading.connection, task, project)
         for step in found.way:
             sys.stderr.write(f"shoal: {plain(step)}\n")
         whole = bytearray()

@@ -23,6 +23,9 @@ Depend = Annotated[
 RunPriority = Annotated[Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")]
 OnFailure = Annotated[FailureStrategy | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")]
 WorkerGroup = Annotated[str | None, typer.Option(help="Instead of the definition's.")]
+AnyProject = Annotated[
+    str | None, typer.Option("--project", help="The project of the workflow, where several have one of that name.")
+]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli.invocation import Invocation
+from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
 
@@ -20,6 +21,7 @@ async def why(
     what: Annotated[
         list[str], typer.Argument(metavar="RUN | RUN/TASK | command ID", help="A run, a task of it, or a command.")
     ],
+    project: AnyProject = None,
 ) -> None:
     """Explain in one sentence why something does not move, and what to do about it."""
     from shoal.cli import output
@@ -27,7 +29,7 @@ async def why(
     from shoal.words import plain
 
     async with call.checked_database() as database:
-        found = await explain(database, call.settings, what)
+        found = await explain(database, call.settings, what, project)
     if call.as_json:
         output.print_json({"why": found.sentence, "do": found.do})
         return

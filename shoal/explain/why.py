@@ -20,13 +20,13 @@ from shoal.explain.tasks_without_attempts import NotBegun
 from shoal.runs.references import as_id, find_run
 
 
-async def explain(database: Database, settings: Settings, what: Sequence[str]) -> Why:
+async def explain(database: Database, settings: Settings, what: Sequence[str], project: str | None = None) -> Why:
     """Why something does not move: a run (an id, @last, @failed, a workflow), RUN/name for a task of it, or `command`
-    and an id.
+    and an id. A run is looked for in `project`, if one is given.
 
     Raises:
         NotFound: it does not exist.
-        Refused: `what` is none of these.
+        Refused: `what` is none of these, or workflows of several projects have that name.
         AnotherRegistry: the settings have a registry that is not the cluster's.
     """
     async with database.reading() as connection:
@@ -39,7 +39,7 @@ async def explain(database: Database, settings: Settings, what: Sequence[str]) -
                 return why_command(command_facts(fate, masters))
             case [named] if named != "command":
                 of_run, slash, task = named.partition("/")
-                reading = await run_readings.read(connection, await find_run(connection, of_run))
+                reading = await run_readings.read(connection, await find_run(connection, of_run, project))
             case _:
                 raise Refused("say what to explain: a run, RUN/task, or `command ID`")
     run = Family.of(reading, Masters.of(reading.living, members, settings.master)).run(reading.id)

@@ -34,14 +34,14 @@ class LogSource:
     decision: str | None = None
 
 
-async def find_log(connection: AsyncConnection, named: str) -> LogSource:
-    """Find the log of a task, given by its id or as RUN/name.
+async def find_log(connection: AsyncConnection, named: str, project: str | None = None) -> LogSource:
+    """Find the log of a task, given by its id or as RUN/name (see `find_run`).
 
     Raises:
         NotFound: there is no such task.
         Refused: it stands for runs of which no task has begun.
     """
-    run, task = await find_task(connection, named)
+    run, task = await find_task(connection, named, project)
     way: list[str] = []
     while task.type in STANDS_FOR_RUNS and len(way) < DEPTH_MAX:
         below, found = await _below(connection, run, task)

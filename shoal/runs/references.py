@@ -23,28 +23,36 @@ LAST = "@last"
 FAILED = "@failed"
 
 
-async def find_run(connection: AsyncConnection, named: str) -> WorkflowInstanceId:
+async def find_run(connection: AsyncConnection, named: str, project: str | None = None) -> WorkflowInstanceId:
     """Find a run: an id, `@last`, `@failed` (both never a child run), or a workflow's name for its last run.
 
-    Raises `NotFound`.
+    All but an id only in `project`, if one is given. Raises `NotFound`, and `Refused` for a name that workflows of
+    several projects have.
     """
     number = as_id(named)
     if number is not None:
         return WorkflowInstanceId(number)
     if named == LAST:
-        found = await listings.runs(connection, 1, children=False)
+        found = await listings.runs(connection, 1, project=project, children=False)
     elif named == FAILED:
-        found = await listings.runs(connection, 1, states=[WorkflowState.FAILURE], children=False)
+        found = await listings.runs(connection, 1, states=[WorkflowState.FAILURE], project=project, children=False)
     else:
-        found = await listings.runs(connection, 1, workflow=named)
+        projects = await definitions.projects_with(connection, named) if project is None else []
+        if len(projects) > 1:
+            raise Refused(
+                f'several projects have a workflow "{named}": {", ".join(projects)}; say which one is meant: --project'
+            )
+        found = await listings.runs(connection, 1, workflow=named, project=project)
     if not found:
         what = {LAST: "there is no run yet", FAILED: "no run has failed"}
-        raise NotFound(what.get(named, f'no run of a workflow "{named}"') + "; `shoal runs` lists the runs")
+        where = f' in project "{project}"' if project is not None else ""
+        said = what.get(named, f'no run of a workflow "{named}"')
+        raise NotFound(f"{said}{where}; `shoal runs` lists the runs")
     return found[0].id
 
 
-async def find_task(connection: AsyncConnection, named: str) -> tuple[Run, TaskRun]:
-    """Find a task instance: its id, or RUN/name for the last attempt of that task. Raises `NotFound`."""
+async def find_task(connection: AsyncConnection, named: str, project: str | None = None) -> tuple[Run, TaskRun]:
+    """Find a task instance: its id, or RUN/name for the last attempt of that task. Raises as `find_run`."""
     number = as_id(named)
     if number is not None:
         run, tasks = await listings.run(connection, await lookups.run_of_task(connection, TaskInstanceId(number)))
@@ -52,7 +60,7 @@ async def find_task(connection: AsyncConnection, named: str) -> tuple[Run, TaskR
     of_run, slash, name = named.partition("/")
     if not slash:
         raise NotFound(f'"{named}" names no task; give its id, or RUN/name such as {quote(f"12/{named}")}')
-    run, tasks = await listings.run(connection, await find_run(connection, of_run))
+    run, tasks = await listings.run(connection, await find_run(connection, of_run, project))
     attempts = [task for task in tasks if task.name == name]
     if not attempts:
         known = ", ".join(dict.fromkeys(task.name for task in tasks)) or "none"

@@ -9,7 +9,7 @@ from sqlalchemy import make_url
 
 from dao.postgres import roles
 from dao.postgres.database import Database
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
 
 TASKS = [
@@ -20,18 +20,28 @@ TASKS = [
 ]
 
 
-async def test_a_cluster_works_with_a_role_for_each_part_and_fences_across_them(laptop: Cluster) -> None:
-    cluster = laptop
+async def users_of(cluster: Cluster) -> tuple[str, dict[str, dict[str, str]]]:
+    """The prefix of new roles, and for each part the settings with which a user in its role logs in."""
     prefix, password = f"t{secrets.token_hex(4)}_", secrets.token_hex(8)
     url = make_url(cluster.environment["SHOAL_DATABASE_URL"])
     owner = Database(url.render_as_string(hide_password=False), application_name="shoal-test")
     await roles.grant(owner, prefix)
     await owner.close()
     users = {}
-    for part in ("master", "worker", "submitter"):
+    for part in ("master", "worker", "api", "submitter"):
         cluster.rows(f"CREATE USER {prefix}{part}_1 PASSWORD '{password}' IN ROLE {prefix}{part}")
         user = url.set(username=f"{prefix}{part}_1", password=password).render_as_string(hide_password=False)
         users[part] = {"SHOAL_DATABASE_URL": user, "SHOAL_REGISTRY_URL": user}
+    return prefix, users
+
+
+def denials(node: Node) -> list[str]:
+    return [line for line in map(json.dumps, node.lines()) if "permission denied" in line]
+
+
+async def test_a_cluster_works_with_a_role_for_each_part_and_fences_across_them(laptop: Cluster) -> None:
+    cluster = laptop
+    prefix, users = await users_of(cluster)
     cluster.define(2, "below", tasks=[{"name": "a", "type": "FAKE"}], execution_type="SERIAL_WAIT")
     cluster.define(1, "above", tasks=TASKS)
     cluster.rows("INSERT INTO schedule (workflow_code, crontab) VALUES (2, '* * * * * ?')")
@@ -48,5 +58,38 @@ async def test_a_cluster_works_with_a_role_for_each_part_and_fences_across_them(
     await eventually(lambda: cluster.one(ended) == 10, within_s=90)
     await eventually(lambda: cluster.one("SELECT count(*) FROM node WHERE state = 'FENCED'") == 2, within_s=30)
     assert cluster.one("SELECT count(*) FROM workflow_instance WHERE schedule_id IS NOT NULL AND state = 'SUCCESS'") > 0
-    refused = [line for node in cluster.nodes for line in node.lines() if "permission denied" in json.dumps(line)]
+    refused = [line for node in cluster.nodes for line in denials(node)]
     assert not refused, refused[:3]
+    await a_right_is_taken_away_for_a_while(cluster, prefix, masters[1], workers[1])
+
+
+async def a_right_is_taken_away_for_a_while(cluster: Cluster, prefix: str, master: Node, worker: Node) -> None:
+    """They say so again and again with pauses, as of a server that is away, and go on when the right is back."""
+    cluster.rows("UPDATE schedule SET state = 'OFFLINE'")
+    lives = [master.epoch, worker.epoch]
+    cluster.rows(f"REVOKE DELETE ON command FROM {prefix}master; REVOKE SELECT ON task_instance FROM {prefix}worker")
+    cluster.start(1)
+    await eventually(lambda: len(denials(master)) > 3 and len(denials(worker)) > 3)
+    assert max(len(denials(master)), len(denials(worker))) < 100
+    cluster.rows(f"GRANT DELETE ON command TO {prefix}master; GRANT SELECT ON task_instance TO {prefix}worker")
+    await cluster.all_ends()
+    assert cluster.one("SELECT state FROM workflow_instance WHERE workflow_code = 1 ORDER BY id DESC") == "SUCCESS"
+    assert [master.epoch, worker.epoch] == lives
+
+
+async def test_a_node_without_its_rights_says_which_and_does_not_join(laptop: Cluster) -> None:
+    """A right that only joining needs is missed later, and ends in the same way."""
+    prefix, users = await users_of(laptop)
+    laptop.rows(f"REVOKE INSERT ON registry_lease FROM {prefix}worker")
+    for role, part, said in (
+        ("master", "worker", "this user lacks rights that a master needs: DELETE on node,"),
+        ("worker", "api", "this user lacks rights that a worker needs: INSERT on cluster,"),
+        ("worker", "worker", "permission denied for table registry_lease; grant it (docs/roles.md), or name another"),
+    ):
+        node = Node(laptop, role, len(laptop.nodes), {**users[part], "SHOAL_WORKER__FOLDER": str(laptop.folder / "w")})
+        laptop.nodes.append(node)
+        assert await node.ended() == 2
+        text = node.log.read_text()
+        assert said in text.splitlines()[-1]
+        assert "Traceback" not in text
+    assert laptop.rows("SELECT id FROM node WHERE state IN ('ALIVE', 'LEAVING')") == []

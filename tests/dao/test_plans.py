@@ -152,6 +152,11 @@ HOT = {
     "call the forgotten": Hot(
         serial_line.call_missed, {"workflow_instance_waiting", "workflow_instance_live", "command_calls"}, 1_100
     ),
+    "who waits for itself": Hot(
+        serial_line.deadlocked,
+        {"workflow_instance_waiting", "workflow_instance_live", "workflow_instance_child"},
+        10_000,
+    ),
     "hold runs": Hot(lambda c: control.lock(c, RUNNING[:5]), {"workflow_instance_pkey"}, 5),
     "ask for a halt": Hot(
         lambda c: control.ask_halt(c, dict.fromkeys(RUNNING[:5], WorkflowState.READY_STOP)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import psycopg
@@ -11,9 +12,10 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import make_url
 
-from dao.postgres import roles
+from dao.postgres import rights, roles
 from dao.postgres.database import Database
-from model.errors import Refused
+from model.errors import Denied, Refused
+from model.nodes import NodeKind
 
 DEFINED = """
     INSERT INTO workflow_definition (code, name) VALUES (1, 'w');
@@ -169,6 +171,17 @@ async def users(database: Database) -> AsyncIterator[Users]:
             connection.execute(f"DROP OWNED BY {prefix}{part}; DROP ROLE {prefix}{part}")
 
 
+@contextmanager
+def _logged_in(users: Users, part: str) -> Iterator[str]:
+    """The URL of a user in that role."""
+    name = f"{users.prefix}{part}_1"
+    with _owner(users) as connection:
+        connection.execute(f"CREATE USER {name} PASSWORD 'secret' IN ROLE {users.prefix}{part}".encode())
+    yield make_url(users.database.url).set(username=name, password="secret").render_as_string(hide_password=False)
+    with _owner(users) as connection:
+        connection.execute(f"DROP ROLE {name}".encode())
+
+
 def _owner(users: Users) -> psycopg.Connection[tuple[object, ...]]:
     url = make_url(users.database.url).set(drivername="postgresql")
     return psycopg.connect(url.render_as_string(hide_password=False))
@@ -192,6 +205,42 @@ async def test_no_role_may_do_what_is_for_another(users: Users) -> None:
                 connection.execute(statement)
                 raise AssertionError(f"{part} may: {statement}")
             connection.rollback()
+
+
+async def test_a_node_starts_only_with_each_right_that_it_needs(users: Users) -> None:
+    for kind, needs in rights.NEEDS.items():
+        part = kind.lower()
+        with _logged_in(users, part) as own, _owner(users) as owner:
+            database = Database(own, application_name="shoal-test")
+            try:
+                await rights.check(database, kind)
+                for table, actions in needs.items():
+                    for action in actions.split():
+                        owner.execute(f"REVOKE {action} ON {table} FROM {users.prefix}{part}".encode())
+                        owner.commit()
+                        assert await rights.missing(database, needs) == [f"{action} on {table}"]
+                        owner.execute(f"GRANT {action} ON {table} TO {users.prefix}{part}".encode())
+                        owner.commit()
+            finally:
+                await database.close()
+
+
+@pytest.mark.parametrize(("part", "kind", "said"), [
+    ("worker", NodeKind.MASTER, "rights that a master needs: DELETE on node, DELETE on node_beat, INSERT on command, "),
+    ("master", NodeKind.WORKER, "rights that a worker needs: SELECT.node_id. on log_key, INSERT on log_key, "),
+    ("api", NodeKind.WORKER, "rights that a worker needs: INSERT on cluster, "),
+    ("submitter", NodeKind.MASTER, "SELECT on schema_version, .* and [0-9]+ more; let it log in as "),
+])  # fmt: skip
+async def test_a_node_does_not_start_with_the_rights_of_another_part(
+    users: Users, part: str, kind: NodeKind, said: str
+) -> None:
+    with _logged_in(users, part) as own:
+        database = Database(own, application_name="shoal-test")
+        try:
+            with pytest.raises(Denied, match=said):
+                await rights.check(database, kind)
+        finally:
+            await database.close()
 
 
 async def test_a_submitter_is_named_by_the_database_and_not_by_itself(users: Users) -> None:

@@ -283,3 +283,49 @@ async def test_a_line_that_one_with_priority_overtakes_ends_in_portions(engine: 
     assert engine.cluster.one(stopped, code) == count + 1
     assert most_at_once(engine, code) == 1
     await engine.change("STOP", winner)
+
+
+@pytest.mark.parametrize("lengths", [1, 2, 3])
+async def test_a_serial_workflow_that_runs_itself_fails_instead_of_waiting_for_itself(
+    engine: Engine, lengths: int
+) -> None:
+    """Written by SQL, since a save refuses it; directly, and through others that are serial too."""
+    codes = [engine.next_code() + place for place in range(lengths)]
+    for place, code in enumerate(codes):
+        task = {"name": "sub", "type": "SUB_PROCESS", "params": {"workflow": codes[(place + 1) % lengths]}}
+        engine.cluster.define(code, f"round {code}", tasks=[task], execution_type="SERIAL_WAIT")
+    run = await engine.begin(codes[0])
+    assert await engine.end(run) != "SUCCESS"
+    said = "SELECT reason FROM workflow_instance WHERE workflow_code = ANY(%s) AND reason LIKE 'it waited for ever: %%'"
+    ((reason,),) = engine.cluster.rows(said, codes)
+    assert f"its turn comes when run {run} of this serial workflow has ended, and that run waits for this" in reason
+
+
+async def test_two_serial_workflows_that_run_each_other_end_though_both_began(engine: Engine) -> None:
+    """Each child waits behind the other's parent: neither stands above its own kind."""
+    codes = [engine.next_code(), engine.next_code() + 1]
+    for code, other in (codes, codes[::-1]):
+        task = {"name": "sub", "type": "SUB_PROCESS", "params": {"workflow": other}}
+        engine.cluster.define(code, f"each other {code}", tasks=[task], execution_type="SERIAL_WAIT")
+    runs = [await engine.begin(code) for code in codes]
+    for run in runs:
+        await engine.end(run)
+    below = "SELECT count(*) FROM workflow_instance WHERE workflow_code = ANY(%s) AND ended_at IS NULL"
+    await eventually(lambda: engine.cluster.one(below, codes), until=0, within_s=60)
+
+
+@pytest.mark.parametrize("column", ["scope", "executing"])
+@pytest.mark.parametrize("value", ["nonsense", '["a"]', "7"])
+async def test_a_waiting_run_whose_row_cannot_be_read_does_not_hold_its_line(
+    engine: Engine, column: str, value: str
+) -> None:
+    code = engine.define({"name": "a", **BY_HAND}, execution_type="SERIAL_WAIT")
+    first, broken, last = [await engine.begin(code) for _ in range(3)]
+    engine.cluster.rows(f"UPDATE workflow_instance SET {column} = %s WHERE id = %s", value, broken)
+    await engine.claim(first, "a")
+    engine.report(first, "a", "SUCCESS")
+    assert await engine.end(broken) == "FAILURE"
+    assert "is not a JSON list of task codes" in (engine.reason(broken) or "")
+    await engine.claim(last, "a")
+    engine.report(last, "a", "SUCCESS")
+    assert await engine.end(last) == "SUCCESS"

@@ -6,13 +6,16 @@ import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 
+import psycopg
 import pytest
 from sqlalchemy import URL, make_url
 
 from dao.postgres.database import Database, connect
+from dao.postgres.errors import translated
 from dao.postgres.readiness import wait_until_ready
-from model.errors import Denied
+from model.errors import Denied, Unavailable
 from model.ids import CommandId
+from model.nodes import NodeKind
 from node.lives import live_until_stopped
 from registry.postgres import PostgresRegistry
 from shoal.runs.waiting import follow_command
@@ -44,9 +47,28 @@ async def test_a_start_does_not_wait_for_another_password_or_database(database_u
     ):
         async with asyncio.timeout(WITHIN_S):
             with pytest.raises(Denied, match=said):
-                await wait_until_ready(text(wrong), 600)
+                await wait_until_ready(text(wrong), NodeKind.MASTER, 600)
             with pytest.raises(Denied):
                 await connect(text(wrong), "shoal-test")
+
+
+async def test_a_login_that_a_server_refuses_in_another_language_may_pass_and_says_what_it_may_be(
+    database_url: str,
+) -> None:
+    """The client library gives no code for it. The connection is that of a real refusal, the text that of a server."""
+    plain = make_url(database_url).set(drivername="postgresql")
+    with pytest.raises(psycopg.OperationalError) as refused:
+        psycopg.connect(text(plain.set(password="other")))
+    said = "connection failed: FATAL:  Passwort-Authentifizierung für Benutzer »shoal« fehlgeschlagen"
+    error = translated(psycopg.OperationalError(said, pgconn=refused.value.pgconn))
+    assert type(error) is Unavailable
+    assert str(error) == (
+        f"the database took the password and then ended the connection: {said}; "
+        "if this does not pass, fix user, password or database name in the database URL"
+    )
+    with pytest.raises(psycopg.OperationalError) as away:
+        psycopg.connect(text(plain.set(port=1)))
+    assert "fix user" not in str(translated(away.value))
 
 
 async def test_no_wait_outlasts_a_missing_right(without_rights: str) -> None:
@@ -55,7 +77,7 @@ async def test_no_wait_outlasts_a_missing_right(without_rights: str) -> None:
     try:
         async with asyncio.timeout(WITHIN_S):
             for waiting in (
-                wait_until_ready(without_rights, 600),
+                wait_until_ready(without_rights, NodeKind.MASTER, 600),
                 follow_command(database, CommandId(1)),
                 registry.open(600),
             ):

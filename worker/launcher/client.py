@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import structlog
 
 from model.means import is_passing
 from worker.launcher.deadline import Deadline
-from worker.launcher.errors import DeadlinePassed, LauncherKilled, NoMeans
+from worker.launcher.errors import BrokenLauncher, DeadlinePassed, LauncherKilled, NoMeans
 from worker.launcher.last_word import LastWord
 from worker.launcher.leftovers import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
@@ -73,6 +74,8 @@ class Launcher:
         """The plain one (False) and the warm one (True), each started when first needed."""
         self._name = secrets.token_hex(8)
         self._count = 0
+        self._last_end = 0
+        """The exit code of the zygote that died last."""
         self._running: set[TaskProcess] = set()
         self._restored: set[int] = set()
 
@@ -126,7 +129,8 @@ class Launcher:
             CannotStart: no such command or folder.
             LauncherKilled: the keeper was killed.
             DeadlinePassed: this worker was stopped or cut off for too long.
-            NoMeans: no process can be made, or zygotes die before they can start it; nothing has run.
+            NoMeans: no process can be made, or zygotes die before they can start it (`BrokenLauncher` if nobody kills
+                them); nothing has run.
             OSError: the log could not be written; the tree has been killed.
         """
         request = Request(argv, dict(env), str(cwd), self._no_new_privileges, identity, last_word=last_word)
@@ -182,7 +186,13 @@ class Launcher:
                     if process.keeper is not None:
                         self._restored.add(process.keeper.keeper_pid)
                         self._reap_orphans()
-        raise NoMeans(f"the launcher of this worker died {TRIES_MAX} times over one task; see the worker's stderr")
+        code = self._last_end
+        if code == -signal.SIGKILL:  # for lack of memory, or by hand
+            raise NoMeans(f"the launcher of this worker was killed {TRIES_MAX} times over one task")
+        raise BrokenLauncher(
+            f"the launcher of this worker ends at each start, with exit code {code}; its standard error says why: "
+            f"check the Python of this worker ({sys.executable}) and what it loads"
+        )
 
     async def _launch(self, memory_fd: int, log: TaskLog, marker: str, type_name: str | None) -> TaskProcess:
         try:
@@ -220,8 +230,13 @@ class Launcher:
             except (BrokenPipeError, ConnectionResetError):
                 # Removed before the await: another run may start a new one meanwhile.
                 dead = self._zygotes.pop(is_warm)
-                logger.warning("zygote_died", pid=dead.pid, so="a new one is started; what runs is not touched")
-                await dead.close()
+                self._last_end = await dead.close()
+                logger.warning(
+                    "zygote_died",
+                    pid=dead.pid,
+                    exit_code=self._last_end,
+                    so="a new one is started; what runs is not touched",
+                )
             else:
                 return
 
@@ -244,7 +259,7 @@ class _Zygote:
 
     def __init__(self, deadline: Deadline, life: str | None, *, is_warm: bool = False) -> None:
         boot = ["-c", _BOOT_WARM] if is_warm else ["-S", "-c", _BOOT]
-        more = [json.dumps(sys.path)] if is_warm else []
+        more = [json.dumps([str(Path(each).absolute()) for each in sys.path])] if is_warm else []
         self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.requests.setblocking(False)
         with theirs:
@@ -260,12 +275,12 @@ class _Zygote:
             )
         self.pid = self._process.pid
 
-    async def close(self) -> None:
-        """End it if it is still alive, and reap it. Keepers and tasks are not affected."""
+    async def close(self) -> int:
+        """End it if it is still alive, and reap it; returns its exit code. Keepers and tasks are not affected."""
         self.requests.close()
         for _ in range(round(ZYGOTE_END_S_MAX / ZYGOTE_END_PAUSE_S)):
-            if self._process.poll() is not None:
-                return
+            if (code := self._process.poll()) is not None:
+                return code
             await asyncio.sleep(ZYGOTE_END_PAUSE_S)
         self._process.kill()
-        self._process.wait()  # SIGKILL takes effect at once
+        return self._process.wait()  # SIGKILL takes effect at once

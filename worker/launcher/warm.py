@@ -5,7 +5,8 @@ second; a fork of this process takes milliseconds. It is a process beside the pl
 one it has no threads and an empty environment, and never had the worker's memory: a task that can read all of its own
 process finds no key and no password except those that it was given.
 
-A type is loaded when its first task comes; the tasks behind it wait for that, half a second once in a life.
+A type is loaded when its first task comes; the tasks behind it wait for that, half a second once in a life. So is all
+that needs libraries: a library that cannot be loaded is the reason why that task fails, and not the end of the zygote.
 """
 
 from __future__ import annotations
@@ -17,13 +18,10 @@ import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
-from worker.child import carry_out
 from worker.launcher.deadline import Deadline
 from worker.launcher.keeper import close_all_but
 from worker.launcher.wire import Request
 from worker.launcher.zygote import Zygote
-from worker.order import Order
-from worker.tasks.plugin import Task
 
 
 class Orders:
@@ -37,17 +35,20 @@ class Orders:
         """Load the task type `module:Class`, and what its attempts need."""
         if name in self._prepared:
             return
+        import_module("worker.child")
         module, _, path = name.partition(":")
-        found: Any = import_module(module)
+        task_type: Any = import_module(module)
         for each in path.split("."):
-            found = getattr(found, each)
-        task_type: type[Task] = found
+            task_type = getattr(task_type, each)
         task_type.prepare()
         self._prepared.add(name)
         gc.freeze()  # see `Zygote.serve`
 
     def run(self, request: Request, request_fd: int) -> NoReturn:
         """Run it; the answer replaces the request."""
+        from worker.child import carry_out
+        from worker.order import Order
+
         close_all_but(request_fd)  # the channel too: its end must mean the keeper's end
         os.environ.clear()
         os.environ.update(request.env)
@@ -56,8 +57,9 @@ class Orders:
 
 
 def main(requests_fd: int, deadline_fd: int, path: list[str]) -> None:
-    """Run on two inherited descriptors; `path` is the worker's `sys.path`, so that it finds the same plug-ins."""
-    sys.path.extend(each for each in path if each not in sys.path)
+    """Run on two inherited descriptors; `path` is the worker's `sys.path`, so that it finds the same libraries, in the
+    same order: `-I` left out what PYTHONPATH named."""
+    sys.path[:] = [*path, *(each for each in sys.path if each not in path)]
     deadline = Deadline.shared(deadline_fd)
     Zygote(socket.socket(fileno=requests_fd), deadline, Orders(deadline)).serve()
     os._exit(0)  # libraries may print at the end of an interpreter: skip that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from dao.runs.serial_line import InLine
+from dao.runs.serial_line import Deadlock, InLine
 from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.ids import WorkflowCode, WorkflowInstanceId
@@ -67,3 +67,8 @@ def call_missed(tx: Transaction) -> int:
     for code in calls:
         commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")
     return len(calls)
+
+
+def deadlocked(_: Transaction) -> list[Deadlock]:
+    """No workflow of a simulation contains itself."""
+    return []

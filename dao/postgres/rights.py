@@ -1,0 +1,81 @@
+"""Whether a database user has the rights that a node needs, asked once when a node starts.
+
+Without this a node with the rights of another part of Shoal would join, and fail at each statement. `sql/roles.sql`
+grants at least these rights; `tests/dao/test_roles.py` compares both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import text
+
+from dao.postgres.database import Database
+from model.errors import Denied
+from model.nodes import NodeKind
+
+SHOWN_MAX = 4
+
+_EVERY_NODE = {
+    "schema_version": "SELECT",
+    "cluster": "SELECT INSERT UPDATE",
+    "node": "SELECT INSERT UPDATE",
+    "node_beat": "SELECT INSERT UPDATE",
+}
+NEEDS: Mapping[NodeKind, Mapping[str, str]] = {
+    NodeKind.MASTER: {
+        **_EVERY_NODE,
+        "node": "SELECT INSERT UPDATE DELETE",
+        "node_beat": "SELECT INSERT UPDATE DELETE",
+        "command": "SELECT INSERT UPDATE DELETE",
+        "command_history": "SELECT INSERT",
+        "error_command": "SELECT INSERT",
+        "workflow_instance": "SELECT INSERT UPDATE",
+        "task_instance": "SELECT INSERT UPDATE",
+        "task_event": "SELECT INSERT UPDATE DELETE",
+        "schedule": "SELECT UPDATE",
+        "project": "SELECT",
+        "workflow_definition": "SELECT UPDATE(updated_at)",
+        "workflow_version": "SELECT",
+    },
+    NodeKind.WORKER: {
+        **_EVERY_NODE,
+        "log_key": "SELECT(node_id) INSERT DELETE",
+        "workflow_instance": "SELECT",
+        "task_instance": "SELECT UPDATE(state) UPDATE(worker_id) UPDATE(started_at) UPDATE(ended_at) "
+        "UPDATE(exit_code) UPDATE(reason) UPDATE(outputs) UPDATE(queued_at)",
+        "task_event": "INSERT",
+        "task_cache": "SELECT INSERT UPDATE",
+        "environment": "SELECT",
+        "data_source": "SELECT",
+    },
+}
+"""The rights of each kind of node, by table; one with a column in parentheses is needed on that column only."""
+
+_MISSING = text(r"""
+    SELECT n.action || ' on ' || n.name
+    FROM unnest(CAST(:tables AS text[]), CAST(:actions AS text[])) WITH ORDINALITY AS n (name, action, position),
+         split_part(n.action, '(', 1) AS verb, nullif(rtrim(split_part(n.action, '(', 2), ')'), '') AS column_name
+    WHERE NOT CASE WHEN column_name IS NULL THEN has_table_privilege(to_regclass(n.name), verb)
+                   ELSE has_column_privilege(to_regclass(n.name), column_name, verb) END
+    ORDER BY n.position
+""")
+
+
+async def missing(database: Database, needs: Mapping[str, str]) -> list[str]:
+    """Those of the rights in `needs` (table: rights) that the user lacks, such as "DELETE on command"."""
+    pairs = [(table, action) for table, actions in needs.items() for action in actions.split()]
+    values = {"tables": [table for table, _ in pairs], "actions": [action for _, action in pairs]}
+    async with database.reading() as connection:
+        return list((await connection.execute(_MISSING, values)).scalars())
+
+
+async def check(database: Database, kind: NodeKind) -> None:
+    """Return if the user has the rights of such a node. Raises `Denied` with the missing ones, and `Unavailable`."""
+    lacked = await missing(database, NEEDS[kind])
+    if lacked:
+        more = f" and {len(lacked) - SHOWN_MAX} more" if len(lacked) > SHOWN_MAX else ""
+        raise Denied(
+            f"this user lacks rights that a {kind.lower()} needs: {', '.join(lacked[:SHOWN_MAX])}{more}; let it log in "
+            f"as a user IN ROLE shoal_{kind.lower()}, or run `shoal db roles` again after an upgrade (docs/roles.md)"
+        )
