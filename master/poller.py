@@ -43,7 +43,7 @@ class Poller:
         dependents: Dependents,
         schedules: Schedules,
         settings: MasterSettings,
-        look: asyncio.Event,
+        poll: asyncio.Event,
     ) -> None:
         self._life = life
         self._membership = membership
@@ -52,7 +52,7 @@ class Poller:
         self._dependents = dependents
         self._schedules = schedules
         self._settings = settings
-        self._look = look
+        self._poll_now = poll
         self._held_up = Backoff(DUE_PAUSE_S, settings.look_every.total_seconds())
         """Used while all due attempts are locked by other sessions."""
 
@@ -68,7 +68,7 @@ class Poller:
                 raise
             except ShoalError as error:
                 log.warning("poll_failed", error=str(error))
-            await set_within(self._look, pause_s)
+            await set_within(self._poll_now, pause_s)
 
     async def _poll(self) -> float | None:
         """Seconds until the next attempt is due, if any waits."""

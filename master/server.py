@@ -104,25 +104,25 @@ class Master:
             await self._serve(stop, life, registry)
 
     async def _serve(self, stop: asyncio.Event, life: Life, registry: Registry) -> None:
-        look, events, claim = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        poll, events, claim = asyncio.Event(), asyncio.Event(), asyncio.Event()
         dependents = Dependents(life, events)
         driver = Driver(
             life,
             self._settings.batch_max,
             wake=events,
-            look=look,
+            poll=poll,
             room=claim,
             dependents=dependents,
             longest_run=self._settings.longest_run,
         )
-        membership = Membership(life, registry, self._settings, lambda: driver.runs.active, look)
+        membership = Membership(life, registry, self._settings, lambda: driver.runs.active, poll)
         await membership.join()
         life.has_joined = True
         log.info("joined", slot=str(membership.slot), registry=registry.url)
         self._joined(str(membership.slot))
         loop = CommandLoop(life, membership, driver, self._settings, claim)
         schedules = Schedules(life, membership, self._settings)
-        poller = Poller(life, membership, driver, loop, dependents, schedules, self._settings, look)
+        poller = Poller(life, membership, driver, loop, dependents, schedules, self._settings, poll)
         watcher = Watcher(life, driver, self._settings)
         await self._work(stop, life, registry, membership, driver, loop, poller, schedules, dependents, watcher)
 
@@ -156,7 +156,7 @@ class Master:
                 membership.beat(),
                 membership.measure(),
                 membership.watch(),
-                membership.sweep(),
+                membership.clean_up(),
                 driver.run(),
                 dependents.run(),
                 watcher.run(),
@@ -177,7 +177,7 @@ class Master:
                 await self._leave(life)
 
     async def _drain(self, life: Life, driver: Driver, registry: Registry) -> None:
-        """Give up the slot, and finish runs that end soon."""
+        """Release the slot, and finish runs that end soon."""
         try:
             life.is_leaving = True
             await registry.unregister()

@@ -22,7 +22,8 @@ class MasterSettings(BaseModel):
     batch_max: int = Field(500, gt=0, le=10_000, description="most commands or events handled in one transaction")
     look_every: Duration = Field(timedelta(seconds=2), description="how often it polls for work when nobody wakes it")
     sweep_every: Duration = Field(
-        timedelta(seconds=10), description="how often it looks for what dead nodes left, beside the moment of a death"
+        timedelta(seconds=10),
+        description="how often it searches for what lost nodes left, beside the moment of a loss",
     )
     watch_every: Duration = Field(
         timedelta(seconds=10), description="how often it asks whether each of its runs has a reason to wait"

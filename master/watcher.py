@@ -64,13 +64,13 @@ class Watcher:
             await asyncio.sleep(self._settings.watch_every.total_seconds())
             try:
                 with blaming_the_data():
-                    await self.look()
+                    await self.check()
             except Fenced:
                 raise
             except ShoalError as error:
                 log.warning("watch_failed", error=str(error))
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Check once all that this master drives or owns, stretch by stretch."""
         found: dict[WorkflowInstanceId, str] = {}
         suspects: dict[WorkflowInstanceId, str] = {}

@@ -38,6 +38,7 @@ PURE = (
     "master/drive/attempts.py",
     "master/drive/plan.py",
     "master/drive/ready_tasks.py",
+    "master/drive/task_starter.py",
     "master/drive/output_scope.py",
     "master/drive/parameters.py",
     "master/drive/children.py",

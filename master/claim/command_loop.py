@@ -28,7 +28,7 @@ from master.claim.quarantine import Quarantine
 from master.claim.rejected_commands import refuse_alone
 from master.claim.serial import hold
 from master.claim.sources import OneCommand, SlotSource, Source, SuspectSource, UrgentSource
-from master.claim.start_commands import Starter, tell_parent
+from master.claim.start_commands import Starter, notify_parent
 from master.drive.driver import Driver
 from master.membership.membership import Membership
 from master.settings import MasterSettings
@@ -198,7 +198,7 @@ class CommandLoop:
                 command = read_command(row)
             except Refused as error:
                 work.refuse(row, str(error))
-                await tell_parent(work.connection, row, str(error))
+                await notify_parent(work.connection, row, str(error))
                 continue
             match command:
                 case Start():

@@ -119,9 +119,9 @@ class Mover:
             raise plan
         attempts = (await past_attempts.latest_attempts(connection, [id_]))[id_]
         if any(not attempt.state.is_final for attempt in attempts):
-            # A run that was given up ended at once, and its tasks are still being killed: they must not run twice.
+            # Of a run that ended since it could not be driven, tasks are still being killed: they must not run twice.
             raise Refused(
-                f"tasks of workflow instance {id_} are still being ended, since it was given up; "
+                f"tasks of workflow instance {id_} are still being ended, since it could not be driven; "
                 "ask again when they have ended"
             )
         going_on = revival(move, plan, attempts, instance.scope)

@@ -13,7 +13,7 @@ from dao.commands import commands
 from dao.commands.commands import Outcome
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
-from master.claim.start_commands import tell_parent
+from master.claim.start_commands import notify_parent
 from model.command_moves import CommandType
 from model.commands import CommandRow
 from model.ids import Epoch
@@ -40,4 +40,4 @@ async def refuse_alone(
             f"do. If this one asks for something else than that: shoal errors retry {row.id}"
         )
         await commands.record_errors(connection, [Outcome(row, None, reason)], master)
-    await tell_parent(connection, row, reason)
+    await notify_parent(connection, row, reason)

@@ -154,7 +154,7 @@ class OneCommand:
 
     def __init__(self, id_: CommandId) -> None:
         self.was_taken = False
-        """Whether it was looked for in the table."""
+        """Whether the table was searched for it."""
         self._id = id_
 
     async def take(self, connection: FencedTransaction, _slot: Slot | None, _limit: int) -> list[CommandRow]:

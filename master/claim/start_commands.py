@@ -173,7 +173,7 @@ class Starter:
             )
 
 
-async def tell_parent(connection: FencedTransaction, row: CommandRow, reason: str) -> None:
+async def notify_parent(connection: FencedTransaction, row: CommandRow, reason: str) -> None:
     """This command makes no instance; the parent that waits for its child must not wait forever."""
     try:
         parent = read_parent(row.parent)

@@ -49,11 +49,11 @@ class Awaited:
             if not of_key:
                 del self._spans[key]
 
-    def by(self, told: Iterable[Notice]) -> set[TaskInstanceId]:
+    def by(self, notices: Iterable[Notice]) -> set[TaskInstanceId]:
         """The tasks that await any of these ends."""
         return {
             id_
-            for each in told
+            for each in notices
             for id_, spans in self._spans.get((each.workflow_code, each.task, each.at_s // _DAY_S), {}).items()
             if any(begin_s <= each.at_s < end_s for begin_s, end_s in spans)
         }

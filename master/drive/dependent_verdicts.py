@@ -83,7 +83,9 @@ def _spans(
     except Exception as error:  # noqa: BLE001 - an unexpected row must not stop the others
         if is_passing(error):
             return Unavailable(f"its master is short of something: {error}")
-        return Refused(f"where it looks cannot be computed ({type(error).__name__}: {error}); please report it")
+        return Refused(
+            f"the dates that it reads cannot be computed ({type(error).__name__}: {error}); please report it"
+        )
 
 
 def _code(task: WaitingTask, item: DependentItem, codes: Mapping[tuple[str, str], WorkflowCode]) -> WorkflowCode:

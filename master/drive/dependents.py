@@ -75,11 +75,11 @@ class Dependents:
 
     def notified(self, payload: str) -> None:
         """A notification came: evaluate the tasks that await what ended, or all of them."""
-        told = read_notice(payload)
-        if told is None:
+        notice = read_notice(payload)
+        if notice is None:
             self._round, self._place, self._walks_on = self._round + 1, BEGINNING, True
             self._wake.set()
-        elif awaiting := self._awaited.by(told):
+        elif awaiting := self._awaited.by(notice):
             self._suspected |= awaiting
             self._wake.set()
 

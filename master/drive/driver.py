@@ -49,7 +49,7 @@ class Driver:
     """Drives the workflow instances that this master owns.
 
     Args:
-        look: set when attempts were written that wait for a time.
+        poll: set when attempts were written that wait for a time.
         room: set when there is room for further runs (`HeldRuns.want_room`).
         wake: set when there may be events, or something to restore.
         dependents: learns of own runs whose DEPENDENT tasks may have begun to wait.
@@ -61,7 +61,7 @@ class Driver:
         batch_max: int,
         *,
         wake: asyncio.Event,
-        look: asyncio.Event,
+        poll: asyncio.Event,
         room: asyncio.Event,
         dependents: Dependents,
         longest_run: timedelta | None = None,
@@ -69,7 +69,7 @@ class Driver:
         self.wake = wake
         self.plans = Plans()
         self.runs = HeldRuns(self.wake, room, longest_run)
-        self.transactions = Transactions(life, self.plans, self.runs, dependents, events=wake, look=look)
+        self.transactions = Transactions(life, self.plans, self.runs, dependents, events=wake, poll=poll)
         self.restorer = Restorer(life.me, self.plans, self.runs)
         self._life = life
         self._database: Database = life.database
@@ -210,8 +210,8 @@ class Driver:
     async def _handle_events(
         self, size: int, only: WorkflowInstanceId | None, work: Work
     ) -> tuple[int, dict[WorkflowInstanceId, str]]:
-        aside = self._quarantine.ids if only is None else ()
-        events = await task_events.consume(work.connection, self._me.epoch, size, without=aside, only=only)
+        without = self._quarantine.ids if only is None else ()
+        events = await task_events.consume(work.connection, self._me.epoch, size, without=without, only=only)
         work.touch({event.run for event in events} if only is None else {only})
         work.suspects = sorted(work.touched)
         await self.restorer.restore_owned(work, work.touched - self.runs.ids())
@@ -262,7 +262,7 @@ class Driver:
         """End an instance that cannot be driven as FAILURE: it must not block the others."""
         await self.transactions.run(Work, partial(self._write_failure, id_, error))
         self.runs.drop([id_])
-        log.error("workflow_given_up", workflow_instance=id_, error=error)
+        log.error("workflow_abandoned", workflow_instance=id_, error=error)
 
     async def _write_failure(self, id_: WorkflowInstanceId, error: str, work: Work) -> None:
         work.touch([id_])

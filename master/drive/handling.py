@@ -43,7 +43,7 @@ def _concerns(runnable: WorkflowRunnable, event: Event) -> int:
 
 
 async def feed(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
-    """Let a runnable handle an event. One that cannot ends as FAILURE: it must not hold up the others."""
+    """Let a runnable handle an event. One that cannot ends as FAILURE: it must not delay the others."""
     try:
         await handle(runnable, event, writes)
     except Refused as error:

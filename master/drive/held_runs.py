@@ -46,7 +46,7 @@ class HeldRuns:
         return dict(self._runnables)
 
     def want_room(self) -> None:
-        """Have the event set that tells of room, as soon as some run ends or only waits."""
+        """Have `room` set as soon as some run ends or only waits."""
         self._is_wanted = True
 
     def _make_room(self) -> None:

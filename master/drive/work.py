@@ -70,7 +70,7 @@ class Transactions:
         runs: the runs in its memory; those that a failed transaction has touched are dropped.
         dependents: learns of own runs whose DEPENDENT tasks may have begun to wait.
         events: set when there are events of tasks that were over at once.
-        look: set when attempts were written that wait for a time.
+        poll: set when attempts were written that wait for a time.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Transactions:
         dependents: Dependents,
         *,
         events: asyncio.Event,
-        look: asyncio.Event,
+        poll: asyncio.Event,
     ) -> None:
         self.open = OpenTransactions()
         self.announces_ends = False
@@ -91,7 +91,7 @@ class Transactions:
         self._runs = runs
         self._dependents = dependents
         self._events = events
-        self._look = look
+        self._poll = poll
 
     async def run(self, of: type[W], body: Callable[[W], Awaitable[R]]) -> R:
         """Run `body` in one fenced transaction, and write what it has collected in its work, of type `of`.
@@ -127,7 +127,7 @@ class Transactions:
         self._runs.wrote(writes.touched, writes.delays)
         self._runs.failed_over.difference_update((end.id for end in writes.ends), writes.progressed)
         if writes.delays:
-            self._look.set()
+            self._poll.set()
         if writes.known:
             self._events.set()
         if writes.dependents:

@@ -52,7 +52,7 @@ class Writes:
         """What was fetched for this transaction."""
         self.ends: list[InstanceEnd] = []
         self.touched: set[WorkflowInstanceId] = set()
-        """The runs that were told something, whether there was anything to write or not."""
+        """The runs that got an event, whether there was anything to write or not."""
         self.delays: list[Delay] = []
         """The attempts that are queued later, when their time has come."""
         self.dependents: set[WorkflowInstanceId] = set()
@@ -211,8 +211,8 @@ def _new_task(runnable: WorkflowRunnable, attempt: TaskAttempt) -> NewTask:
 def _cache_key(runnable: WorkflowRunnable, task: PlannedTask, values: str) -> str:
     """All that the outputs of a task depend on: the version of its definition and its parameters."""
     plan = runnable.plan
-    told = json.dumps([plan.workflow_code, plan.version, task.code, task.params, json.loads(values)], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()
+    known = json.dumps([plan.workflow_code, plan.version, task.code, task.params, json.loads(values)], sort_keys=True)
+    return hashlib.sha256(known.encode()).hexdigest()
 
 
 def _new_child(runnable: WorkflowRunnable, effect: StartChild) -> NewChild:

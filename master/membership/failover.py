@@ -40,7 +40,7 @@ class _Kind(Generic[Id]):
     waits: dict[Id, tuple[float, float]] = field(default_factory=dict)
 
     @property
-    def aside(self) -> list[Id]:
+    def quarantined(self) -> list[Id]:
         """The quarantined items that are not due yet."""
         return [id_ for id_, (_, until_s) in self.waits.items() if until_s > boottime_s()]
 
@@ -83,7 +83,7 @@ class Leftovers:
     async def _one_by_one(self, kind: _Kind[Id]) -> tuple[int, bool]:
         """Fail over the next items one by one; returns how many succeeded, and whether there may be more."""
         async with self._life.writing() as connection:
-            ids = await kind.find(connection, kind.aside)
+            ids = await kind.find(connection, kind.quarantined)
         handed = 0
         for id_ in ids:
             try:
@@ -103,27 +103,29 @@ class Leftovers:
 
     async def _write(self, kind: _Kind[Id], only: Id | None) -> int:
         async with self._life.writing() as connection:
-            return await kind.write(connection, () if only is not None else kind.aside, only)
+            return await kind.write(connection, () if only is not None else kind.quarantined, only)
 
 
-async def _find_runs(connection: FencedTransaction, aside: Sequence[WorkflowInstanceId]) -> list[WorkflowInstanceId]:
-    return await failover.left_behind(connection, FAILOVER_BATCH, aside)
+async def _find_runs(
+    connection: FencedTransaction, quarantined: Sequence[WorkflowInstanceId]
+) -> list[WorkflowInstanceId]:
+    return await failover.left_behind(connection, FAILOVER_BATCH, quarantined)
 
 
 async def _fail_over(
-    connection: FencedTransaction, aside: Sequence[WorkflowInstanceId], only: WorkflowInstanceId | None
+    connection: FencedTransaction, quarantined: Sequence[WorkflowInstanceId], only: WorkflowInstanceId | None
 ) -> int:
-    return await failover.fail_over(connection, FAILOVER_BATCH, without=aside, only=only)
+    return await failover.fail_over(connection, FAILOVER_BATCH, without=quarantined, only=only)
 
 
-async def _find_tasks(connection: FencedTransaction, aside: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
-    return await lost_tasks.lost(connection, FAILOVER_BATCH, aside)
+async def _find_tasks(connection: FencedTransaction, quarantined: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
+    return await lost_tasks.lost(connection, FAILOVER_BATCH, quarantined)
 
 
 async def _mark_lost(
-    connection: FencedTransaction, aside: Sequence[TaskInstanceId], only: TaskInstanceId | None
+    connection: FencedTransaction, quarantined: Sequence[TaskInstanceId], only: TaskInstanceId | None
 ) -> int:
-    count = await lost_tasks.mark_lost(connection, FAILOVER_BATCH, without=aside, only=only)
+    count = await lost_tasks.mark_lost(connection, FAILOVER_BATCH, without=quarantined, only=only)
     if count:
         await notify(connection, EVENT)
         await notify(connection, TASK)

@@ -58,18 +58,18 @@ class FailureDetector:
         self._me = me
         self._timing = timing
         self._seen: dict[Epoch, _Seen] = {}
-        self._last_look_s: float | None = None
+        self._last_observed_s: float | None = None
 
-    def look(self, sights: Iterable[Sight], now_s: float) -> list[Sight]:
+    def observe(self, sights: Iterable[Sight], now_s: float) -> list[Sight]:
         """Process one read, answered at `now_s` of a monotonic clock; returns the suspects, to be checked in the
         registry.
 
         It is the time of the answer, not of the query: a beat in it may have been sent just before.
         """
         beat_s = self._timing.heartbeat_every.total_seconds()
-        if self._last_look_s is not None and now_s - self._last_look_s > 2.5 * beat_s:
+        if self._last_observed_s is not None and now_s - self._last_observed_s > 2.5 * beat_s:
             self._seen.clear()
-        self._last_look_s = now_s
+        self._last_observed_s = now_s
         others = [sight for sight in sights if sight.epoch != self._me]
         before, self._seen = self._seen, {}
         for sight in others:
@@ -86,9 +86,9 @@ class FailureDetector:
         """The nodes to fence.
 
         Args:
-            suspects: as returned by `look`.
+            suspects: as returned by `observe`.
             present: epochs in a list just read from a connected registry; None when there is no such list.
-            now_s: the same time as in `look`.
+            now_s: the same time as in `observe`.
         """
         return [Verdict(suspect.epoch, why) for suspect in suspects if (why := self._why(suspect, present, now_s))]
 

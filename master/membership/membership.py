@@ -40,8 +40,8 @@ log = structlog.get_logger()
 READ_MEMBERS_EVERY_S = 5.0
 NODES_KEPT = timedelta(days=30)
 """How long rows of ended nodes are retained."""
-FORGET_EVERY_S = 600.0
-FORGET_BATCH = 500
+DELETE_EVERY_S = 600.0
+DELETE_BATCH = 500
 ANNOUNCE_EVERY_S = 10.0
 DOUBTFUL_BEATS = 2
 """A master whose last beat is older than this many beat intervals seems dead to a joining master."""
@@ -50,7 +50,7 @@ DOUBTFUL_BEATS = 2
 class Membership:
     """Beats, computes slots, detects failures and fences.
 
-    `slot` is this master's share now, None = none; `look` is set when it changed. `active` returns how many workflow
+    `slot` is this master's share now, None = none; `poll` is set when it changed. `active` returns how many workflow
     instances count against the run limit now.
     """
 
@@ -60,7 +60,7 @@ class Membership:
         registry: Registry,
         settings: MasterSettings,
         active: Callable[[], int],
-        look: asyncio.Event,
+        poll: asyncio.Event,
     ) -> None:
         self.slot: Slot | None = None
         self.certain = asyncio.Event()
@@ -75,7 +75,7 @@ class Membership:
         self._timing = life.timing
         self._settings = settings
         self._active = active
-        self._look = look
+        self._poll = poll
         self._detector = FailureDetector(life.me.epoch, life.timing)
         self._leftovers = Leftovers(life)
         self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
@@ -135,7 +135,7 @@ class Membership:
             for node in self._life.living
             if node.kind is NodeKind.MASTER and (self._seems_gone(node) or is_gone(node.process))
         }
-        self._settle()
+        self._resolve_doubts()
         await self._registry.register(heartbeat)
         await self._count_slots()
 
@@ -152,7 +152,7 @@ class Membership:
                 if is_news or self._others_changed():
                     self._registry.changed.set()
                 await self._detect_failures(boottime_s())
-                self._settle()
+                self._resolve_doubts()
             except (Unavailable, Unknown, BadData) as error:
                 log.warning("beat_failed", error=str(error))
             await asyncio.sleep(max(0.05, every_s - (boottime_s() - now_s)))
@@ -171,17 +171,17 @@ class Membership:
                     log.warning("living_unread", error=str(error))
             await self._count_slots()
 
-    async def sweep(self) -> None:
+    async def clean_up(self) -> None:
         """Fail over runs and tasks: when a node's life has ended, and periodically."""
-        forgets_s = 0.0
+        deletes_s = 0.0
         while True:
             try:
                 await self._fail_over_all()
-                if boottime_s() >= forgets_s:
-                    await self._forget_nodes()
-                    forgets_s = boottime_s() + FORGET_EVERY_S
+                if boottime_s() >= deletes_s:
+                    await self._delete_ended_nodes()
+                    deletes_s = boottime_s() + DELETE_EVERY_S
             except ShoalError as error:
-                log.warning("sweep_failed", error=str(error))
+                log.warning("clean_up_failed", error=str(error))
                 await asyncio.sleep(1)
                 continue
             await set_within(self.left, self._settings.sweep_every.total_seconds())
@@ -190,7 +190,7 @@ class Membership:
         silence = node.silence or node.kind.silence(self._timing)
         return node.beat_age_s > DOUBTFUL_BEATS * silence.beat_s
 
-    def _settle(self) -> None:
+    def _resolve_doubts(self) -> None:
         """Check which of the doubtful masters are alive. A mistake here costs a wait at the start, no more."""
         if not self.certain.is_set():
             beats = {node.epoch: node.beat_no for node in self._life.living}
@@ -227,24 +227,24 @@ class Membership:
 
     async def _detect_failures(self, now_s: float) -> None:
         # A copy: `living` is read again by others during this await.
-        judged = {node.epoch: node for node in self._life.living}
+        living = {node.epoch: node for node in self._life.living}
         sights = [
-            Sight(node.epoch, node.kind, node.beat_no, is_provably_over(node), node.silence) for node in judged.values()
+            Sight(node.epoch, node.kind, node.beat_no, is_provably_over(node), node.silence) for node in living.values()
         ]
-        suspects = self._detector.look(sights, now_s)
+        suspects = self._detector.observe(sights, now_s)
         if not suspects:
             return
         present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
         for verdict in self._detector.verdicts(suspects, present, now_s):
             try:
-                await end_its_tasks(judged[verdict.epoch])
-                await self._fence(judged[verdict.epoch], verdict.why)
+                await end_its_tasks(living[verdict.epoch])
+                await self._fence(living[verdict.epoch], verdict.why)
             except (LockTaken, BadData) as error:  # of one node: the others are processed all the same
                 log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is tried again at each beat")
 
     async def _present(self) -> set[Epoch] | None:
-        told = [node.silence.session_s for node in self._life.living if node.silence is not None]
-        return await present(self._registry, max(self._life.silence.session_s, *told))
+        others = [node.silence.session_s for node in self._life.living if node.silence is not None]
+        return await present(self._registry, max(self._life.silence.session_s, *others))
 
     async def _fence(self, node: NodeRow, why: str) -> None:
         if await fencing.fence(self._life.database, node, why, by=self._life.me):
@@ -261,12 +261,12 @@ class Membership:
         self.left.set()
         self._registry.changed.set()
 
-    async def _forget_nodes(self) -> None:
+    async def _delete_ended_nodes(self) -> None:
         """Delete the rows of nodes that ended long ago, in batches."""
-        forgotten = FORGET_BATCH
-        while forgotten == FORGET_BATCH:
+        deleted = DELETE_BATCH
+        while deleted == DELETE_BATCH:
             async with self._life.writing() as connection:
-                forgotten = await gone_nodes.delete_ended(connection, NODES_KEPT, FORGET_BATCH)
+                deleted = await gone_nodes.delete_ended(connection, NODES_KEPT, DELETE_BATCH)
 
     async def _fail_over_all(self) -> None:
         # Almost always there is nothing: one query instead of a transaction, which would also wake all masters.
@@ -277,7 +277,7 @@ class Membership:
         if waits:
             async with self._life.writing() as connection:
                 if called := await serial_line.call_missed(connection):
-                    log.warning("waiting_runs_called", commands=called, so="they go on, though nobody had told them to")
+                    log.warning("waiting_runs_called", commands=called, so="they go on, though nobody notified them")
                 if deadlocks:
                     await end_deadlocks(connection, deadlocks)
         if left:
@@ -297,4 +297,4 @@ class Membership:
         if slot != self.slot:
             log.info("slot_changed", slot=str(slot), before=str(self.slot), masters=len(self._view.masters))
             self.slot = slot
-            self._look.set()
+            self._poll.set()

@@ -9,7 +9,7 @@ from master.drive.driver import Driver
 from node.life import Life
 
 
-def idle_driver(life: Life, look: asyncio.Event | None = None) -> Driver:
+def idle_driver(life: Life, poll: asyncio.Event | None = None) -> Driver:
     """A driver whose `run` nobody has called."""
     wake, room = asyncio.Event(), asyncio.Event()
-    return Driver(life, 100, wake=wake, look=look or asyncio.Event(), room=room, dependents=Dependents(life, wake))
+    return Driver(life, 100, wake=wake, poll=poll or asyncio.Event(), room=room, dependents=Dependents(life, wake))

@@ -32,7 +32,7 @@ class Watch:
         self.kind, self.epoch = kind, epoch
 
     def look(self, now_s: float, beat_no: int, registry: Registry, *, is_gone: bool = False) -> list[Verdict]:
-        suspects = self.detector.look([Sight(self.epoch, self.kind, beat_no, is_gone)], now_s)
+        suspects = self.detector.observe([Sight(self.epoch, self.kind, beat_no, is_gone)], now_s)
         return self.detector.verdicts(suspects, registry, now_s)
 
     def standstill(self, registry: Registry, until_s: float, every_s: float = BEAT_S) -> float | None:
@@ -135,7 +135,7 @@ def test_a_beat_number_that_went_back_is_a_beat_that_moved() -> None:
 def test_a_node_that_was_not_in_one_read_is_watched_again() -> None:
     watch = Watch(MASTER)
     watch.standstill(ABSENT, 4)
-    assert watch.detector.look([], 5) == []
+    assert watch.detector.observe([], 5) == []
     assert watch.look(6, 7, ABSENT) == []
 
 
@@ -200,7 +200,7 @@ def test_one_dead_node_among_many_is_the_only_one_judged() -> None:
     detector = FailureDetector(ME, TIMING)
     for look in range(6):
         sights = [Sight(Epoch(epoch), MASTER, 0 if epoch == 5 else look, False) for epoch in range(1, 9)]
-        suspects = detector.look(sights, BEAT_S * look)
+        suspects = detector.observe(sights, BEAT_S * look)
     assert [verdict.epoch for verdict in detector.verdicts(suspects, None, 10)] == [5]
 
 
@@ -216,5 +216,5 @@ def test_a_node_is_judged_by_the_silence_that_it_states_itself() -> None:
     ):
         detector = FailureDetector(ME, TIMING)
         for now_s in range(0, int(limit_s) + 1):
-            suspects = detector.look([Sight(OTHER, kind, 7, is_gone=False, silence=said)], now_s)
+            suspects = detector.observe([Sight(OTHER, kind, 7, is_gone=False, silence=said)], now_s)
             assert bool(detector.verdicts(suspects, registry, now_s)) == (now_s >= limit_s), (kind, now_s)
