@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -50,7 +50,7 @@ class RunReading:
     Mappings by run contain the run and those below it that may explain it: of each attempt that counts the first child
     in each state but SUCCESS and STOP. `runs` also contains those above a run at rest, up to the first that is not.
     `idle_s` are the seconds since anything of a run changed; `before` the runs that must end before one in a serial
-    line. `life` has the states of their masters, and of the workers of unfinished attempts. `values` are those that an
+    line. `life` has the states of their masters and workers. `values` are those that an
     attempt which chose a branch compared, as JSON; `places` are positions in the queue of a worker group, 1 = next.
     """
 
@@ -136,6 +136,7 @@ async def read(connection: AsyncConnection, id_: WorkflowInstanceId) -> RunReadi
     attempts = await listings.attempts(connection, ids)
     counting = [each for run in ids for each in attempts[run] if each.valid]
     queued = [each.id for each in counting if each.state is TaskState.QUEUED]
+    owners = {*(runs[run].master for run in ids), *(each.worker for each in counting if each.worker is not None)}
     in_line = [run for run in ids if runs[run].state is WorkflowState.SERIAL_WAIT]
     return RunReading(
         id_,
@@ -148,7 +149,7 @@ async def read(connection: AsyncConnection, id_: WorkflowInstanceId) -> RunReadi
         before=await relations.before(connection, in_line) if in_line else {},
         values=await lookups.parameter_values(connection, counting),
         places=await _places(connection, queued[:PLACES_MAX]) if queued else {},
-        life=await _life(connection, [*(runs[run].master for run in ids), *_workers_of_unfinished(counting)]),
+        life=await _life(connection, owners),
         living=await nodes.living(connection),
         queue=await queue_listings.queue_by_group(connection),
         specs=await definitions.specs(connection, {(runs[run].workflow_code, runs[run].version) for run in ids}),
@@ -167,12 +168,8 @@ async def _commands(
     return found
 
 
-def _workers_of_unfinished(attempts: Iterable[TaskRun]) -> list[Epoch]:
-    return [each.worker for each in attempts if each.worker is not None and not each.state.is_final]
-
-
-async def _life(connection: AsyncConnection, epochs: Iterable[Epoch]) -> dict[Epoch, NodeState]:
-    rows = (await connection.execute(_LIFE, {"epochs": list({*epochs})})).all()
+async def _life(connection: AsyncConnection, epochs: Collection[Epoch]) -> dict[Epoch, NodeState]:
+    rows = (await connection.execute(_LIFE, {"epochs": list(epochs)})).all()
     return {Epoch(id_): NodeState(state) for id_, state in rows}
 
 

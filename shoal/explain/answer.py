@@ -37,7 +37,7 @@ def next_step(what: str, step: str, idle_s: float, do: str, master: str | None =
         return Why(f"{what}; {who} is about to {step}.", do)
     return Why(
         f"{what}; {who} should {step}, but nothing of the run has changed for {duration(idle_s)}.",
-        "Masters look for such runs and drive them again; if it stays so: shoal doctor, and the log of that master",
+        "Masters check for such runs and drive them again; if it stays so: shoal doctor, and the log of that master",
     )
 
 

@@ -58,8 +58,8 @@ def _said(plan: Plan, attempt: TaskRun, values: str, ends: Mapping[str, str]) ->
             return f"{chose}: {_case(logic, _parsed(values), plan, branch)}"
         case ConditionsParams():
             is_true = branch == {plan.codes[name] for name in logic.on_success}
-            told = ", ".join(f"{name} = {ends.get(name, 'not run')}" for name in sorted(logic.named()))
-            return f"{chose}: its condition is {'true' if is_true else 'false'}, with {told}"
+            states = ", ".join(f"{name} = {ends.get(name, 'not run')}" for name in sorted(logic.named()))
+            return f"{chose}: its condition is {'true' if is_true else 'false'}, with {states}"
         case _:
             return chose
 
@@ -76,12 +76,12 @@ def _case(params: SwitchParams, values: Mapping[str, str], plan: Plan, branch: f
             is_true = branch == {plan.codes[name] for name in case.then}
         if is_true:
             return f"case {place} is true, {case.when}{_with(used, values, plan)}"
-    return f"no case is true, so the default holds{_with(used, values, plan)}"
+    return f"no case is true, so the default applies{_with(used, values, plan)}"
 
 
 def _with(names: Iterable[str], values: Mapping[str, str], plan: Plan) -> str:
-    told = ", ".join(f"{name} = {MASK if name in plan.secrets else _shown(values[name])}" for name in names)
-    return f", with {told}" if told else ""
+    shown = ", ".join(f"{name} = {MASK if name in plan.secrets else _shown(values[name])}" for name in names)
+    return f", with {shown}" if shown else ""
 
 
 def _shown(value: str) -> str:

@@ -1,7 +1,7 @@
 """Why something does not move: one plain sentence, and one line with the next step.
 
-Pure: facts go in, text comes out (`facts.py` collects the facts). Commands and tasks are explained here, what runs or
-stands for other runs in `running_tasks.py`, runs in `run_explanation.py`.
+Pure: facts go in, text comes out (`facts.py` computes the facts). Commands and tasks are explained here, runs in
+`run_explanation.py`.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def why_command(command: CommandFacts) -> Why:
     if owner.beat_age_s > SILENT_AFTER_S:
         return Why(
             f"{name} {waited}: {holds} has been silent for {duration(owner.beat_age_s)}.",
-            "The others take its slot over by themselves. Watch: shoal slots",
+            "When it has been fenced, its slot goes to another master. Watch: shoal slots",
         )
     if command.masters and all(master.is_full for master in command.masters):
         return Why(
             f"{name} {waited} for room: {full_masters(command.masters)}.",
-            "It is taken when one of them has ended or only waits: shoal runs; to have more room start another: "
+            "A master takes it when a run has ended or only waits: shoal runs; to have more room start another: "
             "shoal master, or raise master.max_running_workflows",
         )
     if owner.is_busy:
@@ -53,9 +53,9 @@ def why_command(command: CommandFacts) -> Why:
     if command.age_s is not None and command.age_s > command.steal_after_s:
         return Why(
             f"{name} {waited}: {holds} should have taken it, and so should any free master by now.",
-            "See whether the masters agree on the slots: shoal slots; what is in its way their logs say: command_waits",
+            "See whether the masters agree on the slots: shoal slots; their logs say why it waits: command_waits",
         )
-    return Why(f"{name} {waited}: {holds} takes it next.", f"Look again in a moment: shoal why command {command.id}")
+    return Why(f"{name} {waited}: {holds} takes it next.", f"Check again in a moment: shoal why command {command.id}")
 
 
 def full_masters(masters: Sequence[MasterFacts]) -> str:
@@ -119,12 +119,12 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
     match task.not_begun:
         case NotBegun.FORBIDDEN:
             return Why(
-                f"{task.name} does not run: it is forbidden in its definition (flag: NO) and passed over.",
-                "To run it, take the flag away and apply the workflow again: shoal workflow apply FILE",
+                f"{task.name} does not run: its definition forbids it (flag: NO).",
+                "To run it, remove the flag and apply the workflow again: shoal workflow apply FILE",
             )
         case NotBegun.SKIPPED:
             chosen = f" {task.choice}." if task.choice else ""
-            return Why(f"{task.name} is skipped: it hangs only on branches that were not chosen.{chosen}", show)
+            return Why(f"{task.name} is skipped: it depends only on branches that were not chosen.{chosen}", show)
         case NotBegun.LEFT_OUT:
             return Why(
                 f"{task.name} does not run: the run was started, or run again, for other tasks only.",
@@ -152,14 +152,14 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
 def why_delayed(task: TaskFacts) -> Why:
     """For a task whose time has not come."""
     what = "its next attempt" if task.wait_reason is WaitReason.RETRY else "its delay to pass"
-    look = f"Look again then: shoal why {task_named(task.run, task.name)}"
+    again = f"Check again then: shoal why {task_named(task.run, task.name)}"
     if task.due_in_s is None:
-        return next_step(f"{task.name} waits for {what}, and has no time", "give it one", task.idle_s, look)
+        return next_step(f"{task.name} waits for {what}, and no time is stored for that", "set it", task.idle_s, again)
     if task.due_in_s <= -MOVES_WITHIN_S:
         was_due = f"{task.name} waits for {what}, which was due {duration(-task.due_in_s)} ago"
-        return next_step(was_due, "queue it", -task.due_in_s, look)
+        return next_step(was_due, "queue it", -task.due_in_s, again)
     due = f"due in {duration(task.due_in_s)}" if task.due_in_s > 0 else "due now"
-    return Why(f"{task.name} waits for {what}, {due}.", look)
+    return Why(f"{task.name} waits for {what}, {due}.", again)
 
 
 def why_queued(task: TaskFacts) -> Why:
@@ -167,7 +167,7 @@ def why_queued(task: TaskFacts) -> Why:
     why = _queued(task)
     if task.given_back is None:
         return why
-    return Why(f"{why.sentence} Its attempt before did not begin: {task.given_back.rstrip('.')}.", why.do)
+    return Why(f"{why.sentence} Its previous attempt did not begin: {task.given_back.rstrip('.')}.", why.do)
 
 
 def _queued(task: TaskFacts) -> Why:
@@ -200,11 +200,11 @@ def _queued(task: TaskFacts) -> Why:
         return Why(
             f"{task.name} has been queued for {duration(task.queued_s)}, though group {group.name} has {free} free "
             f"places: no worker has taken it.",
-            f"See whether its workers are well: shoal workers   shoal doctor; or start another: {start}",
+            f"Check its workers: shoal workers   shoal doctor; or start another: {start}",
         )
     return Why(
         f"{task.name} is queued, and group {group.name} has {free} free places: a worker takes it in a moment.",
-        f"Look again: shoal why {task_named(task.run, task.name)}",
+        f"Check again: shoal why {task_named(task.run, task.name)}",
     )
 
 
@@ -220,11 +220,11 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
     on = f"on {task.worker}" if task.worker else "in its master" if lives_in_master else "on a worker"
     if task.worker_gone:
         return Why(
-            f"{task.name} ran {on}, which is gone; a master gives it a new attempt within seconds.",
+            f"{task.name} ran {on}, which is gone; a master decides on a new attempt within seconds.",
             "Watch: shoal slots and shoal workers",
         )
     since = f" for {duration(task.since_s)}" if task.since_s is not None else ""
-    follow = f"Read along: shoal log {task.id} -f"
+    follow = f"Follow its log: shoal log {task.id} -f"
     if task.kill_requested:
         return Why(f"{task.name} is being killed {on}; it had been running{since}.", follow)
     return Why(f"{task.name} runs {on}{since}.", follow)
@@ -237,17 +237,19 @@ def _stands_for(task: TaskFacts, *, halting: bool) -> Why:
     waits = paused + [id_ for id_, state in task.children if not state.is_final]
     if waits:
         more = f" and {len(waits) - 1} more" if len(waits) > 1 else ""
-        told = f"{stands} and waits for run {waits[0]}{more}"
+        sentence = f"{stands} and waits for run {waits[0]}{more}"
         ask = f"Ask about it: shoal why {waits[0]}"
         if paused:
-            told += f"; run {paused[0]} is paused, and goes on when somebody resumes it"
+            sentence += f"; run {paused[0]} is paused, and goes on when somebody resumes it"
             ask = f"Let it go on: shoal resume {paused[0]}"
     elif task.asked:
-        told = f"{stands}, and no master has begun {'it' if len(task.asked) == 1 else f'{len(task.asked)} of them'} yet"
+        sentence = (
+            f"{stands}, and no master has begun {'it' if len(task.asked) == 1 else f'{len(task.asked)} of them'} yet"
+        )
         ask = f"Ask about it: shoal why command {task.asked[0]}"
     else:
-        return next_step(f"{stands}, which ended", "move it on", task.idle_s, f"See the run: shoal show {task.run}")
-    return Why(f"{told}. {task.child.sentence}", task.child.do) if task.child else Why(f"{told}.", ask)
+        return next_step(f"{stands}, which ended", "continue it", task.idle_s, f"See the run: shoal show {task.run}")
+    return Why(f"{sentence}. {task.child.sentence}", task.child.do) if task.child else Why(f"{sentence}.", ask)
 
 
 def _stands(state: TaskState | None) -> str:
@@ -260,5 +262,9 @@ def _stands(state: TaskState | None) -> str:
             return "is queued"
         case TaskState.DISPATCH | TaskState.RUNNING_EXECUTION:
             return "is still running"
+        case TaskState.NEED_FAULT_TOLERANCE:
+            return "has lost its worker"
+        case TaskState.PAUSE:
+            return "was held back by a pause"
         case _:
             return f"has ended as {state}"

@@ -1,4 +1,4 @@
-"""Why a run does not move, or how it ended: the sentences of `why.py` for a whole run. Pure."""
+"""Why a run does not move, or how it ended: the sentences for a whole run. Pure."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def why_run(run: RunFacts) -> Why:
         if not run.masters:
             return Why(f"{name} lost its master {run.owner}, and no other is alive.", "Start one: shoal master")
         return Why(
-            f"{name} lost its master {run.owner}; the others look for such runs every few seconds.",
+            f"{name} lost its master {run.owner}; the others check for such runs every few seconds.",
             "Watch: shoal slots",
         )
     if run.silent_s > SILENT_AFTER_S:
@@ -128,7 +128,7 @@ def _suspended(run: RunFacts, name: str) -> Why:
     because = run.reason or "no reason was stored"
     dates = f" {dates_waiting(run.dates_left)}." if run.dates_left else ""
     return Why(
-        f"{name} has ended as {run.state}: {because}; it goes on when somebody lets it{left}.{dates}",
+        f"{name} has ended as {run.state}: {because}; it goes on when it is resumed{left}.{dates}",
         f"Let it {run.go_on}" if run.go_on.startswith("go on") else f"{run.go_on[0].upper()}{run.go_on[1:]}",
     )
 
@@ -142,14 +142,15 @@ def _is_open(task: TaskFacts) -> bool:
 
 def _in_line(run: RunFacts, name: str) -> Why:
     if not run.masters:
-        return Why(f"{name} waits for its turn, and no master is alive that could call it.", "Start one: shoal master")
+        return Why(f"{name} waits for its turn, and no master is alive to begin it.", "Start one: shoal master")
     if not run.before:
         return Why(
-            f"{name} waited for its turn, and nothing is before it any more: a master calls it within seconds.",
-            f"Look again: shoal why {run.id}",
+            f"{name} waited for its turn, and nothing is before it any more: a master begins it within seconds.",
+            f"Check again: shoal why {run.id}",
         )
     first, state = run.before[0]
-    more = f", and {len(run.before) - 1} more are before it" if len(run.before) > 1 else ""
+    others = len(run.before) - 1
+    more = f", and {others} more {'is' if others == 1 else 'are'} before it" if others else ""
     return Why(
         f"{name} waits for its turn, since its workflow runs one at a time: run {first} is {state}{more}.",
         f"Ask about that one: shoal why {first}",
@@ -160,7 +161,7 @@ def _halting(run: RunFacts, name: str, what: str) -> Why:
     running = [task for task in run.tasks if task.state in (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)]
     if not running:
         over = f"{name} {what}, and nothing of it runs any more"
-        return next_step(over, "end it", run.idle_s, f"Look again: shoal show {run.id}", run.owner)
+        return next_step(over, "end it", run.idle_s, f"Check again: shoal show {run.id}", run.owner)
     names = names_of([task.name for task in running])
     still = "still runs" if len(running) == 1 else "still run"
     first = why_running(max(running, key=lambda task: task.since_s or 0), halting=True)
@@ -189,5 +190,5 @@ def _unfinished(run: RunFacts, name: str) -> Why:
         answer = why_delayed(first)
         return Why(f"{name} waits for {first.name}. {answer.sentence}", answer.do)
     idle = f"{name} has no task that runs or waits"
-    look = f"Look again: shoal show {run.id}; if it stays so, read the log of that master"
-    return next_step(idle, "move it on", run.idle_s, look, run.owner)
+    again = f"Check again: shoal show {run.id}; if it stays so, read the log of that master"
+    return next_step(idle, "continue it", run.idle_s, again, run.owner)

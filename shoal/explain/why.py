@@ -22,7 +22,7 @@ from shoal.runs.references import as_id, find_run
 
 async def explain(database: Database, settings: Settings, what: Sequence[str], project: str | None = None) -> Why:
     """Why something does not move: a run (an id, @last, @failed, a workflow), RUN/name for a task of it, or `command`
-    and an id. A run is looked for in `project`, if one is given.
+    and an id. The name of a workflow is one of `project`, if that is given.
 
     Raises:
         NotFound: it does not exist.

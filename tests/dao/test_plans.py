@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.checks import stuck_runs, table_checks
@@ -33,13 +33,14 @@ from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances
 from dao.tasks.task_claims import Report
+from dao.views import run_readings
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
 from model.nodes import Slot
 from model.schedules import ScheduleRow
 from model.states import TaskState, WorkflowState
 from tests.conftest import SCHEMA
-from tests.dao.explaining import Explaining
+from tests.dao.explaining import Explaining, Plan
 from tests.dao.scene import Scene, new_task
 from tests.servers.postgres import PostgresServer
 
@@ -331,6 +332,23 @@ async def test_a_walk_over_runs_that_are_all_stuck_reads_no_history(full: AsyncC
     assert {"workflow_instance_child", "command_child"} <= plan.indexes, plan
     assert sum(rows for through, rows in plan.read.items() if not through.startswith(("node", "task_event"))) < 2_000
     assert sum(rows for through, rows in plan.read.items() if through.startswith("task_event")) <= 3_000
+
+
+async def test_what_explains_a_run_is_read_by_few_statements_that_read_no_history(full: AsyncConnection) -> None:
+    sent: list[tuple[str, Any]] = []
+    connection = full.sync_connection
+    event.listen(connection, "before_cursor_execute", lambda *call: sent.append((call[2], call[3])))
+    reading = await run_readings.read(full, ABOVE[0])
+    assert reading.children[ABOVE[0]]
+    plan = Plan()
+    for statement, values in sent.copy():
+        explain = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}"
+        plan.add((await full.exec_driver_sql(explain, values)).scalar_one()[0]["Plan"])
+    assert len(sent) // 2 <= 12
+    assert not plan.whole_tables & BIG, plan
+    assert {"workflow_instance_child", "command_child", "command_resume", "command_one_recover"} <= plan.indexes, plan
+    by_run = {name: rows for name, rows in plan.read.items() if not name.startswith(("node", "task_instance_r"))}
+    assert sum(rows for name, rows in by_run.items() if name != "task_instance_queue") <= 2_000, plan
 
 
 CHECKS = {check.name: check for check in (*BEFORE_REASONS, *AFTER_REASONS)}

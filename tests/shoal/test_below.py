@@ -152,13 +152,13 @@ async def test_a_choice_is_told_with_its_condition_and_values(shoal: CommandLine
     assert f"route has ended: SUCCESS in 0 ms. {chose}.\n" in why.out
     assert "shoal log" not in why.out
     for answer in (skipped, later):
-        assert f"is skipped: it hangs only on branches that were not chosen. {chose}." in answer.out
+        assert f"is skipped: it depends only on branches that were not chosen. {chose}." in answer.out
     assert log.out == f"{chose}\n"
     assert chose in shown.out
     other = await shoal("run", "routes", "-p", "country=FR", "--wait", "--json")
     default = await shoal("log", f"{other.json['run_id']}/route")
     assert default.out == (
-        'route chose bank: no case is true, so the default holds, with amount = "5000", country = "FR"\n'
+        'route chose bank: no case is true, so the default applies, with amount = "5000", country = "FR"\n'
     )
 
 

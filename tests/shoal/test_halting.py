@@ -97,7 +97,7 @@ async def test_a_paused_run_lets_what_runs_finish_and_goes_on_when_it_is_resumed
     gate.touch()
     await eventually(lambda: _is(shoal, run, "PAUSE"), within_s=10)
     why, shown, stopped = await shoal.each(f"why {run}", f"show {run}", f"stop {run}")
-    assert "has ended as PAUSE: it was paused; it goes on when somebody lets it; second would run then." in why.out
+    assert "has ended as PAUSE: it was paused; it goes on when it is resumed; second would run then." in why.out
     assert f"→ Let it go on: shoal resume {run}" in why.out
     assert "‖ PAUSE" in shown.out
     assert f"Let it go on: shoal resume {run}" in shown.out
@@ -115,9 +115,7 @@ async def test_a_stopped_run_kills_what_runs_and_goes_on_when_it_is_resumed(shoa
     stopped = await shoal("stop", run, "--wait", "--json")
     assert (stopped.code, stopped.json["state"], stopped.json["run_id"]) == (0, "STOP", run)
     why, shown, task = await shoal.each(f"why {run}", f"show {run}", f"why {run}/first")
-    assert (
-        "has ended as STOP: it was stopped; it goes on when somebody lets it; first, second would run then." in why.out
-    )
+    assert "has ended as STOP: it was stopped; it goes on when it is resumed; first, second would run then." in why.out
     assert "■ KILL" in shown.out
     assert "first has ended as KILL" in task.out
     gate.touch()
@@ -143,7 +141,7 @@ async def test_what_waits_for_its_turn_says_behind_whom_and_can_be_stopped_at_on
     )
     assert f"waits for its turn, since its workflow runs one at a time: run {first} is RUNNING_EXECUTION." in why.out
     assert f"→ Ask about that one: shoal why {first}" in why.out
-    assert f"run {first} is RUNNING_EXECUTION, and 1 more are before it." in last.out
+    assert f"run {first} is RUNNING_EXECUTION, and 1 more is before it." in last.out
     assert "⋮ SERIAL_WAIT" in shown.out
     assert "waits until earlier runs of its workflow have ended" in shown.out
     assert listed.out.count("⋮ SERIAL_WAIT") == 2
@@ -200,8 +198,8 @@ async def test_skipped_and_forbidden_tasks_are_shown_as_such(shoal: CommandLine)
         "after_big": "SKIPPED",
         "never": "FORBIDDEN",
     }
-    assert "after_big is skipped: it hangs only on branches that were not chosen." in big.out
-    assert "never does not run: it is forbidden in its definition (flag: NO) and passed over." in never.out
+    assert "after_big is skipped: it depends only on branches that were not chosen." in big.out
+    assert "never does not run: its definition forbids it (flag: NO)." in never.out
 
 
 async def test_a_run_that_is_limited_to_a_task_leaves_the_others_out(shoal: CommandLine) -> None:

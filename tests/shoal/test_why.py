@@ -91,7 +91,13 @@ def test_each_state_of_a_command_has_its_sentence(changed: dict[str, Any], sente
         (
             {"state": None, "waits_for": [("a", TaskState.NEED_FAULT_TOLERANCE)]},
             R,
-            "load waits because a has ended as NEED_FAULT_TOLERANCE.",
+            "load waits because a has lost its worker.",
+            "shoal why 12/a",
+        ),
+        (
+            {"state": None, "waits_for": [("a", TaskState.PAUSE)]},
+            R,
+            "load waits because a was held back by a pause.",
             "shoal why 12/a",
         ),
         (
@@ -149,7 +155,7 @@ def test_each_state_of_a_command_has_its_sentence(changed: dict[str, Any], sente
         (
             {"state": TaskState.QUEUED, "given_back": "its worker gave it back: Too many open files"},
             R,
-            "in a moment. Its attempt before did not begin: its worker gave it back: Too many open files.",
+            "in a moment. Its previous attempt did not begin: its worker gave it back: Too many open files.",
             "why 12/load",
         ),
         ({"state": TaskState.QUEUED, "group": None}, R, "load is queued for a worker.", "shoal workers"),
@@ -173,7 +179,12 @@ def test_each_state_of_a_command_has_its_sentence(changed: dict[str, Any], sente
             "shoal log 88 -f",
         ),
         ({"kill_requested": True}, R, "load is being killed on w3:1; it had been running for 12.0 s.", "shoal log"),
-        ({"worker_gone": True}, R, "load ran on w3:1, which is gone; a master gives it a new attempt", "shoal workers"),
+        (
+            {"worker_gone": True},
+            R,
+            "load ran on w3:1, which is gone; a master decides on a new",
+            "shoal workers",
+        ),
         (
             {"state": TaskState.NEED_FAULT_TOLERANCE},
             R,
@@ -215,7 +226,11 @@ QUEUED = replace(TASK, name="queued", state=TaskState.QUEUED)
             "Run 12 of sales lost its master m1:1 and waits to be failed over. Command 4711 has waited",
             "shoal why command 4711",
         ),
-        ({"owner_gone": True}, "lost its master m1:1; the others look for such runs every few seconds.", "shoal slots"),
+        (
+            {"owner_gone": True},
+            "its master m1:1; the others check for such runs every few seconds.",
+            "shoal slots",
+        ),
         ({"owner_gone": True, "masters": 0}, "lost its master m1:1, and no other is alive.", "shoal master"),
         ({"tasks": [TASK]}, "Run 12 of sales waits for load. load runs on w3:1 for 12.0 s.", "shoal log 88 -f"),
         (
@@ -239,7 +254,7 @@ QUEUED = replace(TASK, name="queued", state=TaskState.QUEUED)
             "waits for lost. 2 of its tasks run. lost ran on w3:1, which is gone",
             "shoal workers",
         ),
-        ({}, "has no task that runs or waits; its master m1:1 is about to move it on.", "shoal show 12"),
+        ({}, "has no task that runs or waits; its master m1:1 is about to continue it.", "shoal show 12"),
     ],
 )
 def test_each_state_of_a_run_has_its_sentence(changed: dict[str, Any], sentence: str, do: str) -> None:

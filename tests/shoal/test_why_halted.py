@@ -28,9 +28,9 @@ RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1"
             "Run 12 of sales waits for its turn, since its workflow runs one at a time: run 9 is READY_STOP.",
             "shoal why 9",
         ),
-        ({"state": W.SERIAL_WAIT, "before": [(9, W.PAUSE), (10, W.SERIAL_WAIT)]}, "and 1 more are before it.", "why 9"),
-        ({"state": W.SERIAL_WAIT}, "nothing is before it any more: a master calls it within seconds.", "shoal why 12"),
-        ({"state": W.SERIAL_WAIT, "masters": 0}, "and no master is alive that could call it.", "shoal master"),
+        ({"state": W.SERIAL_WAIT, "before": [(9, W.PAUSE), (10, W.SERIAL_WAIT)]}, "and 1 more is before it.", "why 9"),
+        ({"state": W.SERIAL_WAIT}, "nothing is before it any more: a master begins it within seconds.", "shoal why 12"),
+        ({"state": W.SERIAL_WAIT, "masters": 0}, "and no master is alive to begin it.", "shoal master"),
         ({"state": W.READY_PAUSE}, "is being paused: load still runs. load runs on w3:1 for 12.0 s.", "shoal stop 12"),
         ({"requested": W.READY_PAUSE}, "is being paused: load still runs.", "shoal stop 12"),
         (
@@ -45,7 +45,7 @@ RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1"
         ),
         (
             {"state": W.PAUSE, "reason": "it was paused", "tasks": [replace(TASK, state=T.PAUSE), OPEN]},
-            "has ended as PAUSE: it was paused; it goes on when somebody lets it; load, next would run then.",
+            "has ended as PAUSE: it was paused; it goes on when it is resumed; load, next would run then.",
             "shoal resume 12",
         ),
         ({"state": W.STOP, "tasks": []}, "has ended as STOP: no reason was stored; it goes on", "shoal resume 12"),
@@ -84,7 +84,7 @@ RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1"
         ({"silent_s": 40.0, "masters": 0}, "has been silent for 40.0 s, and no other is alive.", "shoal master"),
         (
             {"tasks": [], "idle_s": 75.0},
-            "its master m1:1 should move it on, but nothing of the run has",
+            "its master m1:1 should continue it, but nothing of the run has",
             "shoal doctor",
         ),
         (
@@ -103,12 +103,12 @@ def test_each_way_to_rest_has_its_sentence(changed: dict[str, Any], sentence: st
     [
         (
             {"state": None, "not_begun": NotBegun.SKIPPED},
-            "load is skipped: it hangs only on branches that were not chosen.",
+            "load is skipped: it depends only on branches that were not chosen.",
             "shoal show 12",
         ),
         (
             {"state": None, "not_begun": NotBegun.FORBIDDEN},
-            "load does not run: it is forbidden in its definition (flag: NO) and passed over.",
+            "load does not run: its definition forbids it (flag: NO).",
             "shoal workflow apply",
         ),
         (
@@ -134,7 +134,7 @@ def test_each_way_to_rest_has_its_sentence(changed: dict[str, Any], sentence: st
         ),
         (
             {"children": [(20, W.SUCCESS)]},
-            "load stands for 1 run, which ended; its master is about to move it on.",
+            "load stands for 1 run, which ended; its master is about to continue it.",
             "shoal show 12",
         ),
         (
@@ -144,7 +144,7 @@ def test_each_way_to_rest_has_its_sentence(changed: dict[str, Any], sentence: st
         ),
         (
             {"children": [(20, W.SUCCESS)], "idle_s": 75.0},
-            "which ended; its master should move it on, but nothing of the run has changed for 1 min 15 s.",
+            "which ended; its master should continue it, but nothing of the run has changed for 1 min 15 s.",
             "shoal doctor",
         ),
         (
