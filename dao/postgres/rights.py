@@ -76,6 +76,7 @@ async def check(database: Database, kind: NodeKind) -> None:
     if lacked:
         more = f" and {len(lacked) - SHOWN_MAX} more" if len(lacked) > SHOWN_MAX else ""
         raise Denied(
-            f"this user lacks rights that a {kind.lower()} needs: {', '.join(lacked[:SHOWN_MAX])}{more}; let it log in "
-            f"as a user IN ROLE shoal_{kind.lower()}, or run `shoal db roles` again after an upgrade (docs/roles.md)"
+            f"this user lacks rights that a {kind.lower()} needs: {', '.join(lacked[:SHOWN_MAX])}{more}; grant it "
+            f"(docs/roles.md), or name another user in the database URL, one IN ROLE shoal_{kind.lower()}; "
+            "after an upgrade run `shoal db roles` again"
         )

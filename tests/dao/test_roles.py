@@ -229,7 +229,7 @@ async def test_a_node_starts_only_with_each_right_that_it_needs(users: Users) ->
     ("worker", NodeKind.MASTER, "rights that a master needs: DELETE on node, DELETE on node_beat, INSERT on command, "),
     ("master", NodeKind.WORKER, "rights that a worker needs: SELECT.node_id. on log_key, INSERT on log_key, "),
     ("api", NodeKind.WORKER, "rights that a worker needs: INSERT on cluster, "),
-    ("submitter", NodeKind.MASTER, "SELECT on schema_version, .* and [0-9]+ more; let it log in as "),
+    ("submitter", NodeKind.MASTER, "SELECT on schema_version, .* and [0-9]+ more; grant it .docs/roles"),
 ])  # fmt: skip
 async def test_a_node_does_not_start_with_the_rights_of_another_part(
     users: Users, part: str, kind: NodeKind, said: str
