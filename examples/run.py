@@ -25,6 +25,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent
+PROGRAMS = Path(sys.executable).parent
 READY = b"Ready in"
 UP_WITHIN_S = 60.0
 EXAMPLE_WITHIN_S = 120.0
@@ -78,16 +79,16 @@ def title(name: str) -> str:
 
 
 class Shell:
-    """Runs examples with the environment that reaches one running `shoal up`."""
+    """Runs examples with the environment that reaches one running `shoal up`; `programs` is the folder of `shoal`."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, programs: Path) -> None:
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")},
             "SHOAL_FOLDER": str(data),
             "SHOAL_WORKER__LOCAL_FILES": "true",
             "COLUMNS": "200",
             "TMPDIR": str(data.parent),
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{programs}:{PROGRAMS}:{os.environ['PATH']}",
         }
 
     async def run(self, name: str) -> Result:
@@ -144,11 +145,11 @@ def _spaced(text: str) -> str:
 
 
 @asynccontextmanager
-async def running() -> AsyncIterator[Shell]:
-    """A `shoal up` in a temporary folder, until the end of the block."""
+async def running(programs: Path = PROGRAMS) -> AsyncIterator[Shell]:
+    """A `shoal up` in a temporary folder, until the end of the block; the `shoal` of `programs` is what is typed."""
     with tempfile.TemporaryDirectory(prefix="shoal-examples-") as folder:
         data = Path(folder) / "data"
-        shell = Shell(data)
+        shell = Shell(data, programs)
         up = await asyncio.create_subprocess_exec(
             *(sys.executable, "-u", "-m", "shoal", "up", "--masters", "1", "--workers", "1", "--folder", str(data)),
             env=shell._environment,

@@ -84,7 +84,7 @@ class Poller:
         if waiting.schedules and not self._schedules.any_online:
             self._schedules.changed()
         self._schedules.any_online = waiting.schedules
-        if waiting.dependents or self._driver.transactions.announces_ends:  # once more after the last end: to forget it
+        if waiting.dependents or self._driver.transactions.announces_ends:  # once more after the last end, to drop it
             self._dependents.walk_on()
         self._driver.transactions.announces_ends = waiting.dependents
         if waiting.mine:

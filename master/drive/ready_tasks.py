@@ -2,7 +2,7 @@
 
 An edge is decided when the task before it is. It is *live* when that task succeeded and, if it chooses branches, chose
 this one; else it is *dead*. When all edges of a task are decided, the task begins if one of them is live or if it has
-none. With only dead edges it is skipped, and so are its own edges. A task that finally failed settles only its edges to
+none. With only dead edges it is skipped, and so are its own edges. A task that finally failed decides only its edges to
 the CONDITIONS that ask for its end: other tasks after it never begin.
 
 A forbidden task is passed over: its edges are decided as the task itself would be. Tasks that a start or EXECUTE_TASK

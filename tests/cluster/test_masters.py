@@ -10,8 +10,9 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 
-COMMANDS = 600
-MANY_COMMANDS = 1_000
+COMMANDS = 300
+"""More at once than three masters take in: at each moment some wait, some run. `make chaos-promises` has 1,000."""
+PORTIONS = 20
 JOURNALED = 1001
 
 
@@ -29,10 +30,10 @@ def _define(cluster: Cluster) -> None:
     )
 
 
-async def _flow(cluster: Cluster, count: int = COMMANDS, portions: int = 20) -> None:
+async def _flow(cluster: Cluster) -> None:
     """Insert the commands in portions, over about two seconds."""
-    for _ in range(portions):
-        cluster.start(JOURNALED, count // portions)
+    for _ in range(PORTIONS):
+        cluster.start(JOURNALED, COMMANDS // PORTIONS)
         await asyncio.sleep(0.1)
 
 
@@ -57,13 +58,13 @@ async def test_a_killed_master_s_work_goes_on_elsewhere(cluster: Cluster) -> Non
     await cluster.worker()
     masters = [await cluster.master() for _ in range(3)]
     await cluster.slots_become(3)
-    flow = asyncio.create_task(_flow(cluster, MANY_COMMANDS))
-    await eventually(lambda: cluster.one("SELECT count(*) FROM command_history") > MANY_COMMANDS / 10)
+    flow = asyncio.create_task(_flow(cluster))
+    await eventually(lambda: cluster.one("SELECT count(*) FROM command_history") > COMMANDS / 10)
     masters[1].signal(signal.SIGKILL)
     await flow
     await cluster.slots_become(2)
     await cluster.all_ends()
-    cluster.check_exactly_once(MANY_COMMANDS)
+    cluster.check_exactly_once(COMMANDS)
     assert cluster.one("SELECT state FROM node WHERE id = %s", masters[1].epoch) == "FENCED"
     await cluster.master()
     await cluster.slots_become(3)
@@ -149,9 +150,9 @@ async def test_the_database_alone_is_registry_enough(laptop: Cluster) -> None:
     await laptop.worker()
     masters = [await laptop.master() for _ in range(2)]
     await laptop.slots_become(2)
-    laptop.start(JOURNALED, 200)
+    laptop.start(JOURNALED, 100)
     masters[0].signal(signal.SIGKILL)
     await laptop.slots_become(1)
-    laptop.start(JOURNALED, 200)
+    laptop.start(JOURNALED, 100)
     await laptop.all_ends()
-    laptop.check_exactly_once(400)
+    laptop.check_exactly_once(200)

@@ -37,12 +37,12 @@ async def cluster_at_work(cluster: Cluster, count: int) -> None:
 
 
 async def test_a_database_restart_in_mid_flow_is_survived(cluster: Cluster, postgres_server: PostgresServer) -> None:
-    await cluster_at_work(cluster, 400)
+    await cluster_at_work(cluster, 200)
     postgres_server.restart("fast")
-    await eventually(lambda: cluster.unfinished() < 200, within_s=30)
+    await eventually(lambda: cluster.unfinished() < 100, within_s=30)
     postgres_server.restart("immediate")
     await cluster.all_ends()
-    cluster.check_exactly_once(400)
+    cluster.check_exactly_once(200)
     assert cluster.one("SELECT count(*) FROM node WHERE state = 'FENCED'") == 0
     assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
 
@@ -78,12 +78,12 @@ async def test_lost_connections_in_mid_flow_are_survived(cluster: Cluster) -> No
 
 
 async def test_a_zookeeper_restart_in_mid_flow_is_survived(cluster: Cluster, zookeeper_server: ZooKeeperServer) -> None:
-    await cluster_at_work(cluster, 300)
+    await cluster_at_work(cluster, 150)
     zookeeper_server.stop()
     try:
-        cluster.start(FLOWING, 100)
+        cluster.start(FLOWING, 50)
         await cluster.all_ends()  # safety rests on the database: work goes on without the registry
-        cluster.check_exactly_once(400)
+        cluster.check_exactly_once(200)
     finally:
         zookeeper_server.start()
     assert cluster.one("SELECT count(*) FROM node WHERE state = 'FENCED'") == 0

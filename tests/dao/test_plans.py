@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,240 +21,21 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.checks import stuck_runs, table_checks
 from dao.checks.stuck_runs import UnderWay
 from dao.checks.table_checks import AFTER_REASONS, BEFORE_REASONS, RECENT
-from dao.cluster import nodes
+from dao.cluster import gone_nodes
 from dao.commands import commands, waiting_work
-from dao.definitions import schedules
-from dao.definitions.schedules import Fire
 from dao.postgres.database import Database
-from dao.runs import children, completion, control, failover, serial_line, workflow_instances
-from dao.runs.children import Unmade
-from dao.runs.control import Revival
-from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances
-from dao.tasks.task_claims import Report
+from dao.runs import dependencies
+from dao.runs.dependencies import BEGINNING, DependentEnd
+from dao.tasks import task_claims, task_events
 from dao.views import run_readings
-from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.instances import AttemptEnd, Parent
+from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.nodes import Slot
-from model.schedules import ScheduleRow
-from model.states import TaskState, WorkflowState
+from model.states import TaskState
 from tests.conftest import SCHEMA
 from tests.dao.explaining import Explaining, Plan
-from tests.dao.scene import Scene, new_task
+from tests.dao.hot_statements import ABOVE, BIG, HOT, LIVING_MASTER, RUNNING
+from tests.dao.scene import Scene
 from tests.servers.postgres import PostgresServer
-
-BIG = {"command", "schedule", "task_instance", "workflow_instance"}
-LIVING_MASTER, LIVING_WORKER, DEAD_WORKER = Epoch(1), Epoch(51), Epoch(53)
-RUNNING = [WorkflowInstanceId(id_) for id_ in range(4, 1001, 4)]
-"""The unfinished instances of the living master."""
-ABOVE = RUNNING[:20]
-"""Those of them that have children."""
-OVER = range(2_001, 2_021)
-"""Instances that have ended, some of a serial workflow, some under another."""
-
-FIRES = [
-    Fire(
-        ScheduleRow(
-            *(ScheduleId(id_), 1001, "0 5 * * *", "UTC", None, None, "ONLINE", "SKIP", 60.0),
-            *("2026-01-01 00:00:00+00", None, None, "2026-01-01 00:00:00+00", "2026-01-01 00:00:00+00"),
-        ),
-        [datetime(2026, 1, 1, tzinfo=UTC)],
-        datetime(2026, 1, 2, tzinfo=UTC),
-    )
-    for id_ in range(1, 201)
-]
-"""Of the schedules that are due."""
-
-
-@dataclass(frozen=True)
-class Hot:
-    """A statement, the indexes that it must walk, and how many rows of the big tables it may read in all."""
-
-    call: Callable[[AsyncConnection], Awaitable[Any]]
-    indexes: set[str]
-    rows_read_max: int
-
-
-HOT = {
-    "claim, small batch": Hot(lambda c: commands.claim(c, Slot(1, 2), 20, 1), {"command_claim"}, 100),
-    "claim, large batch of three": Hot(lambda c: commands.claim(c, Slot(1, 3), 5_000, 1), {"command_claim"}, 25_000),
-    "claim of a full master": Hot(
-        lambda c: commands.claim_urgent(c, Slot(1, 2), timedelta(seconds=5), 500, 1), {"command_claim"}, 3_000
-    ),
-    "steal": Hot(lambda c: commands.steal(c, timedelta(0), 500), {"command_age"}, 1_000),
-    "steal, nothing is old": Hot(lambda c: commands.steal(c, timedelta(days=1), 500), {"command_age"}, 0),
-    "claim, many aside": Hot(
-        lambda c: commands.claim(c, Slot(1, 2), 20, 1, [CommandId(each) for each in range(1, 1_001)]),
-        {"command_claim"},
-        2_100,
-    ),
-    "steal, many aside": Hot(
-        lambda c: commands.steal(c, timedelta(0), 500, [CommandId(each) for each in range(1, 1_001)]),
-        {"command_age"},
-        2_000,
-    ),
-    "idle look of a master": Hot(
-        lambda c: waiting_work.work_waits(c, Slot(0, 2), timedelta(days=1), 1, Epoch(77)),
-        {"command_pkey", "command_age"},
-        2_100,
-    ),
-    "idle look without a slot": Hot(
-        lambda c: waiting_work.work_waits(c, None, timedelta(days=1), 1, LIVING_MASTER), {"command_age"}, 2_100
-    ),
-    "consume": Hot(
-        lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_owner", "workflow_instance_pkey"}, 500
-    ),
-    "consume, many aside": Hot(
-        lambda c: task_events.consume(c, LIVING_MASTER, 100, without=RUNNING[:200]),
-        {"task_event_owner", "workflow_instance_pkey"},
-        2_100,
-    ),
-    "consume, of one alone": Hot(
-        lambda c: task_events.consume(c, LIVING_MASTER, 100, only=RUNNING[-1]),
-        {"task_event_owner", "workflow_instance_pkey"},
-        500,
-    ),
-    "queue": Hot(
-        lambda c: task_instances.queue(c, [new_task(each, 2) for each in RUNNING], LIVING_MASTER),
-        {"workflow_instance_pkey"},
-        len(RUNNING),
-    ),
-    "halt": Hot(
-        lambda c: task_instances.halt(c, dict.fromkeys(RUNNING[:5], (TaskState.KILL, "x")), (), LIVING_MASTER),
-        {"task_instance_attempt"},
-        100,
-    ),
-    # Of some tasks or of all that run, which are few beside those that are over: either way is right.
-    "ask kill": Hot(lambda c: task_instances.ask_kill(c, RUNNING[:5], LIVING_MASTER), set(), 2_100),
-    "end in master": Hot(
-        lambda c: task_instances.end_in_master(
-            c, [(each, AttemptEnd(TaskCode(3), 1, TaskState.SUCCESS)) for each in ABOVE], LIVING_MASTER
-        ),
-        set(),
-        4 * len(ABOVE),
-    ),
-    "invalidate": Hot(
-        lambda c: task_instances.invalidate(c, [(each, TaskCode(1)) for each in RUNNING[:5]]),
-        {"task_instance_attempt"},
-        20,
-    ),
-    "serial line": Hot(
-        lambda c: serial_line.lock(c, [WorkflowCode(2002)]), {"workflow_instance_live", "workflow_instance_waiting"}, 10
-    ),
-    "who runs in a line": Hot(lambda c: serial_line.live(c, WorkflowCode(2002)), {"workflow_instance_live"}, 10),
-    "who waits in a line": Hot(
-        lambda c: serial_line.waiting(c, WorkflowCode(2002), 1), {"workflow_instance_waiting"}, 10
-    ),
-    "who is overtaken in a line": Hot(
-        lambda c: serial_line.overtaken(c, WorkflowCode(2002), 500), {"workflow_instance_urgent"}, 10
-    ),
-    "look for who waits": Hot(serial_line.anyone_waits, {"workflow_instance_waiting"}, 10),
-    "call the forgotten": Hot(
-        serial_line.call_missed, {"workflow_instance_waiting", "workflow_instance_live", "command_calls"}, 1_100
-    ),
-    "who waits for itself": Hot(
-        serial_line.deadlocked,
-        {"workflow_instance_waiting", "workflow_instance_live", "workflow_instance_child"},
-        10_000,
-    ),
-    "hold runs": Hot(lambda c: control.lock(c, RUNNING[:5]), {"workflow_instance_pkey"}, 5),
-    "ask for a halt": Hot(
-        lambda c: control.ask_halt(c, dict.fromkeys(RUNNING[:5], WorkflowState.READY_STOP)),
-        {"workflow_instance_pkey"},
-        5,
-    ),
-    "revive": Hot(
-        lambda c: control.revive(c, [Revival(WorkflowInstanceId(each)) for each in OVER], LIVING_MASTER),
-        {"workflow_instance_pkey"},
-        len(OVER),
-    ),
-    "who is above": Hot(lambda c: children.above(c, ABOVE), {"workflow_instance_pkey"}, 4 * len(ABOVE)),
-    "children of": Hot(lambda c: children.of(c, ABOVE), {"workflow_instance_child"}, 10 * len(ABOVE)),
-    "existing children": Hot(
-        lambda c: children.existing(c, [Parent(each, TaskCode(3), 1, 7) for each in ABOVE]),
-        {"workflow_instance_child"},
-        len(ABOVE),
-    ),
-    "halt children": Hot(lambda c: children.halt(c, dict.fromkeys(ABOVE, TaskState.KILL)), set(), 2_100),
-    "resume children": Hot(
-        lambda c: children.resume(c, [(Parent(each, TaskCode(3), 1, 7), 2) for each in ABOVE]),
-        {"workflow_instance_child", "workflow_instance_pkey"},
-        3 * len(ABOVE),
-    ),
-    "tell who is above": Hot(
-        lambda c: children.report_unmade(
-            c, [Unmade(Parent(each, TaskCode(3), 1, 7), WorkflowState.FAILURE) for each in ABOVE]
-        ),
-        {"workflow_instance_pkey"},
-        len(ABOVE),
-    ),
-    "tell who waits for an end": Hot(
-        lambda c: completion.notify_awaiting(c, [WorkflowInstanceId(each) for each in OVER]),
-        {"workflow_instance_pkey"},
-        5 * len(OVER),
-    ),
-    "latest attempts": Hot(
-        lambda c: past_attempts.latest_attempts(c, RUNNING), {"task_instance_attempt"}, len(RUNNING)
-    ),
-    "finish": Hot(
-        lambda c: workflow_instances.finish(
-            c, [InstanceEnd(each, WorkflowState.SUCCESS, "") for each in RUNNING], LIVING_MASTER
-        ),
-        {"workflow_instance_pkey"},
-        len(RUNNING),
-    ),
-    "walk of the watcher": Hot(
-        lambda c: stuck_runs.walk(c, LIVING_MASTER, WorkflowInstanceId(0), 200, timedelta(0)),
-        {"workflow_instance_unfinished", "task_instance_attempt"},
-        500,
-    ),
-    "what is stuck of all": Hot(
-        lambda c: stuck_runs.stuck(c, timedelta(0)), {"workflow_instance_unfinished", "task_instance_attempt"}, 1_100
-    ),
-    "what was not heard": Hot(
-        lambda c: stuck_runs.unheard(c, [UnderWay(each, TaskCode(1), 1) for each in RUNNING], timedelta(0)),
-        {"task_instance_attempt"},
-        2 * len(RUNNING),
-    ),
-    "claim a failover": Hot(
-        lambda c: failover.claim_failover(c, [WorkflowInstanceId(2), WorkflowInstanceId(3)], LIVING_MASTER),
-        {"workflow_instance_pkey"},
-        10,
-    ),
-    "owned": Hot(lambda c: workflow_instances.owned(c, LIVING_MASTER), {"workflow_instance_unfinished"}, 250),
-    "fail over": Hot(
-        lambda c: failover.fail_over(c, 100),
-        {"workflow_instance_unfinished", "workflow_instance_pkey"},
-        1_200,
-    ),
-    "mark lost": Hot(lambda c: lost_tasks.mark_lost(c, 100), {"task_instance_running", "task_instance_pkey"}, 700),
-    "task claim": Hot(
-        lambda c: task_claims.claim(c, ["gpu", "default"], 50, LIVING_WORKER),
-        {"task_instance_queue", "task_instance_pkey", "workflow_instance_pkey"},
-        200,
-    ),
-    "task claim, nothing is queued": Hot(
-        lambda c: task_claims.claim(c, ["gpu"], 50, LIVING_WORKER), {"task_instance_queue"}, 0
-    ),
-    "idle look of a worker": Hot(
-        lambda c: task_claims.work_waits(c, ["gpu"], LIVING_WORKER),
-        {"task_instance_queue", "task_instance_running"},
-        125,
-    ),
-    "report": Hot(
-        lambda c: task_claims.report(
-            c,
-            [Report(TaskInstanceId(id_), 1, TaskState.SUCCESS, "", 0, None) for id_ in range(2, 501, 4)],
-            DEAD_WORKER,
-        ),
-        {"task_instance_pkey", "workflow_instance_pkey"},
-        250,
-    ),
-    "due schedules": Hot(lambda c: schedules.due(c, Slot(0, 2), 50), {"schedule_due"}, 110),
-    "idle look at the schedules": Hot(lambda c: schedules.next_due_in_s(c, Slot(1, 2)), {"schedule_due"}, 5),
-    "fire": Hot(lambda c: schedules.fire(c, FIRES), {"schedule_pkey"}, 4 * len(FIRES)),
-    "living nodes": Hot(lambda c: nodes.living(c), {"node_alive", "node_beat_pkey"}, 0),
-}
 
 
 @pytest.fixture(scope="module")
@@ -366,6 +146,75 @@ async def test_a_check_of_the_doctor_reads_what_is_under_way_and_of_history_a_bo
     rows_read = sum(rows for through, rows in plan.read.items() if not through.startswith(("node", "task_event")))
     assert rows_read <= (5 * RECENT if name == "commands_have_one_outcome" else 10_000), plan
 
+
+# -------------------------------------------------------------------------------------------- what waits
+
+DEPENDENTS = 3_000
+WAITING = f"""
+    INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
+                               workflow_priority, task_priority, started_at)
+    SELECT :run, 100 + n, 'wait', 'DEPENDENT', 'RUNNING_EXECUTION', 'default', 'MEDIUM', 'MEDIUM', clock_timestamp()
+    FROM generate_series(1, {DEPENDENTS}) AS n RETURNING id
+"""
+JUDGES: dict[str, Callable[[AsyncConnection, list[TaskInstanceId]], Awaitable[Any]]] = {
+    "walk": lambda c, _: dependencies.walk(c, LIVING_MASTER, BEGINNING, 50),
+    "of a run": lambda c, _: dependencies.waiting_of(c, LIVING_MASTER, RUNNING[1:2]),
+    "these": lambda c, ids: dependencies.still_waiting(c, LIVING_MASTER, ids[:50]),
+    "end": lambda c, ids: dependencies.end(
+        c, [DependentEnd(id_, TaskState.SUCCESS, "x") for id_ in ids[:50]], LIVING_MASTER
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JUDGES)
+async def test_however_many_dependent_tasks_wait_a_judgement_reads_only_those_that_are_judged(
+    full: AsyncConnection, name: str
+) -> None:
+    ids = [TaskInstanceId(id_) for (id_,) in (await full.execute(text(WAITING), {"run": RUNNING[0]})).all()]
+    explaining = Explaining(full)
+    await JUDGES[name](cast(AsyncConnection, explaining), ids)
+    plan = explaining.plan
+    assert not plan.whole_tables & BIG, plan
+    assert sum(rows for through, rows in plan.read.items() if not through.startswith("task_event")) <= 400, plan
+
+
+UNREAD = """
+    INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, owner)
+    SELECT i.id, 7, 1, 'SUCCESS', i.master_id
+    FROM (SELECT id, master_id FROM workflow_instance WHERE ended_at IS NULL AND master_id = :owner LIMIT 1) AS i,
+         generate_series(1, 5000)
+"""
+LOOKS: dict[str, Callable[[AsyncConnection], Awaitable[Any]]] = {
+    "idle look": lambda c: waiting_work.work_waits(c, None, timedelta(days=1), 1, Epoch(77)),
+    "look for what is left": lambda c: gone_nodes.anything_left(c),
+    "consume": lambda c: task_events.consume(c, Epoch(77), 100),
+    "forget": lambda c: task_events.delete_of(c, RUNNING[-1:]),
+    "what was not heard": lambda c: stuck_runs.unheard(c, [UnderWay(RUNNING[0], TaskCode(1), 1)], timedelta(0)),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+async def test_however_many_events_others_have_not_read_a_look_reads_none_of_them(
+    full: AsyncConnection, name: str
+) -> None:
+    """Of an owner that is gone a bounded part."""
+    await full.execute(text("DELETE FROM task_event"))
+    await full.execute(text(UNREAD), {"owner": LIVING_MASTER})
+    explaining = Explaining(full)
+    await LOOKS[name](cast(AsyncConnection, explaining))
+    read = sum(rows for through, rows in explaining.plan.read.items() if through.startswith("task_event"))
+    assert "task_event" not in explaining.plan.whole_tables, explaining.plan
+    assert read <= 20, explaining.plan
+
+
+async def test_nodes_that_ended_are_forgotten_by_their_index(full: AsyncConnection) -> None:
+    explaining = Explaining(full)
+    await gone_nodes.delete_ended(cast(AsyncConnection, explaining), timedelta(days=30), 100)
+    assert "node_ended" in explaining.plan.indexes, explaining.plan
+    assert not explaining.plan.whole_tables & {*BIG, "node"}, explaining.plan
+
+
+# -------------------------------------------------------------------------------------------- bad plans
 
 BAD_PLAN = ("enable_hashjoin", "enable_mergejoin", "enable_material", "enable_hashagg", "enable_sort")
 """Without these the planner has little left but to run a subquery once for each row."""

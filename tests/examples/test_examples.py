@@ -1,14 +1,21 @@
-"""Each example does what its header says, on a `shoal up` of its own: the same code as `make examples`."""
+"""Each example does what its header says, on a `shoal up` of its own: the same code as `make examples`.
+
+Only the `shoal` that the lines call is another: it is forked from a process that has imported it, which saves a second
+of processor time a line. `make examples` types the real one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from examples.run import FOLDER, Shell, Step, names, running, steps
+from examples.run import FOLDER, ROOT, Shell, Step, names, running, steps
+from tests.servers.child import Child, PrivateFolder
 
 TAUGHT = {
     "etl_sqlite_duckdb",
@@ -24,10 +31,27 @@ TAUGHT = {
 }
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Path]:
+    """A folder with a `shoal` that begins where its imports end."""
+    folder = PrivateFolder("shoal-warm-", runs_programs=True)
+    place, program = folder.path / "place", [sys.executable, str(ROOT / "tests/newcomer/warm_shoal.py")]
+    typed = folder.path / "shoal"
+    typed.write_text(f'#!/bin/sh\nexec {program[0]} -IS {program[1]} call {place} "$@"\n')
+    typed.chmod(0o755)
+    serving = Child.of([*program, "serve", str(place)], cwd=ROOT, log=folder.path / "log")
+    try:
+        serving.wait_until(place.exists, 60)
+        yield folder.path
+    finally:
+        serving.kill()
+        folder.close()
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shell() -> AsyncIterator[Shell]:
+async def shell(warm: Path) -> AsyncIterator[Shell]:
     """One `shoal up` for all of them."""
-    async with running() as found:
+    async with running(warm) as found:
         yield found
 
 

@@ -41,6 +41,8 @@ def serve(path: str) -> None:
     for name in ("sqlalchemy.dialects.postgresql.psycopg", "tzdata", "worker.tasks.catalog"):
         with suppress(ImportError):
             import_module(name)
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    import_module("tests.servers.built")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(path)

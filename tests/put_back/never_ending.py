@@ -119,8 +119,7 @@ NEVER_ENDING = (
             "WHERE e.owner + 0 = :master\n",
             "a condition that no index serves",
         ),
-        "tests/dao/test_plans_of_what_waits.py::"
-        "test_however_many_events_others_have_not_read_a_look_reads_none_of_them",
+        "tests/dao/test_plans.py::test_however_many_events_others_have_not_read_a_look_reads_none_of_them",
     ),
     Bug(
         "7",

@@ -163,13 +163,14 @@ def run_verb(
 
 @cache
 def _modules() -> list[str]:
+    """What the fork server imports; `built` changes Typer, so only there."""
     found = [
         module.name
         for package in _PACKAGES
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         if not module.name.endswith("__main__")
     ]
-    return [*found, *_LIBRARIES, __name__]
+    return [*found, *_LIBRARIES, "tests.servers.built", __name__]
 
 
 def _run(arguments: list[str], environment: dict[str, str], cwd: str, out: str, err: str) -> None:

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from worker.launcher.client import Launcher
 
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A real Spark or Hadoop of a few seconds spends half of them on making its code fast, for hours that do not come."""
+
 
 class MemoryLog:
     """A `TaskLog` that keeps the first megabyte and counts the rest."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import stat
 import subprocess
 from importlib.util import find_spec
@@ -19,7 +21,7 @@ import pytest
 
 from model.errors import Refused
 from model.states import TaskState
-from tests.worker.scene import Scene
+from tests.worker.scene import QUICK_JAVA, Scene
 from tests.worker.test_spark_task import context
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import TaskResult
@@ -187,22 +189,33 @@ public class Words extends Configured implements Tool {
 """
 
 
+@pytest.fixture(scope="session")
+def words_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A jar that counts words, made once."""
+    folder = tmp_path_factory.mktemp("words")
+    (folder / "Words.java").write_text(WORDS)
+    (folder / "classes").mkdir()
+    for argv in (
+        ["javac", "-cp", f"{_jars()}/*", "-d", "classes", "Words.java"],
+        ["jar", "cf", "words.jar", "-C", "classes", "."],
+    ):
+        subprocess.run(argv, cwd=folder, env={**os.environ, "JAVA_TOOL_OPTIONS": QUICK_JAVA}, check=True, timeout=60)
+    return folder / "words.jar"
+
+
 @pytest.fixture
-def words(home: Path) -> Path:
-    """The folder of a jar that counts words, and of a `hadoop` made of the client classes in pyspark."""
+def words(home: Path, words_jar: Path) -> Path:
+    """The folder of that jar, and of a `hadoop` made of the client classes in pyspark."""
+    shutil.copy(words_jar, home)
+    command(home, "hadoop", f'shift; exec java -cp "{_jars()}/*" org.apache.hadoop.util.RunJar "$@"')
+    return home
+
+
+def _jars() -> Path:
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
-    jars = Path(spec.origin).parent / "jars"
-    (home / "Words.java").write_text(WORDS)
-    (home / "classes").mkdir()
-    for argv in (
-        ["javac", "-cp", f"{jars}/*", "-d", "classes", "Words.java"],
-        ["jar", "cf", "words.jar", "-C", "classes", "."],
-    ):
-        subprocess.run(argv, cwd=home, check=True, timeout=60)
-    command(home, "hadoop", f'shift; exec java -cp "{jars}/*" org.apache.hadoop.util.RunJar "$@"')
-    return home
+    return Path(spec.origin).parent / "jars"
 
 
 @pytest.mark.slow

@@ -16,13 +16,13 @@ from tests.worker.http_server import http_server, says
 from tests.worker.kubernetes_server import kubernetes_server
 from tests.worker.scene import Scene
 from tests.worker.test_k8s_task import until
-from tests.worker.test_mr_task import home, words
+from tests.worker.test_mr_task import home, words, words_jar
 from tests.worker.test_spark_task import context
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import Task
 
 PAGES = Path(__file__).parents[2] / "docs" / "tasks"
-__all__ = ["home", "words"]
+__all__ = ["home", "words", "words_jar"]
 
 
 def examples(page: str) -> list[WorkflowDocument]:

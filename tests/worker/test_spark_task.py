@@ -17,7 +17,7 @@ import pytest
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.states import TaskState
-from tests.worker.scene import MemoryLog, Scene
+from tests.worker.scene import QUICK_JAVA, MemoryLog, Scene
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import TaskContext, TaskResult
 
@@ -38,7 +38,7 @@ def context(scene: Scene, env: Mapping[str, str] | None = None) -> TaskContext:
         log=scene.log,
         processes=scene.launcher,
         make_folder=lambda: scene.cwd,
-        make_environment=lambda: {**scene.env, **(env or {})},
+        make_environment=lambda: {**scene.env, "JAVA_TOOL_OPTIONS": QUICK_JAVA, **(env or {})},
     )
 
 
