@@ -1,4 +1,4 @@
-"""Listings for people: waiting commands, runs, the workers' queue, masters and workers. Reads only.
+"""Listings of runs for people. Reads only.
 
 Pages go by id (keyset), so that page 1,000 costs as much as page 1. Ages and durations are in seconds, computed with
 the database's clock. A row inserted by hand may contain a date that Python does not support, so such columns are
@@ -15,8 +15,6 @@ from typing import Any
 from sqlalchemy import Double, Select, TextClause, cast, extract, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.cluster import nodes
-from dao.cluster.nodes import NodeRow
 from dao.postgres.errors import BadData
 from dao.runs.backfills import dates_left
 from dao.runs.code_lists import read_codes
@@ -25,7 +23,6 @@ from dao.views.tables import node, task_instance, workflow_definition, workflow_
 from model.choices import ExecutionType, Flag, Priority
 from model.errors import NotFound
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.nodes import NodeKind
 from model.states import TaskState, WaitReason, WorkflowState
 
 
@@ -104,24 +101,6 @@ class TaskRun:
     retries: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FencedNode:
-    """A node that was fenced."""
-
-    epoch: Epoch
-    kind: NodeKind
-    address: str
-    started_at: datetime
-    fenced_at: datetime
-    why: str
-
-
-_FENCED = text("""
-    SELECT id, kind, address, started_at, ended_at, coalesce(ended_why, '') FROM node
-    WHERE state = 'FENCED' ORDER BY ended_at DESC, id DESC LIMIT :limit
-""")
-
-
 async def runs(
     connection: AsyncConnection,
     limit: int,
@@ -198,22 +177,6 @@ async def attempts(
     for run_id, *row in (await connection.execute(_tasks_of(ids))).all():
         found[run_id].append(_task(row))
     return found
-
-
-async def workers(connection: AsyncConnection) -> list[NodeRow]:
-    """The living workers by epoch; groups, capacity and running tasks are in their heartbeats."""
-    return [row for row in await nodes.living(connection) if row.kind is NodeKind.WORKER]
-
-
-async def masters(connection: AsyncConnection) -> list[NodeRow]:
-    """The living masters by epoch; their heartbeats have the slot that each believes to have and its number of runs."""
-    return [row for row in await nodes.living(connection) if row.kind is NodeKind.MASTER]
-
-
-async def last_fenced(connection: AsyncConnection, limit: int) -> list[FencedNode]:
-    """The last `limit` nodes that were fenced, newest first."""
-    rows = (await connection.execute(_FENCED, {"limit": limit})).all()
-    return [FencedNode(Epoch(row[0]), NodeKind(row[1]), *row[2:]) for row in rows]
 
 
 def _that_match(

@@ -70,13 +70,13 @@ def _print_slots(call: Invocation, found: SlotReport, now: datetime) -> None:
 
 async def workers(call: Invocation) -> None:
     """List the living workers: their groups, and how full they are."""
-    from dao.views import listings
+    from dao.views import node_listings
     from shoal.cli import output
     from shoal.cli.output import Column
     from shoal.words import ago
 
     async with call.reading() as reading:
-        found = await listings.workers(reading.connection)
+        found = await node_listings.workers(reading.connection)
     if call.as_json or not found:
         fields = [_node_fields(row) for row in found]
         output.print_result(call, fields, "No worker is alive.", "Start one: shoal worker")

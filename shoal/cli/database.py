@@ -125,7 +125,7 @@ async def timing(
 ) -> None:
     """Show the timing that all nodes of the cluster use; --set changes it. A node reads it when it starts."""
     from dao.cluster import cluster
-    from dao.views import listings
+    from dao.views import node_listings
     from model.timing import Timing
     from shoal.cli import output
     from shoal.cli.output import Column
@@ -137,7 +137,7 @@ async def timing(
                 found: Timing | None = await cluster.set_timing(connection, wanted)
         else:
             found = await cluster.timing(reading.connection)
-        living = [*await listings.masters(reading.connection), *await listings.workers(reading.connection)]
+        living = [*await node_listings.masters(reading.connection), *await node_listings.workers(reading.connection)]
     times = found or call.settings.timing
     former = [row for row in living if row.silence is not None and row.silence != row.kind.silence(times)]
     if call.as_json:

@@ -66,13 +66,13 @@ async def queue(
 
 
 async def _read(call: Invocation, limit: int) -> Waiting:
-    from dao.views import listings, queue_listings
+    from dao.views import node_listings, queue_listings
     from shoal.cluster.slot_report import read_slots
 
     step = call.settings.master.id_step
     async with call.reading() as reading:
         slots = await read_slots(reading.connection, call.settings)
-        living = await listings.workers(reading.connection)
+        living = await node_listings.workers(reading.connection)
         return Waiting(
             slots,
             step,

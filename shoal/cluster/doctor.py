@@ -14,7 +14,7 @@ from dao.checks.server_checks import Server
 from dao.cluster import cluster
 from dao.postgres import schema, schema_scripts
 from dao.postgres.database import Database, database_time
-from dao.views import listings
+from dao.views import node_listings
 from model.errors import Refused, ShoalError
 from model.timing import Timing
 from registry.belonging import OWN_DATABASE, AnotherRegistry
@@ -82,7 +82,7 @@ async def _of_the_nodes(
         yield unknown("masters", "masters are alive, and beat", error)
     try:
         async with database.reading() as connection:
-            masters, workers = await listings.masters(connection), await listings.workers(connection)
+            masters, workers = await node_listings.masters(connection), await node_listings.workers(connection)
             recorded = await cluster.registry(connection)
     except ShoalError as error:
         yield unknown("log_services", log_service_health.CONDITION, error)

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.checks.table_checks import SHOWN_MAX
 from dao.cluster.nodes import NodeRow
 from dao.commands import commands
-from dao.views import listings, queue_listings
+from dao.views import node_listings, queue_listings
 from model.nodes import NodeKind, NodeState
 from model.timing import Timing
 from shoal.cluster.check_result import Result, Verdict, passed, result_of
@@ -127,7 +127,7 @@ def timing_result(rows: Sequence[NodeRow], timing: Timing) -> Result:
 async def of_the_nodes(connection: AsyncConnection, settings: Settings, timing: Timing) -> list[Result]:
     """Whether masters and workers live, agree, and suffice for what waits. Raises `AnotherRegistry`."""
     slots = await read_slots(connection, settings)
-    workers, queue = await listings.workers(connection), await queue_listings.queue_by_group(connection)
+    workers, queue = await node_listings.workers(connection), await queue_listings.queue_by_group(connection)
     increment = await commands.id_increment(connection)
     step = settings.master.id_step
     stride = [f"ids come in steps of {increment}, and master.id_step is {step}: some slots get no commands"]

@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import cluster
 from dao.cluster.nodes import NodeRow
-from dao.views import listings
-from dao.views.listings import FencedNode
+from dao.views import node_listings
+from dao.views.node_listings import FencedNode
 from master.membership.slots import slot_view
 from model.errors import Refused, Unavailable
 from model.ids import Epoch
@@ -62,8 +62,8 @@ async def read_slots(connection: AsyncConnection, settings: Settings) -> SlotRep
     Raises `AnotherRegistry` when the settings have a registry that is not the cluster's.
     """
     members, fault = await registered_masters(connection, settings)
-    rows = await listings.masters(connection)
-    fenced = await listings.last_fenced(connection, 10 * FENCED_SHOWN_MAX)
+    rows = await node_listings.masters(connection)
+    fenced = await node_listings.last_fenced(connection, 10 * FENCED_SHOWN_MAX)
     of_masters = [node for node in fenced if node.kind is NodeKind.MASTER]
     return report(rows, members, of_masters[:FENCED_SHOWN_MAX], fault)
 

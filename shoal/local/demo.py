@@ -19,7 +19,7 @@ from dao.definitions import definitions
 from dao.postgres import schema
 from dao.postgres.database import Database
 from dao.views import demo as tables
-from dao.views import listings
+from dao.views import node_listings
 from dao.views.demo import Tally
 from model.choices import ReleaseState
 from model.errors import Unavailable
@@ -184,7 +184,7 @@ class Demo:
         while True:
             async with database.reading() as connection:
                 self._tally = await tables.read_tally(connection)
-                self._masters = await listings.masters(connection)
+                self._masters = await node_listings.masters(connection)
             self._polled.set()
             self._view.show(self._picture(cluster))
             await asyncio.sleep(LOOK_EVERY_S)

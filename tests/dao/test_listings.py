@@ -7,7 +7,7 @@ import pytest
 from dao.cluster import nodes
 from dao.tasks import task_claims
 from dao.tasks.task_claims import Report
-from dao.views import listings, queue_listings
+from dao.views import listings, node_listings, queue_listings
 from model.choices import Priority
 from model.errors import NotFound
 from model.ids import WorkflowInstanceId
@@ -140,9 +140,9 @@ async def test_masters_and_workers_are_listed_apart_and_the_fenced_beside_them(s
     for each in dead:
         await scene.fence(each)
     async with scene.database.reading() as connection:
-        masters, workers = await listings.masters(connection), await listings.workers(connection)
-        fenced = await listings.last_fenced(connection, 10)
-        assert len(await listings.last_fenced(connection, 1)) == 1
+        masters, workers = await node_listings.masters(connection), await node_listings.workers(connection)
+        fenced = await node_listings.last_fenced(connection, 10)
+        assert len(await node_listings.last_fenced(connection, 1)) == 1
     assert [each.epoch for each in masters] == [master.epoch]
     assert [(each.epoch, each.heartbeat) for each in workers] == [(worker.epoch, heartbeat)]
     assert 0 <= workers[0].beat_age_s < 60

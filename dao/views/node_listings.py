@@ -1,0 +1,48 @@
+"""Listings of masters and workers for people. Reads only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.cluster import nodes
+from dao.cluster.nodes import NodeRow
+from model.ids import Epoch
+from model.nodes import NodeKind
+
+
+@dataclass(frozen=True, slots=True)
+class FencedNode:
+    """A node that was fenced."""
+
+    epoch: Epoch
+    kind: NodeKind
+    address: str
+    started_at: datetime
+    fenced_at: datetime
+    why: str
+
+
+_FENCED = text("""
+    SELECT id, kind, address, started_at, ended_at, coalesce(ended_why, '') FROM node
+    WHERE state = 'FENCED' ORDER BY ended_at DESC, id DESC LIMIT :limit
+""")
+
+
+async def workers(connection: AsyncConnection) -> list[NodeRow]:
+    """The living workers by epoch; groups, capacity and running tasks are in their heartbeats."""
+    return [row for row in await nodes.living(connection) if row.kind is NodeKind.WORKER]
+
+
+async def masters(connection: AsyncConnection) -> list[NodeRow]:
+    """The living masters by epoch; their heartbeats have the slot that each believes to have and its number of runs."""
+    return [row for row in await nodes.living(connection) if row.kind is NodeKind.MASTER]
+
+
+async def last_fenced(connection: AsyncConnection, limit: int) -> list[FencedNode]:
+    """The last `limit` nodes that were fenced, newest first."""
+    rows = (await connection.execute(_FENCED, {"limit": limit})).all()
+    return [FencedNode(Epoch(row[0]), NodeKind(row[1]), *row[2:]) for row in rows]
