@@ -154,6 +154,8 @@ async def end_deadlocks(connection: FencedTransaction, found: Sequence[Deadlock]
         for each in found
         if each.id in locked and locked[each.id].state is W.SERIAL_WAIT
     }
+    if not reasons:
+        return
     await control.end_waiting(connection, {id_: (W.STOP, reason) for id_, reason in reasons.items()})
     await completion.notify_awaiting(connection, list(reasons))
     log.warning("deadlocks_ended", runs=list(reasons), so="these waited for a run that waited for them")
