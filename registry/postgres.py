@@ -203,11 +203,16 @@ class PostgresRegistry:
                 self.changed.set()
 
     async def _renew_over(self, connection: Connection) -> None:
-        """Show that a connection works by the statement that is due anyway. Raises what psycopg raises.
+        """Show that a connection works by the statement that is due anyway. Raises what psycopg raises, and
+        `TimeoutError`.
 
-        Not while the database is away or our lease is to be deleted: `_prove` knows what to do then.
+        Not while the database is away or our lease is to be deleted: `_prove` knows what to do then. Neither waits for
+        the other for long: this one stands for notifications, and `_prove` must come before the lease lapses.
         """
-        async with self._entry_lock:
+        if self._entry_lock.locked():
+            await probe(connection)
+            return
+        async with self._entry_lock, asyncio.timeout(self._renew_every_s / 2):
             heartbeat, sent_s = self._wanted, boottime_s()
             if heartbeat is None or self._announced is None or not self._contact.up:
                 await probe(connection)

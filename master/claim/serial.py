@@ -20,6 +20,7 @@ from model.choices import ExecutionType
 from model.errors import Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.states import WorkflowState
+from node.life import Life
 
 log = structlog.get_logger()
 
@@ -141,7 +142,19 @@ async def next_of(connection: FencedTransaction, lines: Lines, code: WorkflowCod
     return None
 
 
-async def end_deadlocks(connection: FencedTransaction, found: Sequence[Deadlock]) -> None:
+async def unblock_lines(life: Life) -> None:
+    """Call lines that wait although no run is live, and end runs that would wait for ever. Raises `ShoalError`."""
+    async with life.writing() as connection:
+        if called := await serial_line.call_missed(connection):
+            log.warning("waiting_runs_called", commands=called, so="they go on, though nobody notified them")
+    async with life.database.reading() as connection:
+        deadlocks = await serial_line.deadlocked(connection)
+    if deadlocks:
+        async with life.writing() as connection:
+            await _end_deadlocks(connection, deadlocks)
+
+
+async def _end_deadlocks(connection: FencedTransaction, found: Sequence[Deadlock]) -> None:
     """End those of these runs that still wait, as STOP; the tasks above them fail with the reason.
 
     A run that waits for its child does not end before it: a deadlock that was found stays until a run of it is ended.

@@ -85,12 +85,13 @@ class TaskStarter:
 
     def queue(self, code: TaskCode, reason: WaitReason | None = None, minutes: float = 0) -> TaskAttempt:
         """The next attempt, for a worker, after these minutes."""
+        values = self._parameters.as_text(code)  # it may be refused, and then no number is used
         return TaskAttempt(
             code,
             self._attempts.begin(code, rests=minutes > 0),
             T.DELAY_EXECUTION if minutes else T.QUEUED,
             self._attempts.retries[code],
-            values=self._parameters.as_text(code),
+            values=values,
             due_in_minutes=minutes,
             wait_reason=reason if minutes else None,
         )

@@ -16,7 +16,7 @@ from dao.cluster import fencing, gone_nodes
 from dao.cluster.nodes import NodeRow
 from dao.postgres.errors import BadData, LockTaken
 from dao.runs import serial_line
-from master.claim.serial import end_deadlocks
+from master.claim.serial import unblock_lines
 from master.membership.failover import Leftovers
 from master.membership.failure_detector import FailureDetector, Sight
 from master.membership.slots import SlotView, slot_view
@@ -273,15 +273,10 @@ class Membership:
         async with self._life.database.reading() as connection:
             left = await gone_nodes.anything_left(connection)
             waits = await serial_line.anyone_waits(connection)
-            deadlocks = await serial_line.deadlocked(connection) if waits else []
-        if waits:
-            async with self._life.writing() as connection:
-                if called := await serial_line.call_missed(connection):
-                    log.warning("waiting_runs_called", commands=called, so="they go on, though nobody notified them")
-                if deadlocks:
-                    await end_deadlocks(connection, deadlocks)
         if left:
             await self._leftovers.fail_over()
+        if waits:
+            await unblock_lines(self._life)
 
     async def _count_slots(self) -> None:
         """Compute the slots. The view is unchanged while the registry cannot be read: nobody can join or leave it

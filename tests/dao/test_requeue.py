@@ -88,7 +88,7 @@ async def test_a_pause_that_waits_for_what_comes_back_holds_it_back(scene: Scene
         async with scene.writing() as connection:
             await workflow_instances.enter(connection, {run: W.READY_PAUSE}, master.epoch)
             ends = await task_instances.halt(connection, {run: (T.PAUSE, "it was held back")}, set(), master.epoch)
-            return [end.code for end in ends]
+            return [end.code for _, end in ends]
 
     async with scene.writing() as connection:
         await lost_tasks.mark_lost(connection, 100)

@@ -13,6 +13,7 @@ from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.ids import TaskCode
 from model.instances import AttemptEnd, TaskAttempt
+from model.parameters import PARAMETERS_BYTES_MAX
 from model.states import TaskState as T
 from model.states import WorkflowState as W
 from tests.master.plans import Task, a_plan, a_runnable, an_instance, queued
@@ -160,3 +161,13 @@ def test_in_a_dry_run_nobody_is_waited_for() -> None:
     plan = a_plan({"a": []}, fields={"a": WAITING})
     dry = Runnable(replace(an_instance(plan), dry_run=True), plan)
     assert dry.handle(Started()) == [TaskAttempt(A, 1, T.SUCCESS), DONE]
+
+
+def test_a_task_whose_parameters_cannot_be_made_fails_as_its_first_attempt() -> None:
+    """Seen before: the number of an attempt that was never written was used, and the row had the next one."""
+    plan = a_plan({"a": []}, fields={"a": {"local_params": {"p": "${x}${x}"}}})
+    large = replace(an_instance(plan), params=json.dumps({"x": "x" * (PARAMETERS_BYTES_MAX // 2 + 1)}))
+    failed, end = Runnable(large, plan).handle(Started())
+    assert isinstance(failed, TaskAttempt)
+    assert (failed.attempt, failed.state) == (1, T.FAILURE)
+    assert isinstance(end, Finish)

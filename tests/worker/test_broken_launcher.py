@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -73,4 +74,18 @@ async def test_a_launcher_that_somebody_kills_lacks_means(errands: Errands, monk
     monkeypatch.setattr(client, "_BOOT_WARM", "import os; os.kill(os.getpid(), 9)")
     task = claimed("HTTP", params={"url": "http://127.0.0.1:1/"}, attempt=BROKEN_TRIES_MAX)
     end = await errands.run(task)
+    assert end.state is TaskState.PAUSE, end.reason
+
+
+async def test_a_launcher_that_has_worked_and_ends_at_each_start_lacks_means(
+    errands: Errands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So does one that cannot start while memory or descriptors run out: a task must not fail for that."""
+    async with http_server({"*": says("200 OK", b"hello")}) as server:
+        task = claimed("HTTP", params={"url": f"{server.address}/"}, attempt=BROKEN_TRIES_MAX)
+        assert (await errands.run(task)).state is TaskState.SUCCESS
+        monkeypatch.setattr(client, "_BOOT_WARM", "raise SystemExit(1)")
+        assert errands.launcher.warm_pid is not None
+        os.kill(errands.launcher.warm_pid, signal.SIGKILL)
+        end = await errands.run(task)
     assert end.state is TaskState.PAUSE, end.reason

@@ -74,8 +74,12 @@ class Launcher:
         """The plain one (False) and the warm one (True), each started when first needed."""
         self._name = secrets.token_hex(8)
         self._count = 0
+        self._deaths: dict[bool, int] = {False: 0, True: 0}
+        """How many zygotes of each kind died."""
         self._last_end = 0
-        """The exit code of the zygote that died last."""
+        """The exit code of the one that died last."""
+        self._has_worked: set[bool] = set()
+        """The kinds of which one has started a task."""
         self._running: set[TaskProcess] = set()
         self._restored: set[int] = set()
 
@@ -129,8 +133,8 @@ class Launcher:
             CannotStart: no such command or folder.
             LauncherKilled: the keeper was killed.
             DeadlinePassed: this worker was stopped or cut off for too long.
-            NoMeans: no process can be made, or zygotes die before they can start it (`BrokenLauncher` if nobody kills
-                them); nothing has run.
+            NoMeans: no process can be made, or zygotes die before they can start it; nothing has run.
+            BrokenLauncher: no zygote of its kind has ever started a task, and they end though nobody kills them.
             OSError: the log could not be written; the tree has been killed.
         """
         request = Request(argv, dict(env), str(cwd), self._no_new_privileges, identity, last_word=last_word)
@@ -162,6 +166,8 @@ class Launcher:
         self, request: Request, log: TaskLog, type_name: str | None, grace_s: float, *, is_all: bool
     ) -> tuple[int, bytes]:
         """The exit code, and what the request's memory then contains; `type_name` is that of an order."""
+        is_warm = type_name is not None
+        deaths = self._deaths[is_warm]
         for _ in range(TRIES_MAX):
             self._count += 1
             mark = f"{self._name}.{self._count}"
@@ -184,14 +190,14 @@ class Launcher:
                 finally:
                     self._running.discard(process)
                     if process.keeper is not None:
+                        self._has_worked.add(is_warm)
                         self._restored.add(process.keeper.keeper_pid)
                         self._reap_orphans()
-        code = self._last_end
-        if code == -signal.SIGKILL:  # for lack of memory, or by hand
-            raise NoMeans(f"the launcher of this worker was killed {TRIES_MAX} times over one task")
+        if is_warm in self._has_worked or self._deaths[is_warm] == deaths or self._last_end == -signal.SIGKILL:
+            raise NoMeans(f"the launcher of this worker died {TRIES_MAX} times over one task; see its standard error")
         raise BrokenLauncher(
-            f"the launcher of this worker ends at each start, with exit code {code}; its standard error says why: "
-            f"check the Python of this worker ({sys.executable}) and what it loads"
+            f"the launcher of this worker ends at each start, with exit code {self._last_end}; its standard error says "
+            f"why: check the Python of this worker ({sys.executable}) and what it loads"
         )
 
     async def _launch(self, memory_fd: int, log: TaskLog, marker: str, type_name: str | None) -> TaskProcess:
@@ -231,6 +237,7 @@ class Launcher:
                 # Removed before the await: another run may start a new one meanwhile.
                 dead = self._zygotes.pop(is_warm)
                 self._last_end = await dead.close()
+                self._deaths[is_warm] += 1
                 logger.warning(
                     "zygote_died",
                     pid=dead.pid,

@@ -7,7 +7,7 @@ ShoalError
 │   └── CannotStart    no such command or folder
 ├── Unavailable        the zygote cannot be started (its own sentence)
 │   └── NoMeans        no descriptor, process or memory is left for it; nothing has run
-│       └── BrokenLauncher  the zygote ends at each start, and nobody kills it
+│       └── BrokenLauncher  the zygote has always ended at its start, and nobody kills it
 └── Fenced
     └── DeadlinePassed the worker was stopped or cut off for too long
 """
@@ -34,7 +34,7 @@ class NoMeans(Unavailable):
 
 
 class BrokenLauncher(NoMeans):
-    """The zygote ends at each start though nobody kills it. Another worker may be able to run the task."""
+    """The zygote has always ended at its start though nobody kills it. Another worker may be able to run the task."""
 
 
 class DeadlinePassed(Fenced):

@@ -57,9 +57,12 @@ class Orders:
 
 
 def main(requests_fd: int, deadline_fd: int, path: list[str]) -> None:
-    """Run on two inherited descriptors; `path` is the worker's `sys.path`, so that it finds the same libraries, in the
-    same order: `-I` left out what PYTHONPATH named."""
-    sys.path[:] = [*path, *(each for each in sys.path if each not in path)]
+    """Run on two inherited descriptors; `path` is the worker's `sys.path`, so that it finds the same libraries.
+
+    What `-I` left out, such as PYTHONPATH and the working directory, comes last: nothing there may replace a module of
+    the standard library in a process that may be root.
+    """
+    sys.path.extend(each for each in path if each not in sys.path)
     deadline = Deadline.shared(deadline_fd)
     Zygote(socket.socket(fileno=requests_fd), deadline, Orders(deadline)).serve()
     os._exit(0)  # libraries may print at the end of an interpreter: skip that

@@ -100,25 +100,30 @@ class Zygote:
                 self._kill_strays()
 
     def _take_request(self) -> bool:
-        """Fork a keeper for the next request; False if the worker is gone."""
+        """Fork a keeper for the next request; False if the worker is gone, or a new zygote is to take the place of
+        this one."""
         data, fds, _, _ = socket.recv_fds(self._requests, NAME_BYTES_MAX, DESCRIPTORS)
         if not data:
             return False
         channel_fd, request_fd, output_fd, read_fd = fds
+        goes_on = True
         try:
             self._work.prepare(data.decode())
-            pid = os.fork()
-        except OSError as error:  # no memory, or the process limit: this task cannot start, others run
-            _say(channel_fd, f"no process can be made for it: {error.strerror}", is_passing(error))
         except Exception as error:  # noqa: BLE001 - an import may raise anything
-            _say(channel_fd, f"no process can be made for it: {error!r}", is_passing(error))
+            _say(channel_fd, error)
+            goes_on = not is_passing(error)  # what is half loaded may not load again in this process
         else:
-            if pid == 0:
-                self._become_keeper(channel_fd, request_fd, output_fd, read_fd)
-            self._keepers.add(pid)
+            try:
+                pid = os.fork()
+            except OSError as error:  # no memory, or the process limit: this task cannot start, others run
+                _say(channel_fd, error)
+            else:
+                if pid == 0:
+                    self._become_keeper(channel_fd, request_fd, output_fd, read_fd)
+                self._keepers.add(pid)
         for fd in fds:
             os.close(fd)
-        return True
+        return goes_on
 
     def _become_keeper(self, channel_fd: int, request_fd: int, output_fd: int, read_fd: int) -> None:
         """Run a keeper in this process. Never returns into the zygote's loop."""
@@ -158,9 +163,10 @@ class Zygote:
                 self._has_strays = True  # check again until it has ended
 
 
-def _say(channel_fd: int, reason: str, lacks_means: bool) -> None:
+def _say(channel_fd: int, error: Exception) -> None:
+    what = error.strerror if isinstance(error, OSError) else repr(error)
     with socket.socket(fileno=os.dup(channel_fd)) as channel:
-        channel.send(encode(NotStarted(reason, lacks_means)))
+        channel.send(encode(NotStarted(f"no process can be made for it: {what}", is_passing(error))))
 
 
 def _wake_by_sigchld() -> socket.socket:
