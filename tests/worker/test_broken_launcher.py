@@ -89,3 +89,18 @@ async def test_a_launcher_that_has_worked_and_ends_at_each_start_lacks_means(
         os.kill(errands.launcher.warm_pid, signal.SIGKILL)
         end = await errands.run(task)
     assert end.state is TaskState.PAUSE, end.reason
+
+
+@pytest.mark.parametrize("module", ["ssl", "httpx"])
+async def test_the_working_directory_of_a_worker_replaces_no_library_below_a_keeper(
+    tmp_path: Path, module: str
+) -> None:
+    """The warm zygote may be root, and the directory may be anybody's. The worker itself has loaded what it needs."""
+    (tmp_path / f"{module}.py").write_text("raise ImportError('not the library')")
+    here = f"import sys; sys.path.remove(''); import {module}; sys.path.insert(0, '')" + REQUEST
+    async with http_server({"*": says("200 OK", b"hello")}) as server:
+        worker = [sys.executable, "-c", here, f"{server.address}/", str(tmp_path)]
+        found = await asyncio.to_thread(
+            subprocess.run, worker, env={}, cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+    assert found.stdout.startswith("SUCCESS"), found.stdout + found.stderr

@@ -261,12 +261,19 @@ def _in_memory(request: Request) -> int:
         raise NoMeans(f"no process can be made for it: {error.strerror}") from error
 
 
+def _import_path() -> list[str]:
+    """Where this process finds its libraries. The working directory comes last: it may be anybody's."""
+    here = str(Path.cwd())
+    path = [str(Path(each).absolute()) for each in sys.path]
+    return sorted(path, key=lambda each: each == here)
+
+
 class _Zygote:
     """The zygote as its worker sees it: the request socket, whose end ends it, and the process, to be reaped."""
 
     def __init__(self, deadline: Deadline, life: str | None, *, is_warm: bool = False) -> None:
         boot = ["-c", _BOOT_WARM] if is_warm else ["-S", "-c", _BOOT]
-        more = [json.dumps([str(Path(each).absolute()) for each in sys.path])] if is_warm else []
+        more = [json.dumps(_import_path())] if is_warm else []
         self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.requests.setblocking(False)
         with theirs:

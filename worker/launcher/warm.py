@@ -16,6 +16,7 @@ import os
 import socket
 import sys
 from importlib import import_module
+from site import getsitepackages
 from typing import Any, NoReturn
 
 from worker.launcher.deadline import Deadline
@@ -59,10 +60,12 @@ class Orders:
 def main(requests_fd: int, deadline_fd: int, path: list[str]) -> None:
     """Run on two inherited descriptors; `path` is the worker's `sys.path`, so that it finds the same libraries.
 
-    What `-I` left out, such as PYTHONPATH and the working directory, comes last: nothing there may replace a module of
-    the standard library in a process that may be root.
+    The standard library stays first: no folder of `path` may replace a module of it in a process that may be root.
     """
-    sys.path.extend(each for each in path if each not in sys.path)
+    own = sys.path.copy()
+    libraries = next((place for place, each in enumerate(own) if each in getsitepackages()), len(own))
+    standard = own[:libraries]
+    sys.path[:] = list(dict.fromkeys([*standard, *path, *own]))
     deadline = Deadline.shared(deadline_fd)
     Zygote(socket.socket(fileno=requests_fd), deadline, Orders(deadline)).serve()
     os._exit(0)  # libraries may print at the end of an interpreter: skip that
