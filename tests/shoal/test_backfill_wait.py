@@ -120,12 +120,12 @@ async def test_an_interrupted_wait_says_what_goes_on_and_how_to_stop_it(
     try:
         await eventually(lambda: _runs(shoal, "held"), within_s=30)
         [run] = await _runs(shoal, "held")
-        told = await asyncio.wait_for(process.stderr.readuntil(f"run {run} for".encode()), 20)
+        told = await asyncio.wait_for(process.stderr.readuntil(f"run {run} for".encode()), 60)
         assert b"0 of 3 dates done" in told
         postgres_server.restart("fast")
-        await asyncio.wait_for(process.stderr.readuntil(b"; the wait goes on"), 20)
+        await asyncio.wait_for(process.stderr.readuntil(b"; the wait goes on"), 60)
         process.send_signal(signal.SIGINT)
-        left = (await asyncio.wait_for(process.stderr.read(), 20)).decode()
+        left = (await asyncio.wait_for(process.stderr.read(), 60)).decode()
         assert await process.wait() == 130
     finally:
         if process.returncode is None:
