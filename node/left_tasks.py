@@ -92,7 +92,7 @@ async def end_its_tasks(node: NodeRow) -> None:
             f"it cannot be seen what a worker left, this machine is short of something: {error}"
         ) from error
     if left:
-        log.error("tasks_left", epoch=node.epoch, processes=left, so="they may still do harm; end them by hand")
+        log.error("tasks_left", epoch=node.epoch, processes=left, so="they may still have effects; end them by hand")
 
 
 class _Process(NamedTuple):

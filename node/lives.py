@@ -120,7 +120,7 @@ async def ending_life(
         yield
     except* Fenced as fenced:
         why = str(_first(fenced))
-        log.error("fenced", why=why, so=f"drops all it owned, and {'joins again' if rejoins else 'ends'}")
+        log.error("fenced", why=why, so=f"drops everything it owned, and {'joins again' if rejoins else 'ends'}")
     except* (Unavailable, Unknown) as away:
         error = _first(away)
         if isinstance(error, Denied) and not life.has_joined:

@@ -135,7 +135,7 @@ class Worker:
         launcher = Launcher(grace_s, life=mark_of(this_process(), life.me.epoch))
         secrets = NamedSecrets(life.database, self._vault)
         load = self._settings.load
-        overload = Overload(load, so="takes no new tasks; those that run go on", folder=self._settings.place)
+        overload = Overload(load, so="takes no new tasks; running tasks continue", folder=self._settings.place)
         executor = Executor(self._settings, launcher, life.me.epoch, secrets, overload, last_words)
         writer = Writer(life, executor, self._settings, overload, last_words.reported)
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)

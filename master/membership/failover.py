@@ -97,7 +97,7 @@ class Leftovers:
                     id=id_,
                     error=str(error),
                     tries_again_in_s=pause_s,
-                    so="its owner is gone and it cannot be failed over; all others are",
+                    so="its owner is gone and it cannot be failed over; the others are failed over",
                 )
         return handed, len(ids) == FAILOVER_BATCH
 

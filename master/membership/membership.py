@@ -240,7 +240,7 @@ class Membership:
                 await end_its_tasks(living[verdict.epoch])
                 await self._fence(living[verdict.epoch], verdict.why)
             except (LockTaken, BadData) as error:  # of one node: the others are processed all the same
-                log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is tried again at each beat")
+                log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is retried at each beat")
 
     async def _present(self) -> set[Epoch] | None:
         others = [node.silence.session_s for node in self._life.living if node.silence is not None]
@@ -255,7 +255,7 @@ class Membership:
                 address=node.address,
                 epoch=node.epoch,
                 why=why,
-                so="its workflows and tasks go on elsewhere",
+                so="others fail over its runs and tasks",
             )
         self._doubtful.pop(node.epoch, None)
         self.left.set()
@@ -277,7 +277,7 @@ class Membership:
         if waits:
             async with self._life.writing() as connection:
                 if called := await serial_line.call_missed(connection):
-                    log.warning("waiting_runs_called", commands=called, so="they go on, though nobody notified them")
+                    log.warning("waiting_runs_called", commands=called, so="they continue; a notification was missing")
                 if deadlocks:
                     await end_deadlocks(connection, deadlocks)
         if left:
