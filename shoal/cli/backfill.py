@@ -58,9 +58,9 @@ async def backfill(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the dates; start nothing.")] = False,
     project: Project = "default",
 ) -> None:
-    """Run a workflow once for each date: those of its schedule in a range (daily if it has none), or a list.
+    """Run a workflow once for each date: the times of its schedule in a range (daily if it has none), or single dates.
 
-    In a chain the next date begins when the one before has succeeded; a failed one stops its chain.
+    In a chain the next date starts when the previous one has succeeded; a failed run stops its chain.
     """
     from shoal.cli import backfill_following
     from shoal.cli.following import wait_limit_s

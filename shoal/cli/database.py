@@ -64,7 +64,7 @@ async def psql(
     call: Invocation,
     arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="Passed on to psql.")] = None,
 ) -> None:
-    """Start psql on the database. Its password is passed in the environment, as `ps` shows arguments to all users."""
+    """Start psql on the database. The password is in the environment, since `ps` shows arguments to all users."""
     from shoal.psql import become_psql
 
     become_psql(call.settings.database(), arguments or [])

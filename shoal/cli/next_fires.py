@@ -46,7 +46,7 @@ async def next_fires(
     zone: Annotated[str, typer.Option(help="The time zone of the cron expression.")] = "UTC",
     project: Project = "default",
 ) -> None:
-    """Show when a workflow's schedules fire next, in their zone and in UTC; or a cron text, before it is saved."""
+    """Show when a workflow's schedules fire next, in their zone and in UTC; or when a cron expression would."""
     from model.errors import Refused
 
     if (workflow is None) == (cron is None):

@@ -75,7 +75,7 @@ async def mark(
         bool, typer.Option("--success", help="Mark it as a success: tasks that depend on it may run.")
     ] = False,
 ) -> None:
-    """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is resumed."""
+    """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is rerun."""
     from dao.tasks import forced_success
     from shoal.cli import output
     from shoal.runs.references import find_task

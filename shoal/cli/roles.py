@@ -39,7 +39,7 @@ async def up(
     workers: Annotated[int, typer.Option(min=0, max=64, help="How many workers.")] = 1,
     folder: Annotated[Path | None, typer.Option(help="Where the data is kept between runs.")] = None,
 ) -> None:
-    """Run everything on this machine: PostgreSQL, masters and workers. Ctrl-C stops all of it cleanly."""
+    """Run everything on this machine: PostgreSQL, masters and workers. Ctrl-C stops everything cleanly."""
     from shoal.config.logging import configure_logging
     from shoal.local.up import Up
     from shoal.process import until_stopped

@@ -114,7 +114,7 @@ async def show(
     project: AnyProject = None,
     everything: Annotated[bool, typer.Option("--all", help="Also show attempts that no longer count.")] = False,
 ) -> None:
-    """Show one run: its tasks, every attempt, and the tree of who waits for whom."""
+    """Show one run: its tasks, every attempt, and the tree of what waits for what."""
     from shoal.cli import output, run_page
     from shoal.runs.references import find_run
     from shoal.runs.run_page import read_page
@@ -135,8 +135,8 @@ async def log(
 ) -> None:
     """Print the log of a task, from the worker that ran it.
 
-    Of a task that stands for other runs it is the log of the child's task that failed, or runs; of a SWITCH or
-    CONDITIONS, which no worker runs, what it decided and why.
+    For a task that stands for other runs, it is the log of the child's task that failed or runs. For a SWITCH or
+    CONDITIONS task, which no worker runs, it is the decision and the reason.
     """
     import sys
 

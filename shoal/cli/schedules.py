@@ -90,7 +90,7 @@ async def add(
     again: Again = False,
     project: Project = "default",
 ) -> None:
-    """Start a workflow by a cron rule. It begins now: earlier times do not fire."""
+    """Start a workflow by a cron rule. It applies from now on: earlier times do not fire."""
     from dao.definitions import definitions
     from shoal.cli.output import json_fields, print_json, say
     from shoal.workflows import scheduling
@@ -145,7 +145,7 @@ async def edit(
     on: Annotated[bool | None, typer.Option("--on/--off", help="Turn it on or off.")] = None,
     again: Again = False,
 ) -> None:
-    """Change a schedule; what is not named stays. If its times change, they count from now."""
+    """Change a schedule; what is not given stays unchanged. If its times change, they count from now."""
     from model.errors import Refused
     from model.ids import ScheduleId
     from shoal.cli.output import print_json, say

@@ -85,7 +85,7 @@ async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(he
 
 
 async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
-    """Say what is wrong with YAML files, without a server: so not whether other workflows that they name exist."""
+    """Report errors in YAML files, without a server; so it cannot check whether referenced workflows exist."""
     from shoal.cli.output import hint, print_json, say
     from shoal.words import counted
     from shoal.workflows.workflow_file import read_workflow_files
