@@ -116,7 +116,7 @@ class Schedules:
                 since = each.missed_since.isoformat()
                 log.warning("schedule_missed", schedule=row.id, since=since, rule=row.misfire, commands=fired[row.id])
             if row.id in fired and each.fire.problem is not None:
-                log.warning("schedule_rests", schedule=row.id, problem=each.fire.problem)
+                log.warning("schedule_stopped", schedule=row.id, problem=each.fire.problem)
         return bool(fired)
 
     async def _write(self, fires: Sequence[Fire]) -> dict[ScheduleId, int]:

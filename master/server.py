@@ -184,7 +184,7 @@ class Master:
             async with life.database.writing() as connection:
                 await nodes.set_leaving(connection, life.me)
         except ShoalError as error:
-            log.warning("leaves_without_a_word", error=str(error))
+            log.warning("leave_not_recorded", error=str(error))
         deadline_s = boottime_s() + self._settings.drain.total_seconds()
         while driver.runs.active and boottime_s() < deadline_s:  # noqa: ASYNC110 - once in a life
             await asyncio.sleep(0.05)
@@ -205,7 +205,7 @@ class Master:
                 async with life.database.writing() as connection:
                     await nodes.set_left(connection, life.me, broke=broke)
         except ShoalError as error:
-            log.warning("left_without_a_word", error=str(error), so="the others fail over when they miss its beat")
+            log.warning("end_not_recorded", error=str(error), so="the others fail over when they miss its beat")
         log.info("left", failed_over=handed)
 
     async def _check_id_step(self, database: Database) -> None:

@@ -17,16 +17,16 @@ class MasterSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_running_workflows: int = Field(
-        20_000, gt=0, description="runs with tasks queued or running that it has at once; full = BUSY"
+        20_000, gt=0, description="most runs with queued or running tasks that it drives at once; BUSY when full"
     )
     batch_max: int = Field(500, gt=0, le=10_000, description="most commands or events handled in one transaction")
     look_every: Duration = Field(timedelta(seconds=2), description="how often it polls for work when nobody wakes it")
     sweep_every: Duration = Field(
         timedelta(seconds=10),
-        description="how often it searches for what lost nodes left, beside the moment of a loss",
+        description="how often it searches for work that lost nodes left, in addition to the moment of a loss",
     )
     watch_every: Duration = Field(
-        timedelta(seconds=10), description="how often it asks whether each of its runs has a reason to wait"
+        timedelta(seconds=10), description="how often it checks whether each of its runs has a reason to wait"
     )
     stuck_after: Duration = Field(
         timedelta(seconds=10),
@@ -38,11 +38,11 @@ class MasterSettings(BaseModel):
     longest_run: Duration | None = Field(
         None, description="longest time that any run may take; one that takes longer ends as FAILURE; none = no limit"
     )
-    id_step: int = Field(1, gt=0, description="stride of the command ids that this database gives out")
+    id_step: int = Field(1, gt=0, description="stride of the command ids that this database generates")
     when_fenced: WhenFenced = Field(
-        WhenFenced.REJOIN, description="when others took it for dead: rejoin as a new node, or exit with code 75"
+        WhenFenced.REJOIN, description="after it was fenced: rejoin as a new node, or exit with code 75"
     )
     drain: Duration = Field(
-        timedelta(seconds=2), description="time to finish what it owns on a graceful stop, before handing the rest on"
+        timedelta(seconds=2), description="time to finish its runs on a graceful stop, before the rest is failed over"
     )
     load: LoadSettings = LoadSettings()

@@ -123,7 +123,7 @@ class Watcher:
         """Those whose runnable is the same, and has received no event while the rows were read."""
         now = self._driver.runs.held()
         return {
-            each.instance: f"attempt {each.attempt} of its task {each.code} is over, and its master never heard of it"
+            each.instance: f"attempt {each.attempt} of its task {each.code} has ended, but its master does not know"
             for each in unheard
             if now.get(each.instance) is held[each.instance]
             and (each.code, each.attempt) in held[each.instance].under_way()

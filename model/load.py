@@ -121,15 +121,18 @@ class LoadSettings(BaseModel):
     memory_max: float = Field(0.9, gt=0, le=1, description="share of the memory in use that makes it BUSY; 1 = never")
     cpu_max: float = Field(1, gt=0, le=1, description="share of the CPUs in use that makes it BUSY; 1 = never")
     load_max: float = Field(
-        32, ge=0, allow_inf_nan=False, description="one-minute load average a core that makes it BUSY; 0 = never"
+        32, ge=0, allow_inf_nan=False, description="one-minute load average per core that makes it BUSY; 0 = never"
     )
     descriptors_free_min: int = Field(
         32, ge=0, description="files and connections that it may still open, below which it is BUSY; 0 = never"
     )
     margin: float = Field(
-        0.05, gt=0, lt=1, description="how far a share must fall below its limit again; of load and bytes, that part"
+        0.05,
+        gt=0,
+        lt=1,
+        description="how far a share must fall below its limit to end BUSY; for load, files and bytes, this part of it",
     )
-    hold: Duration = Field(timedelta(seconds=10), description="least time between two changes of BUSY and NORMAL")
+    hold: Duration = Field(timedelta(seconds=10), description="minimum time between two changes of BUSY and NORMAL")
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
@@ -163,7 +166,7 @@ class WorkerLoadSettings(LoadSettings):
     """The same for a worker, which also checks the disk that holds its folder."""
 
     disk_max: float = Field(
-        1, gt=0, le=1, description="share in use of the disk with its folder that makes it BUSY; 1 = never"
+        1, gt=0, le=1, description="used share of the disk with its folder that makes it BUSY; 1 = never"
     )
     disk_free_min: int = Field(
         256 * MIB, ge=0, description="bytes free on that disk below which it is BUSY; 0 = it does not check"

@@ -51,15 +51,15 @@ class Timing(BaseModel):
     heartbeat_every: Duration = Field(_seconds(2), description="time between two beats of a node")
     session_timeout: Duration = Field(_seconds(10), description="silence after which the registry drops a node")
     master_fence_after: Duration = Field(
-        _seconds(10), description="standstill of a master's beat after which others fail over its workflows"
+        _seconds(10), description="standstill of a master's beat after which others fail over its runs"
     )
     worker_fence_after: Duration = Field(
         _seconds(30),
-        description="standstill of a worker's beat, its registry entry gone too, that loses its tasks",
+        description="standstill of a worker's beat, with its registry entry gone too, after which its tasks are lost",
     )
     worker_cut_limit: Duration = Field(
         _seconds(600),
-        description="longest time that a worker may run with the registry alone, cut from the database",
+        description="longest time that a worker may run with the registry alone, cut off from the database",
     )
     kill_grace: Duration = Field(_seconds(5), description="time between TERM and KILL for a task's processes")
 

@@ -89,10 +89,10 @@ async def end_its_tasks(node: NodeRow) -> None:
         if not is_passing(error):
             raise
         raise Unavailable(
-            f"it cannot be seen what a worker left, this machine is short of something: {error}"
+            f"cannot check what a worker left, since this machine is short of something: {error}"
         ) from error
     if left:
-        log.error("tasks_left", epoch=node.epoch, processes=left, so="they may still do harm; end them by hand")
+        log.error("tasks_left", epoch=node.epoch, processes=left, so="they may still have effects; end them by hand")
 
 
 class _Process(NamedTuple):

@@ -120,7 +120,7 @@ async def ending_life(
         yield
     except* Fenced as fenced:
         why = str(_first(fenced))
-        log.error("fenced", why=why, so=f"drops all it owned, and {'joins again' if rejoins else 'ends'}")
+        log.error("fenced", why=why, so=f"drops everything it owned, and {'joins again' if rejoins else 'ends'}")
     except* (Unavailable, Unknown) as away:
         error = _first(away)
         if isinstance(error, Denied) and not life.has_joined:
@@ -130,9 +130,11 @@ async def ending_life(
         await abandon()
     except* Exception as unforeseen:
         if is_passing(_first(unforeseen)):
-            log.warning("short_of_means", error=str(_first(unforeseen)), so="joins again when there is room")
+            log.warning("out_of_resources", error=str(_first(unforeseen)), so="joins again when there is room")
         else:
-            log.error("broke", exc_info=unforeseen, so="fails over what it owned, and joins again; please report it")
+            log.error(
+                "life_crashed", exc_info=unforeseen, so="fails over what it owned, and joins again; please report it"
+            )
         await abandon()
     if why is not None and not rejoins:
         raise Fenced(why)

@@ -67,7 +67,7 @@ class Overload:
                 raise
             if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
                 self._values = {**self._values, Measure.FREE_DESCRIPTORS: 0.0}
-            log.warning("cannot_measure", error=str(error), so="takes nothing new until it can")
+            log.warning("cannot_measure", error=str(error), so="takes nothing new until the load can be measured")
             self.doubt()
         else:
             self._is_doubted = False

@@ -84,4 +84,6 @@ class _Watchdog(threading.Thread):
     def _say(self) -> None:
         frame = sys._current_frames().get(self._loop_thread)
         where = "".join(traceback.format_stack(frame)) if frame else "its thread has ended"
-        log.critical("loop_hung", hung_s=round(self._hung_s, 1), where=where, so="ends; others fail over what it owned")
+        log.critical(
+            "loop_hung", hung_s=round(self._hung_s, 1), where=where, so="exits; others fail over what it owned"
+        )

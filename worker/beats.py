@@ -120,11 +120,13 @@ class Beats:
             if now_s < self._deadline_s:
                 self._set_deadline(deadline_s)
             elif self._writer.trusted:
-                log.error("horizon_passed", tasks=self._writer.running, so="ends what it runs: others may fail over")
+                log.error(
+                    "horizon_passed", tasks=self._writer.running, so="ends its tasks, since others may run them again"
+                )
                 self._writer.trusted = False
                 self._writer.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was cut off for too long")
             elif not self._writer.running and now_s < deadline_s:
-                log.info("horizon_ahead_again")
+                log.info("horizon_restored")
                 self._set_deadline(deadline_s)
                 self._writer.trusted = True
             await asyncio.sleep(GUARD_EVERY_S)

@@ -45,7 +45,7 @@ class WorkerFolder:
                 return
             except Unavailable as error:
                 if not is_logged:
-                    log.warning("folder_waits", error=str(error), so="begins when there is room")
+                    log.warning("folder_waits", error=str(error), so="starts when there is room")
                 is_logged = True
             await asyncio.sleep(CHECK_EVERY_S)
 

@@ -59,7 +59,9 @@ class LastWords:
             try:
                 self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as error:
-                log.warning("ends_not_recorded", error=str(error), so="what ends as its worker is killed runs again")
+                log.warning(
+                    "ends_not_recorded", error=str(error), so="a task that ends as its worker is killed runs again"
+                )
                 return None
         self._given.add(task.id)
         about = _ABOUT.dump_json((self._me, task.id, task.attempt, log_name(task))).decode()

@@ -74,7 +74,7 @@ class LateResults:
                 log.error(
                     "results_not_stored",
                     error=str(error),
-                    so="they wait in memory only; killed now, the tasks run again",
+                    so="they are only in memory; if the worker is killed now, the tasks run again",
                 )
             self._is_failing = True
         else:

@@ -34,7 +34,7 @@ def check(key: str, path: str, query: Mapping[str, str], now_s: float) -> None:
     if not hmac.compare_digest(_signature(key, path, signed).encode(), given):
         raise Refused("it is not signed with this worker's key")
     if not now_s <= int(signed["expires"]) <= now_s + 2 * LIVES_S:
-        raise Refused("its time has passed")
+        raise Refused("it has expired")
 
 
 def _signature(key: str, path: str, signed: Mapping[str, str]) -> str:

@@ -135,7 +135,7 @@ class Worker:
         launcher = Launcher(grace_s, life=mark_of(this_process(), life.me.epoch))
         secrets = NamedSecrets(life.database, self._vault)
         load = self._settings.load
-        overload = Overload(load, so="takes no new tasks; those that run go on", folder=self._settings.place)
+        overload = Overload(load, so="takes no new tasks; running tasks continue", folder=self._settings.place)
         executor = Executor(self._settings, launcher, life.me.epoch, secrets, overload, last_words)
         writer = Writer(life, executor, self._settings, overload, last_words.reported)
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
@@ -225,7 +225,7 @@ class Worker:
             async with life.database.writing() as connection:
                 await nodes.set_leaving(connection, life.me)
         except ShoalError as error:
-            log.warning("leaves_without_a_word", error=str(error))
+            log.warning("leave_not_recorded", error=str(error))
         await _until(lambda: not writer.running, self._settings.drain.total_seconds())
         if writer.running:
             writer.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was stopped")

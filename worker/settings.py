@@ -34,30 +34,30 @@ class WorkerSettings(BaseModel):
     groups: Groups = Field((DEFAULT_WORKER_GROUP,), min_length=1, description="worker groups it serves")
     capacity: int = Field(8, gt=0, le=100_000, description="tasks it runs at once")
     folder: Path | None = Field(
-        None, description="where its logs and its tasks' work folders lie; not given: workers/NAME in `folder`"
+        None, description="folder of its logs and its tasks' work folders; not given: workers/NAME in `folder`"
     )
     log_bytes_max: int = Field(
-        100 * 1024 * 1024, gt=0, description="size at which a task's log is cut off; its last 64 KiB follow"
+        100 * 1024 * 1024, gt=0, description="size at which a task's log is cut off; its last 64 KiB are appended"
     )
     log_host: str = Field("127.0.0.1", description="address on which it serves task logs")
     log_port: int = Field(0, ge=0, le=65535, description="port for the same; 0 = any free one")
-    log_certificate: Path | None = Field(None, description="PEM file; with it task logs are served by TLS")
-    log_private_key: Path | None = Field(None, description="PEM file of its key, if that is another")
+    log_certificate: Path | None = Field(None, description="PEM file; if given, task logs are served over TLS")
+    log_private_key: Path | None = Field(None, description="PEM file of its key, if that is a different file")
     log_ca: Path | None = Field(
-        None, description="PEM file of who signs workers' certificates, for `shoal log`; not given: the system's"
+        None,
+        description="PEM file of the CA that signs workers' certificates, for `shoal log`; not given: the system's CAs",
     )
     tenants: Tenants = Field(
-        (), description="users of the operating system as whom tasks may run, or * for all but root; needs root"
+        (), description="operating system users that tasks may run as, or * for all but root; needs root"
     )
     local_files: bool = Field(
         False,
         description="whether statements on SQLite and DuckDB data sources may use other files and extensions than the"
-        " data source's own; without, DuckDB reaches nothing else, and SQLite attaches only what lies in the task's"
-        " folder",
+        " data source's own; if not, DuckDB reaches nothing else, and SQLite attaches only files in the task's folder",
     )
     look_every: Duration = Field(timedelta(seconds=2), description="how often it polls for work when nobody wakes it")
     when_fenced: WhenFenced = Field(
-        WhenFenced.REJOIN, description="when others took it for dead: rejoin as a new node, or exit with code 75"
+        WhenFenced.REJOIN, description="after it was fenced: rejoin as a new node, or exit with code 75"
     )
     drain: Duration = Field(
         timedelta(seconds=30),

@@ -196,7 +196,7 @@ def _read(path: Path, fd: int) -> tuple[Me, list[Report]]:
         else:
             reports[report.id] = report
     if torn:
-        log.warning("left_results_torn", file=str(path), lines=torn, so="they are left out: their tasks may run again")
+        log.warning("left_results_torn", file=str(path), lines=torn, so="they are skipped: their tasks may run again")
     return me, list(reports.values())
 
 
@@ -204,7 +204,7 @@ def _remove(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        log.warning("left_results_stay", file=str(path), error=str(error), so="to report them again changes nothing")
+        log.warning("left_results_stay", file=str(path), error=str(error), so="reporting them again changes nothing")
 
 
 def _text(reports: Collection[Report]) -> bytes:

@@ -253,7 +253,8 @@ class Writer:
             log.warning("task_does_not_run", task_instance=id_, so="it is reported as lost; please report it")
             self._claimed[id_] = owned[id_]
             self._has_ended(
-                owned[id_], report(owned[id_], TaskState.NEED_FAULT_TOLERANCE, "its worker lost sight of it")
+                owned[id_],
+                report(owned[id_], TaskState.NEED_FAULT_TOLERANCE, "its worker was not running it"),
             )
 
     def _suspect(self, error: BadData) -> None:

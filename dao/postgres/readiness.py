@@ -36,7 +36,7 @@ async def wait_until_ready(url: str, kind: NodeKind, timeout_s: float) -> None:
             except Unavailable as error:
                 if time.monotonic() > deadline_s:
                     raise Unavailable(f"timed out after {timeout_s:g} s: {database.shown}: {error}") from error
-                log.warning("database_not_there_yet", database=database.shown, error=str(error))
+                log.warning("database_not_ready", database=database.shown, error=str(error))
                 await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
     finally:
         await database.close()

@@ -222,7 +222,7 @@ async def _watching_blockers(
                     if found := list((await other.execute(_BLOCKERS, {"pid": pid})).scalars()):
                         blockers[:] = found
             except Unavailable as error:
-                log.warning("blockers_unread", error=str(error))
+                log.warning("blockers_not_read", error=str(error))
 
     reading = asyncio.create_task(read_blockers())
     try:

@@ -146,7 +146,7 @@ class CommandLoop:
             workflow_instance=row.workflow_instance_id if row else None,
             error=error,
             tries_again_in_s=pause_s,
-            so="it is left in its table, and all others go on",
+            so="it stays in its table; all others continue",
         )
 
     async def _one_batch(self, source: Source) -> bool:
@@ -242,5 +242,5 @@ class CommandLoop:
             self._stolen += stolen
             log.warning(
                 "commands_taken_by_age", count=stolen, ever=self._stolen,
-                so="they waited too long in slots of others; if this goes on, see docs/slots.md",
+                so="they waited too long in the slots of other masters; if this persists, see docs/slots.md",
             )  # fmt: skip

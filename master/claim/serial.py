@@ -146,7 +146,7 @@ async def unblock_lines(life: Life) -> None:
     """Call lines that wait although no run is live, and end runs that would wait for ever. Raises `ShoalError`."""
     async with life.writing() as connection:
         if called := await serial_line.call_missed(connection):
-            log.warning("waiting_runs_called", commands=called, so="they go on, though nobody notified them")
+            log.warning("waiting_runs_called", commands=called, so="they continue; a notification was missing")
     async with life.database.reading() as connection:
         deadlocks = await serial_line.deadlocked(connection)
     if deadlocks:

@@ -221,7 +221,7 @@ def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> Workfl
     if instance.attempts.get(parent.code) != parent.attempt:
         raise _NotAwaited(f"workflow instance {parent.instance} does not wait for this child (any more)")
     if instance.depth >= DEPTH_MAX:
-        raise Refused(f"workflows stand {DEPTH_MAX} deep under each other; one of them seems to contain itself")
+        raise Refused(f"workflows are nested {DEPTH_MAX} deep; one of them seems to contain itself")
     return None
 
 

@@ -68,7 +68,7 @@ def _spans(
     if isinstance(params, Refused):
         return params
     if task.schedule_time is None:
-        return Refused("the schedule time of its run is in no calendar; start it for a time of our age")
+        return Refused("the schedule time of its run is in no calendar; start it for another date")
     try:
         of_zone = zone(task.time_zone)
         return {

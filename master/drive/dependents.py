@@ -255,5 +255,5 @@ def _log_quarantined(id_: TaskInstanceId, error: str, pause_s: float) -> None:
         task_instance=id_,
         error=error,
         tries_again_in_s=pause_s,
-        so="it is left as it is, and all others are evaluated",
+        so="it stays unchanged; all others are evaluated",
     )

@@ -163,7 +163,7 @@ class Driver:
         try:
             await self.transactions.run(Work, end)
         except (BadData, LockTaken) as error:  # of this run alone
-            log.warning("workflow_not_ended_yet", workflow_instance=id_, error=str(error), so="it is tried again")
+            log.warning("workflow_not_ended_yet", workflow_instance=id_, error=str(error), so="it is retried")
             asyncio.get_running_loop().call_later(TIMEOUT_RETRY_S, self.drive_again, [id_])
 
     async def _one_batch(self) -> bool:
@@ -236,7 +236,7 @@ class Driver:
         self.runs.drop(known - owned)
         self.runs.failed_over &= owned
         if missing := owned - self.runs.ids():
-            log.info("reads_again", workflow_instances=len(missing))
+            log.info("restores_missing_runs", workflow_instances=len(missing))
             await self._restore_all(missing)
 
     async def _restore_all(self, wanted: Collection[WorkflowInstanceId]) -> None:
@@ -273,5 +273,5 @@ class Driver:
 
 
 def _log_quarantined(id_: WorkflowInstanceId, error: str, pause_s: float) -> None:
-    so = "it is left as it is, and all others go on"
+    so = "it stays unchanged; all others continue"
     log.warning("workflow_waits", workflow_instance=id_, error=error, tries_again_in_s=pause_s, so=so)

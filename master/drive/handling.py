@@ -50,5 +50,5 @@ async def feed(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None
         writes.fail(runnable.instance.id, str(error))
     except AssertionError as bug:
         log.exception("runnable_broken", workflow_instance=runnable.instance.id)
-        reason = f"Shoal found itself in a state that must not be ({bug}); please report it"
+        reason = f"Shoal reached a state that should be impossible ({bug}); please report it"
         writes.fail(runnable.instance.id, reason)

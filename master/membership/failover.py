@@ -92,12 +92,12 @@ class Leftovers:
             except (BadData, LockTaken) as error:
                 pause_s = kind.quarantine(id_)
                 log.warning(
-                    "left_as_it_is",
+                    "not_failed_over",
                     what=kind.what,
                     id=id_,
                     error=str(error),
                     tries_again_in_s=pause_s,
-                    so="its owner is gone and it cannot be failed over; all others are",
+                    so="its owner is gone and it cannot be failed over; the others are failed over",
                 )
         return handed, len(ids) == FAILOVER_BATCH
 

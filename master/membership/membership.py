@@ -168,7 +168,7 @@ class Membership:
                 try:
                     await self._life.refresh_living()
                 except ShoalError as error:
-                    log.warning("living_unread", error=str(error))
+                    log.warning("living_nodes_not_read", error=str(error))
             await self._count_slots()
 
     async def clean_up(self) -> None:
@@ -240,7 +240,7 @@ class Membership:
                 await end_its_tasks(living[verdict.epoch])
                 await self._fence(living[verdict.epoch], verdict.why)
             except (LockTaken, BadData) as error:  # of one node: the others are processed all the same
-                log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is tried again at each beat")
+                log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is retried at each beat")
 
     async def _present(self) -> set[Epoch] | None:
         others = [node.silence.session_s for node in self._life.living if node.silence is not None]
@@ -255,7 +255,7 @@ class Membership:
                 address=node.address,
                 epoch=node.epoch,
                 why=why,
-                so="its workflows and tasks go on elsewhere",
+                so="others fail over its runs and tasks",
             )
         self._doubtful.pop(node.epoch, None)
         self.left.set()

@@ -38,16 +38,16 @@ async def backfill(
     call: Invocation,
     name: Annotated[str, typer.Argument(metavar="WORKFLOW", help="The workflow's name, or its code.")],
     begin: Annotated[str | None, typer.Option("--from", metavar="DATE", help="The first date.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="DATE", help="The last date; it counts.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="DATE", help="The last date, inclusive.")] = None,
     date: Annotated[
-        list[str] | None, typer.Option("--date", metavar="DATE", help="This date; may be repeated.")
+        list[str] | None, typer.Option("--date", metavar="DATE", help="A single date; may be repeated.")
     ] = None,
     parallel: Annotated[
-        int | None, typer.Option(min=0, help="So many dates at once; 0 = all. Without it one after the other.")
+        int | None, typer.Option(min=0, help="How many dates run at once; 0 = all. Without it, one after the other.")
     ] = None,
     desc: Annotated[bool, typer.Option("--desc", help="The latest date first.")] = False,
     dependents: Annotated[
-        bool, typer.Option("--dependents", help="The workflows that depend on it as well, for the same dates.")
+        bool, typer.Option("--dependents", help="Also backfill the workflows that depend on it, for the same dates.")
     ] = False,
     skip_done: Annotated[
         bool, typer.Option("--skip-done", help="Leave out the dates for which a run of it has succeeded.")
@@ -55,12 +55,12 @@ async def backfill(
     param: Params = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if a date fails.")] = False,
     timeout: Timeout = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say for which dates; ask for nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the dates; start nothing.")] = False,
     project: Project = "default",
 ) -> None:
-    """Run a workflow once for each date: those of its schedule in a range (daily if it has none), or a list.
+    """Run a workflow once for each date: the times of its schedule in a range (daily if it has none), or single dates.
 
-    In a chain the next date begins when the one before has succeeded; a failed one stops its chain.
+    In a chain the next date starts when the previous one has succeeded; a failed run stops its chain.
     """
     from shoal.cli import backfill_following
     from shoal.cli.following import wait_limit_s

@@ -23,7 +23,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def slots(call: Invocation) -> None:
-    """Show the slot of each master, as it is and as the master believes, and the last fenced masters."""
+    """Show the slot of each master, as it is and as the master itself assumes, and the most recently fenced masters."""
     from shoal.cli import output
     from shoal.cluster.slot_report import read_slots
     from shoal.words import plain

@@ -13,7 +13,7 @@ from shoal.cli.verbs import verb
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `db`."""
-    group = typer.Typer(no_args_is_help=True, help="The schema: made, brought up to date, checked.")
+    group = typer.Typer(no_args_is_help=True, help="The database: create, upgrade and check its schema.")
     verb(group, "shoal db init --database-url postgresql+psycopg://user:password@host/name")(init)
     verb(group, "shoal db upgrade")(upgrade)
     verb(group, "shoal db check")(check)
@@ -42,7 +42,7 @@ async def init(call: Invocation) -> None:
 async def upgrade(
     call: Invocation,
     nobody_runs: Annotated[
-        bool, typer.Option("--nobody-runs", help="No node lives, whatever the rows say: all were killed.")
+        bool, typer.Option("--nobody-runs", help="No node is alive, whatever the rows say: all were killed.")
     ] = False,
 ) -> None:
     """Upgrade an older schema. Safe to run twice, and concurrently."""
@@ -62,9 +62,9 @@ async def check(call: Invocation) -> None:
 
 async def psql(
     call: Invocation,
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="As psql takes them.")] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="Passed on to psql.")] = None,
 ) -> None:
-    """Start psql on the database. Its password is passed in the environment, as `ps` shows arguments to all users."""
+    """Start psql on the database. The password is in the environment, since `ps` shows arguments to all users."""
     from shoal.psql import become_psql
 
     become_psql(call.settings.database(), arguments or [])
@@ -81,7 +81,7 @@ async def url(call: Invocation) -> None:
 
 async def roles(
     call: Invocation,
-    prefix: Annotated[str, typer.Option(help="What the names of the roles begin with.")] = "shoal_",
+    prefix: Annotated[str, typer.Option(help="Prefix of the role names.")] = "shoal_",
 ) -> None:
     """Create the database roles, one for each part of Shoal, with their privileges. Safe to run twice."""
     from dao.postgres import roles as dao_roles

@@ -27,7 +27,7 @@ def add_to(app: typer.Typer) -> None:
 async def doctor(
     call: Invocation,
 ) -> None:
-    """Check servers, cluster and tables, and say how to fix what failed; exit code 1 if anything is."""
+    """Check servers, cluster and tables, and say how to fix what failed; exit code 1 if a check failed."""
     from dao.postgres.database import Database
     from shoal.cli import output
     from shoal.cluster.doctor import examine

@@ -29,7 +29,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def errors(
-    call: Invocation, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, newest first.")] = 20
+    call: Invocation,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many, newest first.")] = 20,
 ) -> None:
     """List the commands that could not be handled, newest first, each with the reason."""
     from dao.commands.error_commands import error_commands
@@ -58,7 +59,7 @@ async def errors(
 async def retry(
     call: Invocation,
     commands: Annotated[list[int] | None, typer.Argument(metavar="ID", min=1, help="Error commands.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All that there are.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All error commands.")] = False,
 ) -> None:
     """Retry with a new command. Fix the cause first."""
     from dao.commands.error_commands import retry_error_command

@@ -39,12 +39,14 @@ def add_to(app: typer.Typer) -> None:
 async def next_fires(
     call: Invocation,
     workflow: Annotated[str | None, typer.Argument(help="The workflow's name, or its code.")] = None,
-    number: Annotated[int, typer.Option("--number", "-n", min=1, max=10_000, help="So many of each schedule.")] = 10,
-    cron: Annotated[str | None, typer.Option(help="A cron text, instead of a workflow.")] = None,
-    zone: Annotated[str, typer.Option(help="The time zone that the cron text means.")] = "UTC",
+    number: Annotated[
+        int, typer.Option("--number", "-n", min=1, max=10_000, help="How many times to show for each schedule.")
+    ] = 10,
+    cron: Annotated[str | None, typer.Option(help="A cron expression, instead of a workflow.")] = None,
+    zone: Annotated[str, typer.Option(help="The time zone of the cron expression.")] = "UTC",
     project: Project = "default",
 ) -> None:
-    """Show when a workflow's schedules fire next, in their zone and in UTC; or a cron text, before it is saved."""
+    """Show when a workflow's schedules fire next, in their zone and in UTC; or when a cron expression would."""
     from model.errors import Refused
 
     if (workflow is None) == (cron is None):

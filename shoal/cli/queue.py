@@ -47,7 +47,7 @@ class Waiting:
 
 
 async def queue(
-    call: Invocation, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many commands.")] = 20
+    call: Invocation, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many commands.")] = 20
 ) -> None:
     """List what waits: commands for the masters, tasks for the worker groups."""
     from shoal.cli import output

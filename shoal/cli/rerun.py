@@ -30,7 +30,8 @@ async def rerun(
     call: Invocation,
     run: RunName,
     failed: Annotated[
-        bool, typer.Option("--failed", help="Only what failed or was killed, and all after it; successes stay.")
+        bool,
+        typer.Option("--failed", help="Only tasks that failed or were killed, and all after them; successes stay."),
     ] = False,
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task; may be repeated.")] = None,
     depend: Depend = None,
@@ -70,9 +71,11 @@ async def mark(
     call: Invocation,
     task: Annotated[str, typer.Argument(metavar="RUN/TASK", help="A failed task of an ended run, or its id.")],
     project: AnyProject = None,
-    success: Annotated[bool, typer.Option("--success", help="As a success: what hangs on it may run.")] = False,
+    success: Annotated[
+        bool, typer.Option("--success", help="Mark it as a success: tasks that depend on it may run.")
+    ] = False,
 ) -> None:
-    """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is resumed."""
+    """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is rerun."""
     from dao.tasks import forced_success
     from shoal.cli import output
     from shoal.runs.references import find_task

@@ -39,7 +39,7 @@ async def up(
     workers: Annotated[int, typer.Option(min=0, max=64, help="How many workers.")] = 1,
     folder: Annotated[Path | None, typer.Option(help="Where the data is kept between runs.")] = None,
 ) -> None:
-    """Run everything on this machine: PostgreSQL, masters and workers. Ctrl-C stops all of it cleanly."""
+    """Run everything on this machine: PostgreSQL, masters and workers. Ctrl-C stops everything cleanly."""
     from shoal.config.logging import configure_logging
     from shoal.local.up import Up
     from shoal.process import until_stopped
@@ -54,7 +54,7 @@ async def up(
 async def demo(
     call: Invocation,
     commands: Annotated[int, typer.Option(min=10, max=100_000, help="How many workflows to start.")] = 300,
-    seconds: Annotated[float, typer.Option(min=5, max=600, help="Over how long they come in.")] = 20,
+    seconds: Annotated[float, typer.Option(min=5, max=600, help="Over how many seconds they are inserted.")] = 20,
 ) -> None:
     """Three masters and two workers in a temporary folder; one master is killed half way. Nothing is lost."""
     from shoal.cli import output
@@ -80,9 +80,9 @@ async def demo(
 
 async def master(
     call: Invocation,
-    name: Annotated[str | None, typer.Option(help="Who it is; else the host's name and its port.")] = None,
-    host: Annotated[str | None, typer.Option(help="The address that others are shown.")] = None,
-    port: Annotated[int | None, typer.Option(help="No other on its machine has it; 0 = any free one.")] = None,
+    name: Annotated[str | None, typer.Option(help="Its name; else made from the host's name and its port.")] = None,
+    host: Annotated[str | None, typer.Option(help="The address that is shown to others.")] = None,
+    port: Annotated[int | None, typer.Option(help="Its port, unique on its machine; 0 = any free one.")] = None,
 ) -> None:
     """Run one master. SIGTERM stops it gracefully, a second one at once."""
     from master.server import Master
@@ -115,10 +115,12 @@ async def master(
 
 async def worker(
     call: Invocation,
-    name: Annotated[str | None, typer.Option(help="Who it is; else the host's name and what its folder keeps.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Its name; else made from the host's name and an id in its folder.")
+    ] = None,
     group: Annotated[list[str] | None, typer.Option(help="A worker group that it serves; may be repeated.")] = None,
     capacity: Annotated[int | None, typer.Option(help="Tasks that it runs at once.")] = None,
-    folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders lie.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders are.")] = None,
 ) -> None:
     """Run one worker. SIGTERM lets its tasks end first, for a while; a second one ends it at once."""
     from shoal.config.keys import open_vault

@@ -38,15 +38,13 @@ def add_to(app: typer.Typer) -> None:
 async def runs(
     call: Invocation,
     state: Annotated[
-        list[WorkflowState] | None, typer.Option(case_sensitive=False, help="Only these; may be repeated.")
+        list[WorkflowState] | None, typer.Option(case_sensitive=False, help="Only runs in this state; may be repeated.")
     ] = None,
     workflow: Annotated[str | None, typer.Option(help="Only runs of this workflow.")] = None,
     project: Annotated[str | None, typer.Option(help="Only runs of workflows of this project.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many, newest first.")] = 20,
-    since: Annotated[str | None, typer.Option(help="Only those started since then: 30s, 15m, 12h, 7d.")] = None,
-    children: Annotated[
-        bool, typer.Option("--children", help="Also the child runs of others, each with its parent.")
-    ] = False,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many, newest first.")] = 20,
+    since: Annotated[str | None, typer.Option(help="Only runs started within this time: 30s, 15m, 12h, 7d.")] = None,
+    children: Annotated[bool, typer.Option("--children", help="Also show child runs, each with its parent.")] = False,
 ) -> None:
     """List runs, newest first; child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children or --workflow."""
     from model.durations import read_duration
@@ -114,9 +112,9 @@ async def show(
     call: Invocation,
     run: RunName,
     project: AnyProject = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also attempts that count no more.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also show attempts that no longer count.")] = False,
 ) -> None:
-    """Show one run: its tasks, every attempt, and the tree of who waits for whom."""
+    """Show one run: its tasks, every attempt, and the tree of what waits for what."""
     from shoal.cli import output, run_page
     from shoal.runs.references import find_run
     from shoal.runs.run_page import read_page
@@ -133,12 +131,12 @@ async def log(
     call: Invocation,
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task instance's id, or RUN/name.")],
     project: AnyProject = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the task has ended.")] = False,
 ) -> None:
     """Print the log of a task, from the worker that ran it.
 
-    Of a task that stands for other runs it is the log of the child's task that failed, or runs; of a SWITCH or
-    CONDITIONS, which no worker runs, what it decided and why.
+    For a task that stands for other runs, it is the log of the child's task that failed or runs. For a SWITCH or
+    CONDITIONS task, which no worker runs, it is the decision and the reason.
     """
     import sys
 

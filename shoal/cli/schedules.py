@@ -21,13 +21,15 @@ TIMES = ("start_time", "end_time", "next_fire_at", "last_fire_at", "updated_at")
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The schedule.")]
 Environment = Annotated[str | None, typer.Option(help="Instead of the tasks' own.")]
-Again = Annotated[bool, typer.Option("--again", help="Even if the workflow has an equal schedule.")]
+Again = Annotated[bool, typer.Option("--again", help="Add it even if the workflow has an equal schedule.")]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb `schedules` and the group `schedule`."""
     verb(app, "shoal schedules", "shoal schedules --utc")(schedules)
-    group = typer.Typer(no_args_is_help=True, help="Cron rules that start workflows: added, changed, on, off, removed.")
+    group = typer.Typer(
+        no_args_is_help=True, help="Cron rules that start workflows: add, change, switch on or off, remove."
+    )
     verb(
         group,
         'shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin',
@@ -72,13 +74,13 @@ async def add(
     call: Invocation,
     workflow: Annotated[str, typer.Argument(help="The workflow's name, or its code.")],
     cron: Annotated[str, typer.Argument(help="Quartz (second first) or ordinary cron, in quotes.")],
-    zone: Annotated[str | None, typer.Option(help="The time zone that it means; else the workflow's.")] = None,
+    zone: Annotated[str | None, typer.Option(help="Time zone of the cron expression; else the workflow's.")] = None,
     start: Annotated[str | None, typer.Option(help="Not before this date or time, in the zone.")] = None,
     end: Annotated[str | None, typer.Option(help="Not after this date or time, in the zone.")] = None,
     misfire: Annotated[
-        Misfire, typer.Option(case_sensitive=False, help="What becomes of times that are missed.")
+        Misfire, typer.Option(case_sensitive=False, help="What to do about missed times.")
     ] = Misfire.FIRE_ONCE,
-    grace: Annotated[float, typer.Option(min=0, help="Seconds that a fire may be late and is not missed.")] = 60.0,
+    grace: Annotated[float, typer.Option(min=0, help="Seconds that a fire may be late without being missed.")] = 60.0,
     param: Params = None,
     priority: RunPriority = None,
     failure_strategy: OnFailure = None,
@@ -88,7 +90,7 @@ async def add(
     again: Again = False,
     project: Project = "default",
 ) -> None:
-    """Start a workflow by a cron rule. It begins now: earlier times do not fire."""
+    """Start a workflow by a cron rule. It applies from now on: earlier times do not fire."""
     from dao.definitions import definitions
     from shoal.cli.output import json_fields, print_json, say
     from shoal.workflows import scheduling
@@ -131,11 +133,11 @@ async def edit(
     start: Annotated[str | None, typer.Option(help="Not before this date or time, in the zone; or none.")] = None,
     end: Annotated[str | None, typer.Option(help="Not after this date or time, in the zone; or none.")] = None,
     misfire: Annotated[
-        Misfire | None, typer.Option(case_sensitive=False, help="What becomes of times that are missed.")
+        Misfire | None, typer.Option(case_sensitive=False, help="What to do about missed times.")
     ] = None,
     grace: Annotated[float | None, typer.Option(min=0, help="Seconds that a fire may be late.")] = None,
     param: Params = None,
-    unset: Annotated[list[str] | None, typer.Option(help="A parameter to take away; may be repeated.")] = None,
+    unset: Annotated[list[str] | None, typer.Option(help="A parameter to remove; may be repeated.")] = None,
     priority: RunPriority = None,
     failure_strategy: OnFailure = None,
     worker_group: WorkerGroup = None,
@@ -143,7 +145,7 @@ async def edit(
     on: Annotated[bool | None, typer.Option("--on/--off", help="Turn it on or off.")] = None,
     again: Again = False,
 ) -> None:
-    """Change a schedule; what is not named stays. If its times change, they count from now."""
+    """Change a schedule; what is not given stays unchanged. If its times change, they count from now."""
     from model.errors import Refused
     from model.ids import ScheduleId
     from shoal.cli.output import print_json, say

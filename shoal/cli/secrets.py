@@ -57,7 +57,7 @@ async def add_key(
 
 
 async def rotate(call: Invocation) -> None:
-    """Encrypt all data sources and environments with the first key; all or none. Then older keys are not needed."""
+    """Encrypt all data sources and environments with the first key; all or none. Older keys are not needed then."""
     from dao.secrets import data_sources, environments
     from model.errors import Refused
     from shoal.cli.output import print_result
@@ -78,7 +78,7 @@ async def rotate(call: Invocation) -> None:
 async def seal(call: Invocation, name: Annotated[str, typer.Argument(help="The name of the parameter.")]) -> None:
     """Seal the value of a SECRET parameter, read from standard input; what is printed may be stored or inserted by SQL.
 
-    It is valid for a parameter of this name only. One line end at its end does not count.
+    It is valid for a parameter of this name only. One line break at its end is ignored.
     """
     from dao.secrets.parameters import seal as sealed
     from shoal.cli.output import print_json

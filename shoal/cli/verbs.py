@@ -47,7 +47,7 @@ def _shared(
             help="Settings file; else SHOAL_CONFIG, else ./shoal.toml.", rich_help_panel=_CONNECTION, metavar="FILE"
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
     utc: Annotated[bool, typer.Option("--utc", help="Exact times in UTC instead of relative ones.")] = False,
 ) -> Invocation:
     return Invocation(database_url, registry_url, config, as_json=as_json, utc=utc)

@@ -22,7 +22,7 @@ def add_to(group: typer.Typer) -> None:
 
 
 async def online(call: Invocation, name: WorkflowName, project: Project = "default") -> None:
-    """Let a workflow be started."""
+    """Allow starts of a workflow."""
     await _set_state(call, name, project, ReleaseState.ONLINE)
 
 

@@ -39,7 +39,9 @@ LIST_MAX = 10_000
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `workflow`, and `run`."""
-    group = typer.Typer(no_args_is_help=True, help="Definitions: saved from YAML files, listed, shown, compared.")
+    group = typer.Typer(
+        no_args_is_help=True, help="Save workflow definitions from YAML files; list, show and compare them."
+    )
     verb(group, "shoal workflow apply examples/hello.yaml")(apply)
     verb(group, "shoal workflow check examples/hello.yaml")(check)
     verb(group, "shoal workflow list", name="list")(list_all)
@@ -83,7 +85,7 @@ async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(he
 
 
 async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
-    """Say what is wrong with YAML files, without a server: so not whether other workflows that they name exist."""
+    """Report errors in YAML files, without a server; so it cannot check whether referenced workflows exist."""
     from shoal.cli.output import hint, print_json, say
     from shoal.words import counted
     from shoal.workflows.workflow_file import read_workflow_files
@@ -125,7 +127,7 @@ async def show(
     name: Annotated[str, typer.Argument(help="Its name, or its code.")],
     project: Project = "default",
     version: Annotated[int | None, typer.Option(help="An older version than the current one.")] = None,
-    whole_params: Annotated[bool, typer.Option("--whole", help="Long scripts and parameters too.")] = False,
+    whole_params: Annotated[bool, typer.Option("--whole", help="Show long scripts and parameters in full.")] = False,
 ) -> None:
     """Show what a workflow does: its tasks, their order, and their scripts and parameters."""
     from dao.definitions import definitions
@@ -182,9 +184,9 @@ async def run(
     ] = None,
     depend: Depend = None,
     environment: Annotated[
-        str | None, typer.Option(help="Name of an environment, for the tasks that name none.")
+        str | None, typer.Option(help="Name of an environment, for the tasks that have none.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Everything happens but the tasks' own work.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Everything happens except the tasks' own work.")] = False,
     project: Project = "default",
 ) -> None:
     """Start a workflow: one row in `command`, which the master of its slot takes."""

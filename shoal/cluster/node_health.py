@@ -40,7 +40,7 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
         if not master.in_registry and not said:
             faults.append(f"{who} is not in the registry, so it has no slot")
         elif not master.agrees:
-            faults.append(f"{who} has slot {has}, and believes to have {master.believes or 'none'}")
+            faults.append(f"{who} has slot {has}, but assumes {master.believes or 'none'}")
     return [
         result_of(
             "registry", REGISTRY_CONDITION, [said] if said else [],

@@ -38,7 +38,7 @@ class SecretSettings(BaseModel):
 
     keys: Keys = Field((), description="keys for stored secrets; the first encrypts, all decrypt")
     key_file: Path | None = Field(
-        None, description="further keys, one a line, in a file that only its owner may read (chmod 600)"
+        None, description="further keys, one per line, in a file that only its owner may read (chmod 600)"
     )
 
 

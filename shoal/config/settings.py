@@ -53,24 +53,24 @@ class Settings(BaseSettings):
         description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: the cluster's, as recorded; "
         "before the first node the database",
     )
-    connect_timeout_s: float = Field(30, gt=0, description="seconds to try for at start before it ends with an error")
+    connect_timeout_s: float = Field(30, gt=0, description="seconds to retry at the start before it ends with an error")
     name: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}$",
-        description="who this node is; no other that lives has it. Not given: the host's name and a master's port, or "
-        "what a worker's folder keeps",
+        description="name of this node, which no other living node of its kind has. Not given: made from the host's "
+        "name and a master's port or an id in a worker's folder",
     )
     host: str = Field(
         "127.0.0.1",
-        description="the name or address under which others reach this node, where it serves beyond loopback",
+        description="the name or address at which others reach this node, if it serves beyond loopback",
     )
     port: int = Field(
         0, ge=0, le=65535, description="a master's port, which no other on its machine has; 0 = any free one"
     )
     folder: Path | None = Field(
         None,
-        description="data of `shoal up`, where the other verbs find it, and of workers without a folder of their own; "
-        "not given: ~/.local/share/shoal, for root /var/lib/shoal",
+        description="where `shoal up` stores its data and other verbs find it; also for workers without their own "
+        "folder; not given: ~/.local/share/shoal, for root /var/lib/shoal",
     )
     log_format: str = Field("auto", pattern="^(auto|text|json)$", description="auto: text on a terminal, else JSON")
     timing: Timing = Timing()

@@ -99,7 +99,7 @@ async def test_results_of_a_worker_that_was_killed_without_database_are_told_by_
     async with scene.without_database():
         await scene.ended_with_results(worker, number)
         successor = scene.start_again()
-        await eventually(lambda: successor.events("database_not_there_yet"), within_s=20)
+        await eventually(lambda: successor.events("database_not_ready"), within_s=20)
     await scene.everything_ends(runs=1, attempts=1)
     [told] = successor.events("left_results_reported")
     assert (told["former"], told["results"], told["new"]) == (worker.epoch, RUNS, RUNS)
@@ -137,7 +137,7 @@ async def test_a_worker_that_lives_tells_its_results_itself_whoever_wants_its_fo
         await eventually(lambda: scene.kept(worker.epoch), until=RUNS, within_s=10)
         worker.signal(signal.SIGSTOP)
         other = scene.start_again()
-        await eventually(lambda: other.events("database_not_there_yet"), within_s=20)
+        await eventually(lambda: other.events("database_not_ready"), within_s=20)
     assert await other.ended(within_s=40) == 2
     assert scene.kept(worker.epoch) == RUNS
     worker.signal(signal.SIGCONT)
@@ -152,7 +152,7 @@ async def test_a_line_that_the_crash_cut_short_costs_only_its_own_task(scene: Sc
         os.truncate(file, file.stat().st_size - 10)
         shutil.rmtree(scene.folder / "ends", ignore_errors=True)  # a keeper's own file would make up for the line
         successor = scene.start_again()
-        await eventually(lambda: successor.events("database_not_there_yet"), within_s=20)
+        await eventually(lambda: successor.events("database_not_ready"), within_s=20)
     await scene.cluster.all_ends()
     assert [event["lines"] for event in successor.events("left_results_torn")] == [1]
     assert sorted(scene.cluster.journal.runs().values()) == [1] * (RUNS - 1) + [2]

@@ -125,7 +125,7 @@ async def test_rows_without_anything_in_them_are_refused_and_the_others_run(clus
     errors = cluster.rows("SELECT command_id, reason FROM error_command ORDER BY 1")
     assert [id_ for id_, _ in errors] == [-5, 0, 1, 2, 2**63 - 1]
     assert all("there is no command type" in reason for _, reason in errors)
-    assert not master.events("broke")
+    assert not master.events("life_crashed")
 
 
 async def test_rows_without_an_id_are_left_where_they_are_and_the_others_run(cluster: Cluster) -> None:
@@ -139,7 +139,7 @@ async def test_rows_without_an_id_are_left_where_they_are_and_the_others_run(clu
     await good_ones_run(cluster)
     await good_ones_run(cluster)
     assert cluster.rows("SELECT type FROM command") == [("STOP",)]
-    assert not master.events("broke")
+    assert not master.events("life_crashed")
 
 
 @pytest.mark.parametrize("masters", [1, 2])
@@ -176,7 +176,7 @@ async def test_a_run_that_somebody_set_to_failover_goes_on_and_no_other_waits_fo
     await cluster.all_ends(within_s=10)
     ends = cluster.rows("SELECT id, state FROM workflow_instance WHERE id IN (%s, %s) ORDER BY 1", odd, other)
     assert ends == [(odd, "SUCCESS"), (other, "SUCCESS")]
-    assert not master.events("reads_again"), "one odd row is no reason to read all again"
+    assert not master.events("restores_missing_runs"), "one odd row is no reason to read all again"
     assert [event["count"] for event in master.events("workflows_quarantined")] == [1]
 
 
@@ -227,7 +227,7 @@ async def test_an_event_that_nobody_can_read_costs_no_master_its_life_and_no_run
     await good_ones_run(cluster)
     (cluster.folder / "go").touch()
     await cluster.all_ends(within_s=20)
-    assert not master.events("broke")
+    assert not master.events("life_crashed")
     assert cluster.rows("SELECT count(*) FROM task_event") == [(0,)]
     assert cluster.rows("SELECT DISTINCT state, attempt FROM task_instance") == [("SUCCESS", 1)]
 
@@ -258,7 +258,7 @@ async def test_a_run_whose_row_cannot_be_read_waits_and_the_others_go_on(cluster
     (cluster.folder / "go").touch()
     await eventually(lambda: cluster.one(state, other) == "SUCCESS", within_s=15)
     await good_ones_run(cluster)
-    assert not second.events("broke")
+    assert not second.events("life_crashed")
     assert cluster.rows("SELECT type FROM command") == [("RECOVER_TOLERANCE_FAULT_PROCESS",)]
     assert second.events("command_waits")[-1]["workflow_instance"] == str(broken)
     cluster.rows("UPDATE workflow_instance SET failure_strategy = 'CONTINUE' WHERE id = %s", broken)

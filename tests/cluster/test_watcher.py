@@ -83,7 +83,7 @@ async def test_a_lost_end_is_found_though_another_task_of_the_run_goes_on(watche
     await watched.all_ends()
     watched.check_exactly_once(1)
     assert sorted(watched.journal.runs().values()) == [1, 1, 1]
-    assert put_right(masters) == [(1, "attempt 1 of its task 2 is over, and its master never heard of it")]
+    assert put_right(masters) == [(1, "attempt 1 of its task 2 has ended, but its master does not know")]
 
 
 async def test_a_lost_failure_is_retried_as_if_it_had_been_heard(watched: Cluster) -> None:
@@ -225,7 +225,7 @@ async def test_a_worker_kills_what_is_no_longer_its_own_and_gives_back_what_it_d
     await eventually(lambda: worker.events("task_does_not_run"), within_s=30)
     told = "SELECT state, reason FROM task_instance WHERE id = %s"
     await eventually(
-        lambda: watched.rows(told, lost) == [("NEED_FAULT_TOLERANCE", "its worker lost sight of it")], within_s=10
+        lambda: watched.rows(told, lost) == [("NEED_FAULT_TOLERANCE", "its worker was not running it")], within_s=10
     )
     again = "SELECT count(*) FROM task_instance WHERE attempt = 2 AND state = 'QUEUED'"
     await eventually(lambda: watched.one(again) == 1, within_s=20)

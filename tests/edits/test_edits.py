@@ -32,4 +32,4 @@ async def test_whatever_one_column_of_one_row_becomes_all_others_go_on(cluster: 
     assert len(taken) > COUNT / 4
     for node in cluster.nodes:
         assert node.is_alive, node.log.read_text()[-2000:]
-        assert not node.events("broke"), node.events("broke")
+        assert not node.events("life_crashed"), node.events("life_crashed")

@@ -193,7 +193,7 @@ async def test_what_is_wrong_with_masters_is_told_of_each() -> None:
     quiet = MasterSlot(node(1, beat_age_s=9.0), FIRST, FIRST, in_registry=True)
     assert shown(masters(quiet)["masters"]) == ["master n1:1 (epoch 1) has been silent for 9.0 s"]
     lagging = MasterSlot(node(1), FIRST, Slot(0, 3), in_registry=True)
-    assert shown(masters(lagging)["slots"]) == ["master n1:1 (epoch 1) has slot 0/2, and believes to have 0/3"]
+    assert shown(masters(lagging)["slots"]) == ["master n1:1 (epoch 1) has slot 0/2, but assumes 0/3"]
     lost = MasterSlot(node(1), None, FIRST, in_registry=False)
     assert shown(masters(lost)["slots"]) == ["master n1:1 (epoch 1) is not in the registry, so it has no slot"]
     leaving = MasterSlot(node(1, state=NodeState.LEAVING), None, FIRST, in_registry=False)

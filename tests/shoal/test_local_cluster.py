@@ -10,8 +10,8 @@ import pytest
 from model.nodes import NodeKind
 from shoal.local.local_cluster import Child
 
-LOST = '{"event": "database_not_there_yet", "level": "warning", "timestamp": "t", "error": "refused", "name": "m1"}'
-BROKE = '{"event": "broke", "level": "error", "exception": "Traceback ..."}'
+LOST = '{"event": "database_not_ready", "level": "warning", "timestamp": "t", "error": "refused", "name": "m1"}'
+BROKE = '{"event": "life_crashed", "level": "error", "exception": "Traceback ..."}'
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 from master.watcher import NOT_OURS, UNKNOWN
 from tests.simulation.loop import PROCESS, VirtualLoop
 
-_NOT_FORESEEN = {"broke", "workflow_abandoned", "report_dropped", "schedule_rests"}
+_NOT_FORESEEN = {"life_crashed", "workflow_abandoned", "report_dropped", "schedule_stopped"}
 """Log events that only a bug brings about, since nothing in a simulated table is damaged."""
 _MUST_NOT_BE = {"workflow_instance_stuck", "task_runs_without_its_row", "task_does_not_run"}
 """What Shoal puts right by itself, and what must not need it: nobody changes rows by hand here."""

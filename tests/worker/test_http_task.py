@@ -157,7 +157,7 @@ async def _bad_gzip(_: HttpServer, seen: Seen, writer: asyncio.StreamWriter) -> 
         (_slowly, "no complete answer within 0.3 s"),
         (_endlessly, "larger than 1048576 bytes"),
         (_chunked_then_cut, "the connection was cut"),
-        (_nonsense, "the connection was cut, or what came was no HTTP"),
+        (_nonsense, "the connection was cut, or the response was not HTTP"),
         (_bad_gzip, "the answer could not be read (DecodingError)"),
     ],
 )

@@ -242,7 +242,7 @@ class Launcher:
                     "zygote_died",
                     pid=dead.pid,
                     exit_code=self._last_end,
-                    so="a new one is started; what runs is not touched",
+                    so="a new one is started; running tasks are not affected",
                 )
             else:
                 return

@@ -162,7 +162,7 @@ class TaskProcess:
     def _verdict(self, ended: Ended | None, left: int) -> int:
         if left:
             logger.warning(
-                "processes_left", marker=self._marker, count=left, so="they may still do harm; end them by hand"
+                "processes_left", marker=self._marker, count=left, so="they may still have effects; end them by hand"
             )
             raise TreeLeft(f"{left} processes of the task could not be killed; find them on this worker's machine")
         if self._not_started is not None:

@@ -67,5 +67,5 @@ async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], pa
             threading.Thread(target=keep_interrupting, name="shoal-interrupt", daemon=True).start()
             await asyncio.wait({future}, timeout=patience_s)
             if not ended.is_set():
-                log.warning("statement_left_behind", waited_s=patience_s, so="it may go on, on its own server")
+                log.warning("statement_left_behind", waited_s=patience_s, so="it may continue on the database server")
         raise

@@ -57,7 +57,7 @@ def bash_script(
     variables = parameter_variables(values)
     found = pieces(marked)
     if any(piece.name is None and REFERENCE.search(piece.text) for piece in found):
-        raise Refused("script: it has characters of a private plane (from U+F0000 on); remove them")
+        raise Refused("script: it contains private-use characters (from U+F0000 on); remove them")
     given = [(piece.name, piece.text) for piece in found if piece.name is not None]
     numbers = iter(range(len(given)))
     text = "".join(piece.text if piece.name is None else chr(FIRST + next(numbers)) for piece in found)

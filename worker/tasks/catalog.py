@@ -94,7 +94,7 @@ def _parsed(type_name: str, params_json: str) -> Any:
     try:
         return json.loads(params_json)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"{type_name} parameters: all of it: Invalid JSON: {error}") from None
+        raise Refused(f"{type_name} parameters: Invalid JSON: {error}") from None
 
 
 def _replaced(given: Any, filled_in: Callable[[str], str]) -> Any:

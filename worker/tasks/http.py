@@ -276,7 +276,7 @@ def _fault(error: httpx.RequestError) -> str:
     if isinstance(error, httpx.ConnectError):
         return f"cannot connect: {error}"
     if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
-        return "the connection was cut, or what came was no HTTP"
+        return "the connection was cut, or the response was not HTTP"
     return f"the answer could not be read ({type(error).__name__})"
 
 

@@ -137,7 +137,7 @@ class _Url:
         if not _BASE.fullmatch(self._done):
             raise Refused("url: it must begin with http:// or https:// and a host")
         if "@" in re.split("[/?#]", self._done)[2]:
-            raise Refused("url: a password has no place in an address, which many logs keep; use user and password")
+            raise Refused("url: a password has no place in an address, which many logs record; use user and password")
         return self._done
 
     def _add_own(self, text: str) -> None:
@@ -218,7 +218,7 @@ def _json_text(body: str) -> str:
                     in_quotes = not in_quotes
             done.append(piece.text)
         elif escaped:
-            raise Refused(f'body: a backslash stands before the value of "{piece.name}"; remove it')
+            raise Refused(f'body: there is a backslash before the value of "{piece.name}"; remove it')
         elif in_quotes:
             done.append(json.dumps(piece.text, ensure_ascii=False)[1:-1])
         else:

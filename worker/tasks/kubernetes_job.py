@@ -105,7 +105,7 @@ def has_begun(pod: Json) -> bool:
 def waits_for(pod: Json | None) -> str:
     """Why the container has not started: a reason of Kubernetes such as ImagePullBackOff, with its message."""
     if pod is None:
-        return "no pod was made yet"
+        return "no pod has been created yet"
     waiting = _state(pod).get("waiting")
     if waiting:
         return _reason_of(waiting)

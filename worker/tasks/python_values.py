@@ -68,7 +68,7 @@ def python_script(
     """
     found = pieces(marked)
     if any(piece.name is None and _REFERENCE.search(piece.text) for piece in found):
-        raise Refused("script: it has characters of a private plane (from U+F0000 on); remove them")
+        raise Refused("script: it contains private-use characters (from U+F0000 on); remove them")
     given = [(piece.name, piece.text) for piece in found if piece.name is not None]
     if not given:
         return marked

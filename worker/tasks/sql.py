@@ -139,7 +139,7 @@ class SqlTask(Task):
             outputs = dict(zip(result.columns, map(as_text, result.rows[0]), strict=True)) if result.rows else {}
         if sum(len(value.encode(errors="replace")) for value in outputs.values()) > PARAMETERS_BYTES_MAX:
             raise Refused(
-                f"sql: the result is larger than {PARAMETERS_BYTES_MAX} bytes, more than a task may give to others; "
+                f"sql: the result is larger than {PARAMETERS_BYTES_MAX} bytes, more than a task may return; "
                 f"select less, or write type: NON_QUERY"
             )
         return outputs
