@@ -17,9 +17,9 @@ BROKE = '{"event": "life_crashed", "level": "error", "exception": "Traceback ...
 @pytest.mark.parametrize(
     ("log", "said"),
     [
-        (f"{LOST}\n", "database not there yet: error refused"),
-        (f"{LOST}\n{BROKE}\n", "database not there yet: error refused | broke"),
-        (f"{LOST}\nshoal: no\n", "database not there yet: error refused | shoal: no"),
+        (f"{LOST}\n", "database not ready: error refused"),
+        (f"{LOST}\n{BROKE}\n", "database not ready: error refused | life crashed"),
+        (f"{LOST}\nshoal: no\n", "database not ready: error refused | shoal: no"),
         ('["a list"]\n{"half\n7\n', '["a list"] | {"half | 7'),
         ("", "it said nothing"),
     ],

@@ -291,7 +291,7 @@ async def test_a_number_can_stand_in_json_without_quotes(scene: Scene) -> None:
         ({"url": "http://h", "headers": {"Content-Length": "1"}}, "", "is set by the request itself"),
         ({"url": "http://h", "body": '{"a": ${v}}'}, '1, "b": 2', "stands outside of quotes"),
         ({"url": "http://h", "body": '{"a": ${v}}'}, "NaN", "stands outside of quotes"),
-        ({"url": "http://h", "body": '{"a": "\\${v}"}'}, '"', "a backslash stands before"),
+        ({"url": "http://h", "body": '{"a": "\\${v}"}'}, '"', "there is a backslash before"),
         ({"url": "http://h", "ca_file": "/no/such"}, "", "no certificates can be read there"),
     ],
 )
