@@ -127,7 +127,8 @@ def take_out(connection: psycopg.Connection[tuple[object, ...]], promises: Promi
     """Delete all that speaks of those runs, in one transaction."""
     commands = f"""SELECT command_id FROM workflow_instance WHERE workflow_code = {EDITED}
                    UNION SELECT command_id FROM command_history WHERE workflow_instance_id IN {_RUNS}
-                   UNION SELECT command_id FROM error_command WHERE workflow_instance_id IN {_RUNS}
+                   UNION SELECT command_id FROM error_command
+                         WHERE workflow_code = {EDITED} OR workflow_instance_id IN {_RUNS}
                    UNION SELECT unnest(%s::bigint[])"""
     ids = [id_ for (id_,) in connection.execute(commands.encode(), [list(promises.edited)]).fetchall()]
     connection.execute(

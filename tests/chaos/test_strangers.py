@@ -29,11 +29,19 @@ def test_what_was_edited_is_taken_out_and_nothing_else(scene: Scene) -> None:  #
     scene.handled(91, run, "RECOVER_TOLERANCE_FAULT_PROCESS")
     scene.task(run, 7)
     ask(scene.cluster, "STOP", None, run)
+    rows(
+        """INSERT INTO command_history (command_id, type, outcome, master_id, created_at)
+           VALUES (92, 'COMPLEMENT_DATA', 'ERROR', 1, clock_timestamp())"""
+    )
+    refused = (
+        "INSERT INTO error_command (command_id, type, workflow_code, reason, master_id) VALUES (92, %s, %s, 'no', 1)"
+    )
+    rows(refused, "COMPLEMENT_DATA", EDITED)  # the next date of a run that an edit made a backfill
     assert rows(counted) != before
     with psycopg.connect(scene.cluster.psql_url) as connection:
         take_out(connection, scene.promises)
     assert rows(counted) == before
-    assert rows("SELECT FROM command") == []
+    assert rows("SELECT FROM command") == rows("SELECT FROM error_command") == []
     assert scene.broken_rules() == {"each command has one outcome"}, "it is promised until it is buried"
     del scene.promises.acknowledged[start]
     assert scene.broken_rules() == set()
