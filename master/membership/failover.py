@@ -92,7 +92,7 @@ class Leftovers:
             except (BadData, LockTaken) as error:
                 pause_s = kind.quarantine(id_)
                 log.warning(
-                    "not_failed_over",
+                    "failover_quarantined",
                     what=kind.what,
                     id=id_,
                     error=str(error),

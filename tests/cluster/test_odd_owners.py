@@ -67,7 +67,7 @@ async def test_a_run_that_cannot_be_failed_over_holds_up_no_other_and_no_task(od
     """)
     odd.rows("CREATE TRIGGER refuses BEFORE UPDATE ON workflow_instance FOR EACH ROW EXECUTE FUNCTION refuse_it()")
     odd.rows("UPDATE workflow_instance SET state = 'RUNNING_EXECUTION' WHERE id = %s", bad)
-    await eventually(lambda: master.events("not_failed_over"), within_s=10)
+    await eventually(lambda: master.events("failover_quarantined"), within_s=10)
     good = [imported(odd, state, 10**6) for state in STATES]
     lost = odd.one(
         "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
@@ -79,7 +79,7 @@ async def test_a_run_that_cannot_be_failed_over_holds_up_no_other_and_no_task(od
         lambda: odd.rows("SELECT id FROM workflow_instance WHERE ended_at IS NULL") == [(bad,)], within_s=15
     )
     assert odd.one("SELECT state FROM task_instance WHERE id = %s", lost) == "NEED_FAULT_TOLERANCE"
-    (told, *_) = master.events("not_failed_over")
+    (told, *_) = master.events("failover_quarantined")
     assert (told["id"], "23001" in told["error"]) == (bad, True)
     odd.rows("DROP TRIGGER refuses ON workflow_instance")
     await eventually(lambda: odd.unfinished() == 0, within_s=40)
