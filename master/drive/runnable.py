@@ -63,7 +63,7 @@ class WorkflowRunnable:
         self._begun: set[TaskCode] = set()
         self._attempts = Attempts()
         self._starter = TaskStarter(
-            plan, self._attempts, self._parameters, self._has_succeeded, dry_run=instance.dry_run
+            plan, self._attempts, self._parameters, self._progress, self._ends, dry_run=instance.dry_run
         )
         self._children: dict[TaskCode, Children] = {}
         self._ending = False
@@ -271,10 +271,6 @@ class WorkflowRunnable:
         elif attempt.state is T.SUCCESS:
             effects += self._record(code, T.SUCCESS, branch=attempt.branch)
         return effects
-
-    def _has_succeeded(self, code: TaskCode) -> bool:
-        """Whether CONDITIONS count the task as succeeded. So does one that is out of scope and did not fail."""
-        return code in self._progress.done and code not in self._progress.skipped and code not in self._ends.failed
 
     def _finish_if_over(self) -> list[Effect]:
         if self._attempts.any_under_way:

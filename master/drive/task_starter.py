@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from master.drive.attempts import Attempts
 from master.drive.children import Children
 from master.drive.events import Effect
 from master.drive.logic import chosen_branch
+from master.drive.outcome import Ends
 from master.drive.parameters import Parameters
 from master.drive.plan import Plan
+from master.drive.ready_tasks import Progress
 from model.errors import Refused
 from model.ids import TaskCode
 from model.instances import ChildState, TaskAttempt
@@ -37,24 +39,25 @@ class TaskStarter:
 
     Args:
         dry_run: whether DEPENDENT tasks succeed at once.
-        succeeded: whether CONDITIONS count a task as succeeded.
     """
 
-    __slots__ = ("_attempts", "_dry_run", "_parameters", "_plan", "_succeeded")
+    __slots__ = ("_attempts", "_dry_run", "_ends", "_parameters", "_plan", "_progress")
 
     def __init__(
         self,
         plan: Plan,
         attempts: Attempts,
         parameters: Parameters,
-        succeeded: Callable[[TaskCode], bool],
+        progress: Progress,
+        ends: Ends,
         *,
         dry_run: bool,
     ) -> None:
         self._plan = plan
         self._attempts = attempts
         self._parameters = parameters
-        self._succeeded = succeeded
+        self._progress = progress
+        self._ends = ends
         self._dry_run = dry_run
 
     def begin(self, code: TaskCode, resumed: Sequence[ChildState]) -> Begun:
@@ -75,7 +78,7 @@ class TaskStarter:
                 case SubProcessParams() | DynamicParams():
                     return self._begin_children(code, resumed)
                 case _:
-                    branch = chosen_branch(self._plan, code, lambda: self._parameters.values(code), self._succeeded)
+                    branch = chosen_branch(self._plan, code, lambda: self._parameters.values(code), self._has_succeeded)
                     # For people who ask why it chose this branch.
                     seen = self._parameters.as_text(code) if isinstance(task.logic, SwitchParams) else "{}"
         except Refused as error:
@@ -103,3 +106,7 @@ class TaskStarter:
         number = self._attempts.begin(code, rests=True)
         attempt = TaskAttempt(code, number, T.RUNNING_EXECUTION, values=json.dumps(values, ensure_ascii=False))
         return Begun(attempt, children, children.resume(resumed) if resumed else children.start_more())
+
+    def _has_succeeded(self, code: TaskCode) -> bool:
+        """Whether CONDITIONS count the task as succeeded. So does one that is out of scope and did not fail."""
+        return code in self._progress.done and code not in self._progress.skipped and code not in self._ends.failed

@@ -5,6 +5,7 @@ Its laws stand in `test_runnable_laws.py`; what was halted or revived, logic tas
 
 from __future__ import annotations
 
+import gc
 from itertools import chain, pairwise
 from random import Random
 
@@ -264,3 +265,17 @@ def test_a_plan_has_every_edge_once_and_every_task(size: int, seed: int) -> None
     edges = {(codes[before], codes[task.name]) for task in plan.spec.tasks for before in task.after}
     assert {(code, after) for code, afters in plan.graph.successors.items() for after in afters} == edges
     assert set(plan.tasks) == set(plan.graph.successors) == set(plan.predecessor_count) == set(codes.values())
+
+
+def test_a_runnable_that_is_dropped_leaves_nothing_to_the_garbage_collector() -> None:
+    """Seen before: a cycle in each of 40,000 runnables made the collector walk all others, for a fifth of the time."""
+    plan = a_plan(TWO)
+    gc.collect()
+    gc.disable()
+    try:
+        runnable = started(plan)
+        end(runnable, (A, T.SUCCESS), (B, T.SUCCESS))
+        del runnable
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
