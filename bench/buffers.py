@@ -1,6 +1,6 @@
 """What the statements of the hot loops read when nothing waits: pages touched, by EXPLAIN (ANALYZE, BUFFERS).
 
-Executed after the load measurements, so that dead rows and index entries are there, as far as VACUUM has left them. A
+Executed after the load measurements, so that there are deleted rows that VACUUM has left. A
 page is 8 kB; a few polls a second must touch few pages, and no table may be read in full.
 """
 

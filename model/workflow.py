@@ -126,7 +126,7 @@ class WorkflowSpec(BaseModel):
             raise ValueError("task codes must be given to all tasks or to none, each its own; leave them out")
         for place, task in enumerate(self.tasks):
             if places[task.name] != place:
-                raise wrong_task(place, f'task "{task.name}" stands there twice; give each task a name of its own')
+                raise wrong_task(place, f'task "{task.name}" stands there twice; give each task a different name')
             for before in task.after:
                 if before == task.name:
                     raise wrong_task(place, f'task "{task.name}" waits for itself; remove it from its "after"')

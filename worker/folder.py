@@ -88,7 +88,7 @@ class WorkerFolder:
                     os.close(descriptor)
                     raise Refused(
                         f"the worker's folder {self._path} is in use by {_signature(file)}; "
-                        f"stop that one, or give this one another by --folder, or a name of its own by --name"
+                        f"stop that one, or give this one another by --folder, or a different name by --name"
                     ) from None
             time.sleep(0.05)
         self._lock = descriptor

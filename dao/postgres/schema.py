@@ -249,7 +249,7 @@ async def _run(connection: AsyncConnection, script: Script, database: Database) 
             raise
         raise Refused(
             f"the database {database.shown} does not take {script.name}.sql, which was undone: "
-            f"{str(error).splitlines()[0]}; Shoal needs a database of its own and the right to create tables in it"
+            f"{str(error).splitlines()[0]}; Shoal needs a separate database and the right to create tables in it"
         ) from error
     record = {"version": script.version, "name": script.name, "checksum": script.checksum, "program": _program()}
     await connection.execute(_RECORD, record)

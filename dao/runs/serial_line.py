@@ -106,7 +106,7 @@ _ANY_WAITS = text("""
 
 
 # What a live run of a line with waiting runs waits for: its children, their children, and of those that wait in a line
-# the live run of that line. If it waits for a run of its own line, both wait for ever. Only workflows that contain each
+# the live run of that line. If it waits for a run of the same line, both wait forever. Only workflows that contain each
 # other come to that, so it is a few rows for each line.
 _DEADLOCKED = text(f"""
     WITH RECURSIVE waiting AS (

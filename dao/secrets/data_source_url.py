@@ -44,7 +44,7 @@ def parse_data_source_url(text: str) -> URL:
         and not url.database.startswith(("/", "file:/"))
     ):
         raise Refused(
-            f"the data source's file {url.database!r} has no absolute path, and each worker has a folder of its own; "
+            f"the data source's file {url.database!r} has no absolute path, and each worker has a separate folder; "
             f"write {dialect}:////the/whole/path"
         )
     return url.set(drivername=_DRIVERS.get(dialect, url.drivername))

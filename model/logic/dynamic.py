@@ -59,7 +59,7 @@ class DynamicParams(LogicParams):
         """Reports two lists with the same name."""
         names = [each.name for each in self.lists]
         twice = dict.fromkeys(name for name in names if names.count(name) > 1)
-        return [f'two lists are named "{name}"; give each a name of its own' for name in twice]
+        return [f'two lists are named "{name}"; give each a different name' for name in twice]
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ def _twice(found: list[WorkflowDocument], file: str) -> Iterator[str]:
     seen: set[tuple[str, str]] = set()
     for each in found:
         if (each.project, each.name) in seen:
-            yield f'{file}: the workflow "{each.name}" stands there twice; give each a name of its own'
+            yield f'{file}: the workflow "{each.name}" stands there twice; give each a different name'
         seen.add((each.project, each.name))
 
 

@@ -92,7 +92,7 @@ async def test_a_schema_made_by_hand_with_psql_counts(database: Database) -> Non
 async def test_a_database_of_others_is_refused_and_left_as_it_was(empty_database: Database) -> None:
     scene = Scene(empty_database)
     await scene.sql("CREATE TABLE command (theirs int)")
-    with pytest.raises(Refused, match=r"does not take schema\.sql.*needs a database of its own"):
+    with pytest.raises(Refused, match=r"does not take schema\.sql.*needs a separate database"):
         await schema.init(empty_database)
     assert await scene.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [1]
 

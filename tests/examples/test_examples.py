@@ -1,4 +1,4 @@
-"""Each example does what its header says, on a `shoal up` of its own: the same code as `make examples`.
+"""Each example does what its header says, on a private `shoal up`: the same code as `make examples`.
 
 Only the `shoal` that the lines call is another: it is forked from a process that has imported it, which saves a second
 of processor time a line. `make examples` types the real one.

@@ -205,7 +205,7 @@ def test_all_faults_are_told_at_once_each_with_its_place() -> None:
 
 def test_a_name_stands_there_twice() -> None:
     assert fault(chained(("a", []), ("b", []), ("b", []))) == (
-        'task "b" stands there twice; give each task a name of its own'
+        'task "b" stands there twice; give each task a different name'
     )
 
 

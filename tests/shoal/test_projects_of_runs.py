@@ -15,7 +15,7 @@ AMBIGUOUS = 'several projects have a workflow "load": sales, stock; say which on
 
 @pytest.fixture
 def shoal(database_url: str, sql: Sql) -> CommandLine:
-    """Run 1 is that of sales, 2 that of stock, 3 that of a workflow with a name of its own."""
+    """Run 1 is that of sales, 2 that of stock, 3 that of a workflow whose name is in one project only."""
     for code, project, name in ((1, "sales", "load"), (2, "stock", "load"), (3, "stock", "only")):
         sql(f"INSERT INTO workflow_definition (code, project, name) VALUES ({code}, '{project}', '{name}')")
         sql(f"INSERT INTO workflow_version (workflow_code, version, spec) VALUES ({code}, 1, '{{\"tasks\": []}}')")

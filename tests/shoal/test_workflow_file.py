@@ -106,7 +106,7 @@ TASKS = "name: x\ntasks:\n"
             f"{TASKS}  - {{name: a, type: FAKE, after: [b]}}\n  - {{name: b, type: FAKE, after: [a]}}\n",
             "f.yaml:4: tasks wait for each other in a circle: b -> a -> b; remove one of these arrows",
         ),
-        (f"{GOOD}---\n{GOOD}", 'the workflow "good" stands there twice; give each a name of its own'),
+        (f"{GOOD}---\n{GOOD}", 'the workflow "good" stands there twice; give each a different name'),
     ],
 )
 def test_each_mistake_is_told_with_its_line_and_its_cure(text: str | bytes, fault: str) -> None:

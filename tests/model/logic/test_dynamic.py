@@ -81,7 +81,7 @@ def test_lists_are_bounded_before_they_are_made() -> None:
 def test_lists_of_one_name_are_told() -> None:
     one = {"name": "a", "value": "1"}
     read = DynamicParams.read({"workflow": "child", "lists": [one, one]})
-    assert read.problems() == ['two lists are named "a"; give each a name of its own']
+    assert read.problems() == ['two lists are named "a"; give each a different name']
 
 
 @given(st.lists(st.lists(st.text("abc", min_size=1), max_size=4), min_size=1, max_size=4), st.integers(1, 40))
