@@ -17,7 +17,7 @@ from bench.figures import Figure, Target
 from bench.server import BenchServer
 from bench.sizes import Sizes
 from master.server import Master
-from master.settings import MasterSettings
+from model.master_settings import MasterSettings
 from model.timing import Timing
 
 PART = "The event loop: one large workflow"

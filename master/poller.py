@@ -18,9 +18,9 @@ from master.drive.dependents import Dependents
 from master.drive.driver import Driver
 from master.membership.membership import Membership
 from master.schedules import Schedules
-from master.settings import MasterSettings
 from model.backoff import Backoff
 from model.errors import Fenced, ShoalError
+from model.master_settings import MasterSettings
 from node.life import Life
 from node.waiting import set_within
 

@@ -23,9 +23,9 @@ from dao.definitions import schedules
 from dao.definitions.schedules import DueSchedules, Fire
 from dao.postgres.errors import BadData
 from master.membership.membership import Membership
-from master.settings import MasterSettings
 from model.errors import Fenced, Refused, ShoalError
 from model.ids import ScheduleId
+from model.master_settings import MasterSettings
 from model.means import is_passing
 from model.schedules import ScheduleRow, Timetable, compute, stored_time
 from node.life import Life

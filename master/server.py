@@ -23,9 +23,9 @@ from master.drive.driver import Driver
 from master.membership.membership import Membership
 from master.poller import Poller
 from master.schedules import Schedules
-from master.settings import MasterSettings
 from master.watcher import Watcher
 from model.errors import ShoalError
+from model.master_settings import MasterSettings
 from model.nodes import NodeKind
 from model.timing import Timing
 from model.zones import load_zones

@@ -15,6 +15,8 @@ from model.errors import Refused
 
 PARAMETERS_BYTES_MAX = 1_048_576
 
+PARAMETER_PREFIX = "SHOAL_PARAM_"
+
 _REFERENCE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_.]*)\}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/@%+=-]*")
@@ -54,6 +56,12 @@ def replace_references(text: str, values: Mapping[str, str], insert: Callable[[s
         return insert(name, values[name]) if name in values else match.group()
 
     return _REFERENCE.sub(replaced, text)
+
+
+def parameter_variable(name: str) -> str:
+    """The environment variable that holds a parameter. It has a prefix: a parameter called PATH or LD_PRELOAD must stay
+    data."""
+    return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
 def references(text: str) -> list[str]:

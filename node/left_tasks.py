@@ -26,7 +26,7 @@ from model.errors import Unavailable
 from model.ids import Epoch
 from model.means import is_passing
 from model.nodes import NodeKind, ProcessIdentity
-from node.process import is_gone, place_of, this_process
+from registry.process import is_gone, place_of, this_process
 
 log = structlog.get_logger()
 

@@ -22,8 +22,8 @@ from model.errors import Denied, Fenced, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind
 from model.timing import Timing
 from node.namesakes import Namesakes
-from node.process import this_process
 from registry.clock import boottime_s
+from registry.process import this_process
 from registry.protocol import Registry
 
 log = structlog.get_logger()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from model.workflow import TaskSpec, WorkflowSpec
-from shoal.workflows.workflow_file import Head
+from service.workflows.workflow_file import Head
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md", *(ROOT / "docs").rglob("*.md")]

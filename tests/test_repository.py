@@ -13,7 +13,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("model", "dao", "registry", "node", "master", "worker", "shoal", "sql", "tests", "bench", "examples", "docs")
+FOLDERS = (
+    "model",
+    "dao",
+    "registry",
+    "node",
+    "service",
+    "master",
+    "worker",
+    "shoal",
+    "sql",
+    "tests",
+    "bench",
+    "examples",
+    "docs",
+)
 LINES_MAX = 450
 NOT_OURS = {
     ".git",

@@ -10,11 +10,10 @@ from dao.tasks.task_claims import ClaimedTask
 from model.builtin_parameters import EXECUTE_PATH, task_parameters, with_task_parameters
 from model.choices import ParameterType
 from model.errors import Refused
-from model.parameters import parse_parameters
+from model.parameters import parameter_variable, parse_parameters
 from model.secret_values import sealed_value
 from model.time_expressions import replace_time_expressions
 from model.zones import zone
-from worker.tasks.bash_values import parameter_variable
 
 
 def values_of(task: ClaimedTask, make_folder: Callable[[], Path]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 `GET /log/{date}/{code}/{instance}/{task_instance}?offset=N&limit=M&expires=T&signature=S` returns at most 1 MiB a
 call, and the size of the whole log in `X-Shoal-Log-Size`; to follow a log, a client asks again from the end of the last
-part. Only requests with a valid signature are answered (`worker/log_signature.py`). `GET /healthz` needs no signature.
+part. Only requests with a valid signature are answered (`model/log_signature.py`). `GET /healthz` needs no signature.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from starlette.routing import Route
 from dao.tasks import log_keys
 from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.log_signature import TIME_HEADER, check
 from node.life import Life
 from registry.clock import boottime_s
 from worker.log_connections import CONNECTIONS_MAX, LogConnection
-from worker.log_signature import TIME_HEADER, check
 from worker.task_log import LogName, read_log
 
 log = structlog.get_logger()

@@ -25,9 +25,9 @@ from node.left_tasks import mark_of
 from node.life import Life
 from node.lives import end_all, ending_life, live_until_stopped, new_life
 from node.overload import Overload
-from node.process import this_process
 from node.threads import in_thread
 from registry.clock import boottime_s
+from registry.process import this_process
 from registry.protocol import Registry
 from worker.beats import Beats
 from worker.executor import Executor

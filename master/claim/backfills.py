@@ -7,24 +7,20 @@ instance stores the rest of its chain: the transaction that ends it with success
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.commands import commands
 from dao.commands.commands import NewCommand
-from dao.definitions import references, schedules
-from master.drive.plan import Plan
-from model.backfill import BackfillSpec, FireTimes, chains, rest
-from model.choices import ReleaseState
+from dao.definitions import references
+from dao.definitions.backfill_dates import dates_of
+from model.backfill import BackfillSpec, rest
 from model.command_moves import CommandType
 from model.commands import BACKFILL, Start
-from model.cron import Cron
 from model.ids import WorkflowCode
-from model.schedules import ScheduleRow
-from model.zones import zone
+from model.plan import Plan
 
 
 async def first_date(connection: AsyncConnection, command: Start, plan: Plan) -> Start:
@@ -46,34 +42,6 @@ async def first_date(connection: AsyncConnection, command: Start, plan: Plan) ->
         await commands.insert_many(connection, new)
     left = _with(command.params, rest(single, own[1:])) if len(own) > 1 else None
     return replace(command, schedule_time=own[0], time_zone=calendar, backfill=left)
-
-
-async def dates_of(
-    connection: AsyncConnection, code: WorkflowCode, own_zone: str, spec: BackfillSpec, given_zone: str | None = None
-) -> tuple[str, list[list[datetime]]]:
-    """The time zone of the dates (as given, that of the schedule, or the workflow's own), and the chains.
-
-    Raises `Refused` if the dates, or the workflow's schedule, cannot be read.
-    """
-    schedule = _schedule(await schedules.of_workflow(connection, code))
-    calendar = given_zone or (schedule.time_zone if schedule else own_zone)
-    return calendar, chains(spec, _fire_times(schedule), zone(calendar))
-
-
-def _schedule(rows: Sequence[ScheduleRow]) -> ScheduleRow | None:
-    """The schedule whose times are backfilled: the first that is ONLINE, else the first."""
-    return next((row for row in rows if row.state == ReleaseState.ONLINE), rows[0] if rows else None)
-
-
-def _fire_times(schedule: ScheduleRow | None) -> FireTimes | None:
-    if schedule is None:
-        return None
-    cron, calendar = Cron.parse(schedule.crontab), zone(schedule.time_zone)
-
-    def between(begin: datetime, end: datetime) -> list[datetime]:
-        return list(cron.between(begin, end, calendar))
-
-    return between
 
 
 def _chain(command: Start, code: WorkflowCode, backfill: str, calendar: str, *, whole: bool = False) -> NewCommand:

@@ -31,11 +31,11 @@ from master.claim.sources import OneCommand, SlotSource, Source, SuspectSource, 
 from master.claim.start_commands import Starter, notify_parent
 from master.drive.driver import Driver
 from master.membership.membership import Membership
-from master.settings import MasterSettings
 from model.command_moves import HALTING, URGENT
 from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
 from model.errors import Refused
 from model.ids import CommandId
+from model.master_settings import MasterSettings
 from model.nodes import Slot
 from node.life import Life
 from node.write_loop import blaming_the_data, run_rounds

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from master.drive.plan import Plan
 from model.command_moves import CommandType
 from model.commands import Move
 from model.ids import TaskCode
 from model.instances import TaskAttempt
+from model.plan import Plan
 from model.states import TaskState
 
 C, T = CommandType, TaskState

@@ -13,9 +13,9 @@ import structlog
 from dao.commands import commands, suspect_commands
 from dao.commands.suspect_commands import Suspect
 from dao.postgres.database import FencedTransaction
-from master.settings import MasterSettings
 from model.commands import CommandRow
 from model.ids import CommandId, Epoch
+from model.master_settings import MasterSettings
 from model.nodes import Slot
 from node.life import Life
 

@@ -25,7 +25,6 @@ from master.drive.driver import Driver
 from master.drive.events import Started
 from master.drive.handling import feed
 from master.drive.parameters import base_parameters
-from master.drive.plan import Plan
 from master.drive.plans import PlanKey
 from master.drive.runnable import WorkflowRunnable
 from model.choices import ExecutionType, ReleaseState
@@ -34,6 +33,7 @@ from model.errors import NotFound, Refused
 from model.ids import Epoch, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
 from model.parameters import parse_parameters
+from model.plan import Plan
 from model.states import WorkflowState
 
 W = WorkflowState

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from master.drive.events import ResumeChild, StartChild
 from master.drive.outcome import STOPPED
-from master.drive.plan import Plan, PlannedTask
 from model.ids import TaskCode
 from model.instances import AttemptEnd, ChildState, TaskAttempt
 from model.local_params import NAME
 from model.logic.dynamic import DynamicParams, Tuples, tuples
 from model.logic.sub_process import SubProcessParams
 from model.parameters import parse_parameters, replace_references
+from model.plan import Plan, PlannedTask
 from model.states import TaskState, WorkflowState
 
 W = WorkflowState

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from master.drive.plan import Plan
-from master.drive.ready_tasks import Progress
 from model.ids import TaskCode
+from model.plan import Plan
+from model.ready_tasks import Progress
 from model.states import TaskState, WorkflowState
 
 T, W = TaskState, WorkflowState

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from master.drive.output_scope import Contexts
-from master.drive.plan import Plan, PlannedTask
 from model.builtin_parameters import builtin_parameters
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.parameter_resolution import resolve
 from model.parameters import parse_parameters
+from model.plan import Plan, PlannedTask
 from model.secret_values import check_sealed
 from model.zones import zone
 

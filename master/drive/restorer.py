@@ -10,7 +10,6 @@ from dao.tasks import past_attempts
 from master.drive.events import Restored
 from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
-from master.drive.plan import Plan
 from master.drive.plans import Plans, plan_key
 from master.drive.run_limit import Delay
 from master.drive.runnable import WorkflowRunnable
@@ -18,6 +17,7 @@ from master.drive.work import Work
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import HaltRequest, WorkflowInstance
+from model.plan import Plan
 from model.states import WorkflowState
 
 

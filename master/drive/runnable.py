@@ -18,14 +18,14 @@ from master.drive.children import Children
 from master.drive.events import Effect, Enter, Event, Finish, HoldTasks, KillTasks, Restored, Started, TookTooLong
 from master.drive.outcome import Ends
 from master.drive.parameters import Parameters
-from master.drive.plan import Plan
-from master.drive.ready_tasks import Progress
 from master.drive.task_starter import TaskStarter
 from model.choices import FailureStrategy, OnWorkerLoss
 from model.ids import TaskCode
 from model.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt, WorkflowInstance
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
+from model.plan import Plan
+from model.ready_tasks import Progress
 from model.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 
 T, W = TaskState, WorkflowState

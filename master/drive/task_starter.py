@@ -12,8 +12,6 @@ from master.drive.events import Effect
 from master.drive.logic import chosen_branch
 from master.drive.outcome import Ends
 from master.drive.parameters import Parameters
-from master.drive.plan import Plan
-from master.drive.ready_tasks import Progress
 from model.errors import Refused
 from model.ids import TaskCode
 from model.instances import ChildState, TaskAttempt
@@ -21,6 +19,8 @@ from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
 from model.logic.switch import SwitchParams
+from model.plan import Plan
+from model.ready_tasks import Progress
 from model.states import TaskState, WaitReason
 
 T = TaskState

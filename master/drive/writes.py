@@ -26,13 +26,13 @@ from master.drive.events import (
     ResumeChild,
     StartChild,
 )
-from master.drive.plan import PlannedTask
 from master.drive.plans import Fetched
 from master.drive.run_limit import Delay
 from master.drive.runnable import WorkflowRunnable
 from model.choices import OnWorkerLoss
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent, TaskAttempt, WorkflowInstance
+from model.plan import PlannedTask
 from model.states import TaskState, WorkflowState
 
 SIZE_MAX = 128_000_000

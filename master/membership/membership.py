@@ -19,20 +19,20 @@ from dao.runs import serial_line
 from master.claim.serial import unblock_lines
 from master.membership.failover import Leftovers
 from master.membership.failure_detector import FailureDetector, Sight
-from master.membership.slots import SlotView, slot_view
-from master.settings import MasterSettings
 from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
 from model.load import RUNS_LIMIT, Measure
+from model.master_settings import MasterSettings
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
+from model.slots import SlotView, slot_view
 from node.left_tasks import end_its_tasks, is_provably_over
 from node.life import Life
 from node.meter import load_a_core
 from node.overload import Overload
-from node.process import is_gone
 from node.waiting import set_within
 from registry.clock import boottime_s
 from registry.presence import present
+from registry.process import is_gone
 from registry.protocol import Registry
 
 log = structlog.get_logger()

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from dao.definitions.definitions import Definition
     from model.ids import CommandId, WorkflowInstanceId
-    from shoal.runs.backfill_progress import Backfill, BackfillProgress
-    from shoal.runs.backfills import Dates
+    from service.runs.backfill_progress import Backfill, BackfillProgress
+    from service.runs.backfills import Dates
 
 NAME = "backfill"
 NOT_ALL = 1
@@ -62,12 +62,12 @@ async def backfill(
 
     In a chain the next date starts when the previous one has succeeded; a failed run stops its chain.
     """
+    from service.runs.backfill_progress import Backfill
+    from service.runs.backfills import BackfillRequest, ask_backfill, read_dates
+    from service.runs.references import find_startable
+    from service.runs.waiting import until_taken
     from shoal.cli import backfill_following
     from shoal.cli.following import wait_limit_s
-    from shoal.runs.backfill_progress import Backfill
-    from shoal.runs.backfills import BackfillRequest, ask_backfill, read_dates
-    from shoal.runs.references import find_startable
-    from shoal.runs.waiting import until_taken
 
     values = read_values(param or [])
     if NAME in values:
@@ -109,8 +109,8 @@ def _print_end(call: Invocation, head: Definition, found: Dates, asked: Backfill
     """Report what became of the dates; exit code 1 unless all are done."""
     from shlex import quote
 
+    from service.words import counted, plain
     from shoal.cli import output
-    from shoal.words import counted, plain
 
     if call.as_json:
         fields = {"command_id": asked.command, "workflow": head.name, "dates": progress.total, "done": progress.done}
@@ -135,9 +135,9 @@ def _print_end(call: Invocation, head: Definition, found: Dates, asked: Backfill
 
 
 def _print_dates(call: Invocation, head: Definition, found: Dates) -> None:
+    from service.words import counted, exact
     from shoal.cli import output
     from shoal.cli.output import Column
-    from shoal.words import counted, exact
 
     if call.as_json:
         chains = [[exact(time) for time in chain] for chain in found.chains]
@@ -166,7 +166,7 @@ def shown(date: datetime, zone: str) -> str:
 
 
 def _said(found: Dates) -> str:
-    from shoal.words import counted
+    from service.words import counted
 
     chains = "one after the other" if len(found.chains) == 1 else f"in {len(found.chains)} chains beside each other"
     names = sorted(found.dependents.values())
@@ -175,6 +175,6 @@ def _said(found: Dates) -> str:
 
 
 def _said_skipped(found: Dates) -> str:
-    from shoal.words import counted
+    from service.words import counted
 
     return f" Left out, since a run for each has succeeded: {counted(found.skipped, 'date')}." if found.skipped else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dao.postgres.database import Database
     from model.errors import Unavailable
-    from shoal.runs.backfill_progress import Backfill, BackfillProgress
+    from service.runs.backfill_progress import Backfill, BackfillProgress
 
 BEGIN_OF_LINE = "\r\x1b[K"
 """Goes back to the begin of the line of a terminal, and clears it."""
@@ -28,9 +28,9 @@ async def follow(database: Database, backfill: Backfill, zone: str, *, within_s:
         NotDone: it took longer than `within_s`.
         Refused: its command was refused.
     """
-    from shoal.runs.backfill_progress import follow_backfill
-    from shoal.runs.waiting import NotDone
-    from shoal.words import counted
+    from service.runs.backfill_progress import follow_backfill
+    from service.runs.waiting import NotDone
+    from service.words import counted
 
     line = _Line(backfill, zone)
     asked = f"Command {backfill.command} asks for {counted(backfill.count, 'date')}."

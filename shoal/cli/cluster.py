@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from dao.cluster.nodes import NodeRow
-    from shoal.cluster.slot_report import MasterSlot, SlotReport
+    from service.cluster.slot_report import MasterSlot, SlotReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,9 +24,9 @@ def add_to(app: typer.Typer) -> None:
 
 async def slots(call: Invocation) -> None:
     """Show the slot of each master, as it is and as the master itself assumes, and the most recently fenced masters."""
+    from service.cluster.slot_report import read_slots
+    from service.words import plain
     from shoal.cli import output
-    from shoal.cluster.slot_report import read_slots
-    from shoal.words import plain
 
     async with call.reading() as reading:
         found = await read_slots(reading.connection, call.settings)
@@ -44,9 +44,9 @@ async def slots(call: Invocation) -> None:
 
 
 def _print_slots(call: Invocation, found: SlotReport, now: datetime) -> None:
+    from service.words import when
     from shoal.cli import output
     from shoal.cli.output import Column
-    from shoal.words import when
 
     rows = [_master_row(master) for master in found.masters]
     for node in found.fenced:
@@ -71,9 +71,9 @@ def _print_slots(call: Invocation, found: SlotReport, now: datetime) -> None:
 async def workers(call: Invocation) -> None:
     """List the living workers: their groups, and how full they are."""
     from dao.views import node_listings
+    from service.words import ago
     from shoal.cli import output
     from shoal.cli.output import Column
-    from shoal.words import ago
 
     async with call.reading() as reading:
         found = await node_listings.workers(reading.connection)
@@ -99,8 +99,8 @@ async def workers(call: Invocation) -> None:
 
 
 def _master_row(master: MasterSlot) -> tuple[object, ...]:
+    from service.words import ago
     from shoal.cli import output
-    from shoal.words import ago
 
     row, beat = master.row, master.row.heartbeat
     notes = [beat.because] if beat and beat.because else []

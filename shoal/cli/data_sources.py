@@ -37,9 +37,9 @@ async def put(
     from dao.secrets import data_sources
     from dao.secrets.data_source_url import parse_data_source_url, secrets_of
     from model.errors import Refused
+    from service.secret_keys import open_vault
     from shoal.cli.output import print_result
     from shoal.cli.secrets import read_secret
-    from shoal.config.keys import open_vault
 
     if url != "-" and secrets_of(parse_data_source_url(url)):
         raise Refused(
@@ -56,8 +56,8 @@ async def put(
 async def test(call: Invocation, name: Name) -> None:
     """Connect to a data source from this machine and run a test query. A worker may be elsewhere in the network."""
     from dao.secrets import data_sources
+    from service.secret_keys import open_vault
     from shoal.cli.output import print_result
-    from shoal.config.keys import open_vault
     from worker.statements.session import in_session
 
     async with call.reading() as reading:
@@ -79,8 +79,8 @@ async def remove(call: Invocation, name: Name) -> None:
 async def datasources(call: Invocation) -> None:
     """List the data sources, without their passwords, each with the key that encrypts it."""
     from dao.secrets import data_sources
+    from service.words import when
     from shoal.cli.output import Column, hint, json_fields, print_result, table
-    from shoal.words import when
 
     async with call.reading() as reading:
         found = await data_sources.all_data_sources(reading.connection)

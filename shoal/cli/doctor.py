@@ -10,7 +10,7 @@ from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from shoal.cluster.check_result import Result
+    from service.cluster.check_result import Result
 
 EXIT_FAILED = 1
 EXIT_UNREACHABLE = 3
@@ -28,15 +28,18 @@ async def doctor(
     call: Invocation,
 ) -> None:
     """Check servers, cluster and tables, and say how to fix what failed; exit code 1 if a check failed."""
+    from functools import partial
+
     from dao.postgres.database import Database
+    from service.cluster.doctor import examine
     from shoal.cli import output
-    from shoal.cluster.doctor import examine
+    from shoal.cluster.machine_health import machine_results
 
     settings = call.settings
     database = Database(settings.database(), application_name="shoal-doctor", connections_max=2)
     results = []
     try:
-        async for result in examine(settings, database):
+        async for result in examine(settings, database, partial(machine_results, settings)):
             results.append(result)
             if not call.as_json:
                 _say(result)
@@ -55,8 +58,8 @@ async def doctor(
 def _say(result: Result) -> None:
     from rich.text import Text
 
+    from service.words import plain
     from shoal.cli import output
-    from shoal.words import plain
 
     sign, style = SIGNS[result.verdict]
     line = Text.assemble((f"{sign} ", style), (result.condition, "" if result.verdict == "PASSED" else style))
@@ -74,8 +77,8 @@ def _say(result: Result) -> None:
 
 
 def _say_sum(results: list[Result]) -> None:
+    from service.words import counted
     from shoal.cli import output
-    from shoal.words import counted
 
     count = {verdict: sum(result.verdict == verdict for result in results) for verdict in SIGNS}
     failed = f", {count['FAILED']} failed" if count["FAILED"] else ""

@@ -34,9 +34,9 @@ async def put(
     """Save or replace an environment: a bash script of exports."""
     from dao.secrets import environments as rows
     from model.errors import Refused
+    from service.secret_keys import open_vault
     from shoal.cli.output import print_result
     from shoal.cli.secrets import read_secret
-    from shoal.config.keys import open_vault
 
     try:
         script = read_secret("script") if str(file) == "-" else file.read_text("utf-8")
@@ -60,8 +60,8 @@ async def remove(call: Invocation, name: Name) -> None:
 async def environments(call: Invocation) -> None:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
     from dao.secrets import environments as rows
+    from service.words import when
     from shoal.cli.output import Column, hint, json_fields, print_result, table
-    from shoal.words import when
 
     async with call.reading() as reading:
         found = await rows.all_environments(reading.connection)

@@ -34,9 +34,9 @@ async def errors(
 ) -> None:
     """List the commands that could not be handled, newest first, each with the reason."""
     from dao.commands.error_commands import error_commands
+    from service.words import when
     from shoal.cli import output
     from shoal.cli.output import Column
-    from shoal.words import when
 
     async with call.reading() as reading:
         found = await error_commands(reading.connection, limit)
@@ -101,8 +101,8 @@ async def drop(
     """Delete error commands. The history still contains them."""
     from dao.commands.error_commands import drop_error_command
     from model.ids import CommandId
+    from service.words import counted
     from shoal.cli import output
-    from shoal.words import counted
 
     async with call.reading() as reading, reading.database.writing() as connection:
         for id_ in commands:

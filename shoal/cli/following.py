@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dao.views.lookups import CommandFate
     from model.errors import Unavailable
     from model.ids import CommandId
-    from shoal.runs.waiting import RunEnd
+    from service.runs.waiting import RunEnd
 
 LATE_S = 5.0
 """After this many seconds the wait is explained to the user."""
@@ -40,8 +40,8 @@ async def change_run(
         NotDone: the master that took the command refused it.
     """
     from dao.commands import commands
+    from service.runs.waiting import until_taken
     from shoal.cli.output import json_fields, print_result
-    from shoal.runs.waiting import until_taken
 
     async with reading.database.writing() as connection:
         command = await commands.insert(connection, new)
@@ -66,7 +66,7 @@ async def follow(database: Database, command: CommandId, *, within_s: float | No
         NotDone: it took longer than `within_s`.
         Refused: the command was refused.
     """
-    from shoal.runs.waiting import NotDone, follow_command
+    from service.runs.waiting import NotDone, follow_command
 
     progress = _Progress(command)
     sentence = f"shoal: command {command} still waits for a master; `shoal why command {command}` says why\n"
@@ -128,8 +128,8 @@ class _Progress:
 
 def print_end(call: Invocation, command: CommandId, end: RunEnd, *, fine: Collection[WorkflowState]) -> None:
     """Report how a run ended, and exit with code 1 unless its state is in `fine`."""
+    from service.words import counted, duration, plain
     from shoal.cli.output import json_fields, print_result
-    from shoal.words import counted, duration, plain
 
     why = f": {plain(end.reason)}" if end.reason else ""
     said = f"Run {end.run} of {end.workflow}: {end.state}, {counted(end.tasks, 'task')} in {duration(end.took_s)}{why}"

@@ -56,8 +56,8 @@ async def _change(
 ) -> None:
     from dao.commands.commands import NewCommand
     from dao.views import listings
+    from service.runs.references import find_run
     from shoal.cli.following import change_run
-    from shoal.runs.references import find_run
 
     async with call.reading() as reading:
         found = await listings.run_head(reading.connection, await find_run(reading.connection, run, project))

@@ -47,7 +47,7 @@ class Invocation:
 
         Raises `Refused`.
         """
-        from shoal.config.keys import FILE_NAME
+        from service.secret_keys import FILE_NAME
         from shoal.config.whereabouts import read_whereabouts
 
         settings = self.own_settings(flags)

@@ -81,8 +81,8 @@ async def _show_workflow(call: Invocation, name: str, project: str, number: int)
     from dao.definitions.schedules import of_workflow
     from model.errors import NotFound, Refused
     from model.schedules import Timetable, upcoming
+    from service.workflows.typed_names import typed
     from shoal.cli.output import hint, print_json, say
-    from shoal.workflows.typed_names import typed
 
     async with call.reading() as reading:
         head = await definitions.find(reading.connection, name, project)
@@ -118,8 +118,8 @@ async def _show_workflow(call: Invocation, name: str, project: str, number: int)
 
 
 def _print(times: list[_Next]) -> None:
+    from service.words import exact
     from shoal.cli.output import Column, table
-    from shoal.words import exact
 
     schedules = [each.row.id for each in times if each.row]
     table(

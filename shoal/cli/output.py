@@ -15,8 +15,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from model.secret_values import without_sealed
+from service.words import STATES, exact, plain
 from shoal.cli.encoding import shows_all
-from shoal.words import STATES, exact, plain
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,7 +15,7 @@ from shoal.cli.verbs import verb
 if TYPE_CHECKING:
     from dao.cluster.nodes import NodeRow
     from dao.views.queue_listings import GroupQueue, Residue, WaitingCommand
-    from shoal.cluster.slot_report import SlotReport
+    from service.cluster.slot_report import SlotReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -67,7 +67,7 @@ async def queue(
 
 async def _read(call: Invocation, limit: int) -> Waiting:
     from dao.views import node_listings, queue_listings
-    from shoal.cluster.slot_report import read_slots
+    from service.cluster.slot_report import read_slots
 
     step = call.settings.master.id_step
     async with call.reading() as reading:
@@ -89,9 +89,9 @@ def _by_group(workers: Iterable[NodeRow]) -> Counter[str]:
 
 
 def _print_commands(waiting: Waiting) -> None:
+    from service.words import counted, duration
     from shoal.cli import output
     from shoal.cli.output import Column
-    from shoal.words import counted, duration
 
     if not waiting.slots.total:
         output.say("No master is alive, so no command is taken.")
@@ -122,9 +122,9 @@ def _print_commands(waiting: Waiting) -> None:
 
 
 def _print_groups(waiting: Waiting) -> None:
+    from service.words import counted, duration
     from shoal.cli import output
     from shoal.cli.output import Column
-    from shoal.words import counted, duration
 
     count = sum(each.waiting for each in waiting.groups)
     output.say(f"Waiting for a worker: {counted(count, 'task')}.")

@@ -43,8 +43,8 @@ async def rerun(
 
     from dao.commands.commands import NewCommand
     from dao.views import listings
+    from service.runs.references import find_run
     from shoal.cli.following import change_run
-    from shoal.runs.references import find_run
 
     if failed and task:
         raise Refused("--failed and --task are two ways to say what runs again; keep one of them")
@@ -77,8 +77,8 @@ async def mark(
 ) -> None:
     """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is rerun."""
     from dao.tasks import forced_success
+    from service.runs.references import find_task
     from shoal.cli import output
-    from shoal.runs.references import find_task
 
     if not success:
         raise Refused("say as what to mark it: --success")

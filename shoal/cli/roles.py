@@ -123,7 +123,7 @@ async def worker(
     folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders are.")] = None,
 ) -> None:
     """Run one worker. SIGTERM lets its tasks end first, for a while; a second one ends it at once."""
-    from shoal.config.keys import open_vault
+    from service.secret_keys import open_vault
     from shoal.config.logging import configure_logging
     from shoal.process import until_stopped
     from shoal.secrecy import clear_all, hide

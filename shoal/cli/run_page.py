@@ -11,11 +11,11 @@ from dao.views.listings import Run, TaskRun
 from dao.views.lookups import CommandFate
 from model.states import TaskState, WorkflowState
 from model.workflow import TaskSpec
+from service.explain.answer import dates_waiting, going_on, task_named
+from service.explain.tasks_without_attempts import NotBegun, TaskWithoutAttempt, of_this_round
+from service.runs.run_page import RunPage
+from service.words import MEANINGS, counted, duration, exact, plain, when
 from shoal.cli.output import Column, hint, say, state, table
-from shoal.explain.answer import dates_waiting, going_on, task_named
-from shoal.explain.tasks_without_attempts import NotBegun, TaskWithoutAttempt, of_this_round
-from shoal.runs.run_page import RunPage
-from shoal.words import MEANINGS, counted, duration, exact, plain, when
 
 TREE_TASKS_MAX = 200
 REST_SHOWN_S = 1.0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from dao.views.listings import Run, TaskRun
-    from shoal.runs.run_page import RunPage
+    from service.runs.run_page import RunPage
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its id, @last, @failed, or a workflow's name.")]
 AGE_MAX = timedelta(days=365_000)
@@ -48,9 +48,9 @@ async def runs(
 ) -> None:
     """List runs, newest first; child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children or --workflow."""
     from model.durations import read_duration
+    from service.runs.run_list import list_runs
+    from service.words import counted, plain
     from shoal.cli import output
-    from shoal.runs.run_list import list_runs
-    from shoal.words import counted, plain
 
     age = read_duration(since, "--since") if since else None
     async with call.reading() as reading:
@@ -85,10 +85,10 @@ async def runs(
 
 
 def _print_runs(call: Invocation, found: Sequence[Run], now: datetime) -> None:
+    from service.words import duration, when
     from shoal.cli import output
     from shoal.cli.output import Column
     from shoal.cli.run_page import run_time, said_why
-    from shoal.words import duration, when
 
     times = [run_time(run, utc=call.utc) for run in found]
     parents = ["/".join(str(part) for part in (run.parent, run.parent_task) if part) or "-" for run in found]
@@ -115,9 +115,9 @@ async def show(
     everything: Annotated[bool, typer.Option("--all", help="Also show attempts that no longer count.")] = False,
 ) -> None:
     """Show one run: its tasks, every attempt, and the tree of what waits for what."""
+    from service.runs.references import find_run
+    from service.runs.run_page import read_page
     from shoal.cli import output, run_page
-    from shoal.runs.references import find_run
-    from shoal.runs.run_page import read_page
 
     async with call.reading() as reading:
         page = await read_page(reading.connection, await find_run(reading.connection, run, project))
@@ -140,10 +140,10 @@ async def log(
     """
     import sys
 
+    from service.runs.log_source import find_log, read_log
+    from service.words import plain
     from shoal.cli import output
-    from shoal.runs.log_source import find_log, read_log
     from shoal.terminal import harmless
-    from shoal.words import plain
 
     ca = call.settings.worker.log_ca
     async with call.reading() as reading:

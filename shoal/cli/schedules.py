@@ -45,9 +45,9 @@ def add_to(app: typer.Typer) -> None:
 async def schedules(call: Invocation) -> None:
     """List the schedules by id: when each fires next, and why one does not."""
     from dao.definitions.schedules import all_schedules
+    from service.workflows.typed_names import typed
     from shoal.cli import output
     from shoal.cli.output import Column
-    from shoal.workflows.typed_names import typed
 
     async with call.reading() as reading:
         found = await all_schedules(reading.connection, LIST_MAX)
@@ -92,9 +92,9 @@ async def add(
 ) -> None:
     """Start a workflow by a cron rule. It applies from now on: earlier times do not fire."""
     from dao.definitions import definitions
+    from service.workflows import scheduling
+    from service.workflows.schedule_entry import ScheduleEntry
     from shoal.cli.output import json_fields, print_json, say
-    from shoal.workflows import scheduling
-    from shoal.workflows.schedule_entry import ScheduleEntry
 
     entry = ScheduleEntry.of(
         cron=cron,
@@ -148,8 +148,8 @@ async def edit(
     """Change a schedule; what is not given stays unchanged. If its times change, they count from now."""
     from model.errors import Refused
     from model.ids import ScheduleId
+    from service.workflows import scheduling
     from shoal.cli.output import print_json, say
-    from shoal.workflows import scheduling
 
     options = {
         "misfire": misfire,
@@ -180,9 +180,9 @@ async def edit(
 
 
 def _hint_first(id_: int, first: datetime | None, workflow: str, project: str | None) -> None:
+    from service.words import exact
+    from service.workflows.typed_names import typed
     from shoal.cli.output import hint
-    from shoal.words import exact
-    from shoal.workflows.typed_names import typed
 
     if first is None:
         hint(f"It is OFFLINE; turn it on: shoal schedule on {id_}")
@@ -208,8 +208,8 @@ async def turn_off(call: Invocation, schedule: Id) -> None:
 async def _set_state(call: Invocation, schedule: int, *, online: bool) -> None:
     from dao.definitions import schedules as rows
     from model.ids import ScheduleId
+    from service.workflows.scheduling import is_from_file
     from shoal.cli.output import print_result
-    from shoal.workflows.scheduling import is_from_file
 
     id_ = ScheduleId(schedule)
     async with call.reading() as reading:
@@ -225,8 +225,8 @@ async def remove(call: Invocation, schedule: Id) -> None:
     """Delete a schedule. The runs that it started continue."""
     from dao.definitions import schedules as rows
     from model.ids import ScheduleId
+    from service.workflows.scheduling import is_from_file
     from shoal.cli.output import print_result
-    from shoal.workflows.scheduling import is_from_file
 
     async with call.reading() as reading, reading.database.writing() as connection:
         listed = await is_from_file(connection, await rows.find(connection, ScheduleId(schedule)))
@@ -247,7 +247,7 @@ def _readable(text: str | None) -> datetime | str | None:
 
 
 def _when(text: str | None, now: datetime, *, utc: bool) -> str:
-    from shoal.words import ahead, exact, when
+    from service.words import ahead, exact, when
 
     time = _readable(text)
     if not isinstance(time, datetime):

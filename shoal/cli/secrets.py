@@ -44,8 +44,8 @@ async def add_key(
     From then on this key encrypts. Give the file to all workers and restart them, then `shoal secrets rotate`.
     """
     from model.errors import Refused
+    from service.secret_keys import add_key as add
     from shoal.cli.output import print_result
-    from shoal.config.keys import add_key as add
 
     path = file or call.settings.secrets.key_file
     if path is None:
@@ -60,9 +60,9 @@ async def rotate(call: Invocation) -> None:
     """Encrypt all data sources and environments with the first key; all or none. Older keys are not needed then."""
     from dao.secrets import data_sources, environments
     from model.errors import Refused
+    from service.secret_keys import open_vault
+    from service.words import counted
     from shoal.cli.output import print_result
-    from shoal.config.keys import open_vault
-    from shoal.words import counted
 
     vault = open_vault(call.settings.secrets)
     if not vault.key_ids:
@@ -81,8 +81,8 @@ async def seal(call: Invocation, name: Annotated[str, typer.Argument(help="The n
     It is valid for a parameter of this name only. One line break at its end is ignored.
     """
     from dao.secrets.parameters import seal as sealed
+    from service.secret_keys import open_vault
     from shoal.cli.output import print_json
-    from shoal.config.keys import open_vault
 
     given = read_secret("value")
     text = sealed(name, given.removesuffix("\n").removesuffix("\r"), open_vault(call.settings.secrets))

@@ -24,9 +24,9 @@ async def why(
     project: AnyProject = None,
 ) -> None:
     """Explain in one sentence why something does not move, and what to do about it."""
+    from service.explain.why import explain
+    from service.words import plain
     from shoal.cli import output
-    from shoal.explain.why import explain
-    from shoal.words import plain
 
     async with call.checked_database() as database:
         found = await explain(database, call.settings, what, project)

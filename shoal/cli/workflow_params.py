@@ -18,9 +18,9 @@ def print_params(spec: WorkflowSpec, whole: str | None) -> None:
         whole: the command line that shows all lines; None = this is it.
     """
     from model.secret_values import without_sealed
+    from service.words import counted, plain
+    from service.workflows.workflow_text import to_yaml
     from shoal.cli.output import hint, say
-    from shoal.words import counted, plain
-    from shoal.workflows.workflow_text import to_yaml
 
     for task in spec.tasks:
         if not task.params:

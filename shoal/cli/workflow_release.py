@@ -40,8 +40,8 @@ async def delete(
     """Delete a workflow with all its versions, if nothing uses it. Its runs stay listed, and cannot run again."""
     from dao.definitions import definitions
     from model.errors import Refused
+    from service.workflows import release
     from shoal.cli.output import json_fields, print_result
-    from shoal.workflows import release
 
     async with call.reading() as reading:
         head = await definitions.find(reading.connection, name, project)
@@ -58,8 +58,8 @@ async def delete(
 
 async def _set_state(call: Invocation, name: str, project: str, state: ReleaseState) -> None:
     from dao.definitions import definitions, release
+    from service.workflows.typed_names import typed
     from shoal.cli.output import hint, json_fields, print_json, say
-    from shoal.workflows.typed_names import typed
 
     async with call.reading() as reading:
         head = await definitions.find(reading.connection, name, project)

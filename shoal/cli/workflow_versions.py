@@ -32,9 +32,9 @@ async def versions(call: Invocation, name: WorkflowName, project: Project = "def
     """List the versions of a workflow, the newest first, and how many runs use each."""
     from dao.definitions import definitions
     from dao.definitions.versions import versions_of
+    from service.words import when
+    from service.workflows.typed_names import typed
     from shoal.cli.output import Column, hint, print_json, say, state, table
-    from shoal.words import when
-    from shoal.workflows.typed_names import typed
 
     async with call.reading() as reading:
         head = await definitions.find(reading.connection, name, project)
@@ -66,8 +66,8 @@ async def export(
 ) -> None:
     """Print a workflow and its schedules as a YAML file, which `workflow apply` reads as the same definition."""
     from dao.definitions import definitions
+    from service.workflows.saved_workflow import exported
     from shoal.cli.output import print_json
-    from shoal.workflows.saved_workflow import exported
 
     async with call.reading() as reading:
         head = await definitions.find(reading.connection, name, project)
@@ -91,10 +91,10 @@ async def diff(
     """Show what changed from one version to another, or what applying a file would change."""
     from dao.definitions import definitions
     from model.errors import Refused
+    from service.words import plain
+    from service.workflows.saved_workflow import file_differs, versions_differ
     from shoal.cli.output import print_json, say
-    from shoal.words import plain
-    from shoal.workflows.saved_workflow import file_differs, versions_differ
-    from shoal.workflows.workflow_file import read_workflow_files
+    from shoal.workflow_files import read_workflow_files
 
     if file is not None and newer is not None:
         raise Refused("--to names a version, and the file stands for it; leave out one of them")

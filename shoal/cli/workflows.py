@@ -31,8 +31,8 @@ from shoal.cli.workflow_params import print_params
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
-    from shoal.workflows.apply import Saved
-    from shoal.workflows.workflow_file import WorkflowDocument
+    from service.workflows.apply import Saved
+    from service.workflows.workflow_file import WorkflowDocument
 
 LIST_MAX = 10_000
 
@@ -59,11 +59,11 @@ def add_to(app: typer.Typer) -> None:
 
 async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Save workflows from YAML files, all or none. Unchanged workflows get no new version."""
+    from service.words import counted
+    from service.workflows.apply import save_all
     from shoal.cli.output import print_json, say
     from shoal.cli.workflow_release import print_firing
-    from shoal.words import counted
-    from shoal.workflows.apply import save_all
-    from shoal.workflows.workflow_file import read_workflow_files
+    from shoal.workflow_files import read_workflow_files
 
     documents = read_workflow_files(files)
     async with call.reading() as reading, reading.database.writing() as connection:
@@ -86,9 +86,9 @@ async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(he
 
 async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Report errors in YAML files, without a server; so it cannot check whether referenced workflows exist."""
+    from service.words import counted
     from shoal.cli.output import hint, print_json, say
-    from shoal.words import counted
-    from shoal.workflows.workflow_file import read_workflow_files
+    from shoal.workflow_files import read_workflow_files
 
     documents = read_workflow_files(files)
     if call.as_json:
@@ -132,9 +132,9 @@ async def show(
     """Show what a workflow does: its tasks, their order, and their scripts and parameters."""
     from dao.definitions import definitions
     from model.secret_values import without_sealed
+    from service.workflows.saved_workflow import read_version
+    from service.workflows.typed_names import typed
     from shoal.cli.output import Column, hint, json_fields, print_json, say, state, table
-    from shoal.workflows.saved_workflow import read_version
-    from shoal.workflows.typed_names import typed
 
     async with call.reading() as reading:
         head = await definitions.find(reading.connection, name, project)
@@ -193,10 +193,10 @@ async def run(
     from dao.commands.commands import NewCommand
     from model.command_moves import CommandType
     from model.errors import Refused
+    from service.runs.references import find_startable
+    from service.runs.start import ask_start
     from shoal.cli import following
     from shoal.cli.output import json_fields, print_result
-    from shoal.runs.references import find_startable
-    from shoal.runs.start import ask_start
 
     values = read_values(param or [])
     if depend and not task:
@@ -219,7 +219,7 @@ async def run(
 
 
 def _warn(document: WorkflowDocument) -> None:
-    from shoal.workflows.workflow_warnings import doubtful_references
+    from service.workflows.workflow_warnings import doubtful_references
 
     for sentence in doubtful_references(document.spec):
         typer.echo(f"shoal: warning: {document.file}: {sentence}", err=True)
@@ -227,8 +227,8 @@ def _warn(document: WorkflowDocument) -> None:
 
 def _hint_start(heads: Sequence[Definition]) -> None:
     """How to start the first of them that can be started, or how to let the first one be started."""
+    from service.workflows.typed_names import typed
     from shoal.cli.output import hint
-    from shoal.workflows.typed_names import typed
 
     head = next((each for each in heads if each.release_state is ReleaseState.ONLINE), heads[0])
     named = typed(head.name, head.project, head.code)

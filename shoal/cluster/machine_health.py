@@ -11,8 +11,8 @@ from model.load import Limit, Measure
 from model.nodes import NodeKind
 from node.left_tasks import sees_all_processes
 from node.meter import Meter
-from node.process import place_of, this_process
-from shoal.cluster.check_result import Result, Verdict, passed, result_of
+from registry.process import is_here
+from service.cluster.check_result import Result, Verdict, passed, result_of
 from shoal.config.settings import Settings
 from worker.launcher import prctl
 
@@ -24,13 +24,8 @@ def machine_results(settings: Settings, nodes: Sequence[NodeRow]) -> list[Result
     """All checks of this machine."""
     folders = {settings.data_folder, settings.worker_settings().place}
     limits = settings.worker.load.limits()
-    here = [row for row in nodes if row.kind is NodeKind.WORKER and is_here(row)]
+    here = [row for row in nodes if row.kind is NodeKind.WORKER and is_here(row.process)]
     return [disk_result(folders, limits, nodes), process_result(bool(here), process_faults())]
-
-
-def is_here(row: NodeRow) -> bool:
-    """Whether a node runs on this machine, in our pid namespace."""
-    return place_of(row.process)[0] == place_of(this_process())[0]
 
 
 def disk_result(folders: Collection[Path], limits: Sequence[Limit], nodes: Sequence[NodeRow]) -> Result:

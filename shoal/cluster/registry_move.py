@@ -12,9 +12,9 @@ from dao.postgres.database import Database
 from model.errors import Refused
 from model.nodes import NodeKind
 from model.timing import WORKER_CUT_MARGIN_S
-from node.process import is_gone
 from registry import belonging
 from registry.connect import make_registry
+from registry.process import is_gone
 from registry.protocol import Registry
 from shoal.config.settings import Settings
 

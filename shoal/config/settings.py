@@ -21,10 +21,10 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from master.settings import MasterSettings
 from model.errors import Refused
+from model.master_settings import MasterSettings
 from model.timing import Timing
-from shoal.config.keys import SecretSettings
+from service.secret_keys import SecretSettings
 from shoal.config.whereabouts import unreadable_whereabouts
 from shoal.embedded.server import default_folder
 from worker.settings import WorkerSettings
@@ -113,6 +113,11 @@ class Settings(BaseSettings):
             return self.worker
         folder = self.data_folder / "workers" / (self.name or "default")
         return self.worker.model_copy(update={"folder": folder})
+
+    @property
+    def log_ca(self) -> Path | None:
+        """The CA of workers that serve their logs by TLS; None = the system's."""
+        return self.worker.log_ca
 
     def named_registry(self) -> str | None:
         """The registry's URL, if it is set; else the cluster's recorded registry is used."""

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from model.nodes import ProcessIdentity
-from node.process import is_gone, this_process
+from registry.process import is_gone, this_process
 
 FILE_NAME = "up.json"
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from model.states import WorkflowState
-from shoal.words import STATES
+from service.words import STATES
 
 STORY_LINES = 8
 PLAIN_EVERY_S = 2.0

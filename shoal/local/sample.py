@@ -12,8 +12,8 @@ from dao.definitions import definitions
 from dao.postgres.database import Database
 from model.command_moves import CommandType
 from model.ids import WorkflowCode
-from shoal.runs.waiting import RunEnd, follow_command
-from shoal.workflows.workflow_file import parse_workflows
+from service.runs.waiting import RunEnd, follow_command
+from service.workflows.workflow_file import parse_workflows
 from worker.tasks.catalog import TaskCatalog
 
 NAME = "hello"

@@ -18,7 +18,7 @@ from dao.postgres.database import Database
 from model.backoff import Backoff
 from model.errors import Refused, Unavailable
 from model.nodes import NodeKind
-from shoal.config.keys import own_key_file
+from service.secret_keys import own_key_file
 from shoal.config.settings import Settings
 from shoal.config.whereabouts import remove_whereabouts, write_whereabouts
 from shoal.embedded.place import private_folder

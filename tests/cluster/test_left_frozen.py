@@ -12,7 +12,7 @@ import pytest
 
 from model.ids import Epoch
 from node.left_tasks import can_end, end_what_is_left, mark_of
-from node.process import this_process
+from registry.process import this_process
 from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
 from tests.worker.scene import Scene

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from random import Random
 
 from master.drive.events import ResumeChild, StartChild
-from master.drive.plan import Plan
 from model.ids import TaskCode
 from model.instances import AttemptEnd, ChildState
 from model.logic.sub_process import SubProcessParams
+from model.plan import Plan
 from model.states import TaskState as T
 from model.states import WorkflowState as W
 from tests.master.reference import Row, Rows

@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from master.drive.plan import Plan
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy, OnWorkerLoss, Priority
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import TaskAttempt, WorkflowInstance
+from model.plan import Plan
 from model.states import TaskState, WaitReason
 from model.workflow import WorkflowSpec
 

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from master.drive.plan import Plan
 from model.ids import TaskCode, WorkflowCode
+from model.plan import Plan
 from model.workflow import WorkflowSpec
 
 

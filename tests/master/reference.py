@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from master.drive.plan import Plan
 from model.choices import Direct, OnWorkerLoss
 from model.ids import TaskCode
 from model.logic.conditions import ConditionsParams
+from model.plan import Plan
 from model.states import TaskState as T
 from model.states import WorkflowState as W
 

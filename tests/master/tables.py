@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from random import Random
 
 from master.drive.events import Effect, Enter, Event, Finish, HoldTasks, KillTasks, ResumeChild, StartChild
-from master.drive.plan import Plan
 from model.choices import FailureStrategy
 from model.errors import Refused
 from model.ids import TaskCode
@@ -22,6 +21,7 @@ from model.logic.dynamic import DynamicParams, tuples
 from model.logic.sub_process import SubProcessParams
 from model.logic.switch import SwitchParams
 from model.parameters import replace_references
+from model.plan import Plan
 from model.states import WORKFLOW_TRANSITIONS, WaitReason
 from model.states import TaskState as T
 from model.states import WorkflowState as W

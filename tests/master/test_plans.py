@@ -14,12 +14,12 @@ from dao.postgres.database import Database
 from master.drive import plans
 from master.drive.events import Started
 from master.drive.handling import MANY, handle
-from master.drive.plan import Plan
 from master.drive.plans import Fetched, PlanKey, Plans, PlansMissing
 from master.drive.runnable import WorkflowRunnable
 from master.drive.writes import Writes
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
+from model.plan import Plan
 from tests.dao.scene import Scene
 from tests.master.plans import an_instance, plan_of
 

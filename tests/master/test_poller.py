@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from dao.tasks import task_timers
 from master.poller import Poller
-from master.settings import MasterSettings
+from model.master_settings import MasterSettings
 from model.states import WaitReason
 from node.life import Life
 from tests.dao.scene import Scene

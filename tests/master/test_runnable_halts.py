@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from master.drive.events import Effect, Enter, Finish, HoldTasks, KillTasks, Restored, Started
-from master.drive.plan import Plan
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.ids import TaskCode
 from model.instances import AttemptEnd, HaltRequest, TaskAttempt
+from model.plan import Plan
 from model.states import TaskState as T
 from model.states import WaitReason
 from model.states import WorkflowState as W

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from master.drive.events import Effect, Finish, KillTasks, Restored, Started
-from master.drive.plan import Plan
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.ids import TaskCode
 from model.instances import AttemptEnd, TaskAttempt
 from model.parameters import PARAMETERS_BYTES_MAX
+from model.plan import Plan
 from model.states import TaskState as T
 from model.states import WorkflowState as W
 from tests.master.plans import Task, a_plan, a_runnable, an_instance, queued

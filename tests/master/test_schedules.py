@@ -20,9 +20,9 @@ from dao.postgres.listen import Listener
 from dao.postgres.notify import SCHEDULE
 from master.membership.membership import Membership
 from master.schedules import Schedules
-from master.settings import MasterSettings
 from model.errors import Fenced
 from model.ids import ScheduleId, WorkflowCode
+from model.master_settings import MasterSettings
 from model.nodes import Slot
 from model.schedules import ScheduleSpec
 from node.life import Life

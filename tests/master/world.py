@@ -14,13 +14,13 @@ from random import Random
 
 from master.claim.revival import revival
 from master.drive.events import Effect, Event, Restored, Started
-from master.drive.plan import Plan
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy, TaskDependType
 from model.command_moves import COMMAND_MOVES, REVIVING, CommandType
 from model.commands import Move
 from model.ids import CommandId, TaskCode
 from model.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt, WorkflowInstance
+from model.plan import Plan
 from model.states import TaskState as T
 from model.states import WorkflowState as W
 from tests.master.plans import an_instance

@@ -18,8 +18,8 @@ from model.errors import Refused
 from model.nodes import Heartbeat, NodeKind, ProcessIdentity
 from model.timing import Timing
 from node.namesakes import Namesakes
-from node.process import this_process
 from registry.connect import make_registry
+from registry.process import this_process
 from registry.protocol import Registry
 from tests.eventually import eventually
 

@@ -14,7 +14,7 @@ NEIGHBOURS = """
 import json, os, subprocess, sys
 from dataclasses import asdict
 from model.nodes import ProcessIdentity
-from node.process import is_gone, this_process
+from registry.process import is_gone, this_process
 from worker.launcher.prctl import hide_from_own_user
 
 if sys.argv[1:] == ["worker"]:

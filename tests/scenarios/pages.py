@@ -20,7 +20,7 @@ from typing import Any
 
 import psycopg
 
-from shoal.workflows.workflow_file import parse_workflows
+from service.workflows.workflow_file import parse_workflows
 from tests.eventually import eventually
 from tests.scenarios.engine import WITHIN_S, Engine
 from tests.shoal.command_line import CommandLine

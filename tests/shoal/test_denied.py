@@ -18,7 +18,7 @@ from model.ids import CommandId
 from model.nodes import NodeKind
 from node.lives import live_until_stopped
 from registry.postgres import PostgresRegistry
-from shoal.runs.waiting import follow_command
+from service.runs.waiting import follow_command
 from tests.servers.postgres import PostgresServer
 
 WITHIN_S = 30

@@ -24,13 +24,13 @@ from model.ids import Epoch
 from model.load import WorkerLoadSettings
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
 from model.timing import Timing
-from node.process import this_process
-from shoal.cluster.check_result import Result, Verdict, result_of, unknown
-from shoal.cluster.log_service_health import Answer, ask, log_service_results
+from registry.process import this_process
+from service.cluster.check_result import Result, Verdict, result_of, unknown
+from service.cluster.log_service_health import Answer, ask, log_service_results
+from service.cluster.node_health import master_results, timing_result, worker_results
+from service.cluster.server_health import clock_result, database_result, room_for_nodes_result
+from service.cluster.slot_report import MasterSlot, SlotReport
 from shoal.cluster.machine_health import disk_result, process_faults, process_result
-from shoal.cluster.node_health import master_results, timing_result, worker_results
-from shoal.cluster.server_health import clock_result, database_result, room_for_nodes_result
-from shoal.cluster.slot_report import MasterSlot, SlotReport
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer
 from tests.shoal.command_line import CommandLine

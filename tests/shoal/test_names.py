@@ -17,10 +17,10 @@ from model.choices import ReleaseState
 from model.states import WorkflowState
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow
-from shoal.explain.explanation import why_delayed, why_queued
-from shoal.explain.run_explanation import RunFacts, why_run
-from shoal.explain.subjects import GroupFacts, TaskFacts
-from shoal.workflows.typed_names import typed
+from service.explain.explanation import why_delayed, why_queued
+from service.explain.run_explanation import RunFacts, why_run
+from service.explain.subjects import GroupFacts, TaskFacts
+from service.workflows.typed_names import typed
 from tests.shoal.command_line import Answer, CommandLine
 
 ODD = "it's $(date) a*"

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from shoal.words import ahead
+from service.words import ahead
 from tests.shoal.command_line import CommandLine
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hello.yaml"

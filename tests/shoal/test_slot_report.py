@@ -5,7 +5,7 @@ from __future__ import annotations
 from dao.cluster.nodes import NodeRow
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, ProcessIdentity, Slot
-from shoal.cluster.slot_report import report
+from service.cluster.slot_report import report
 
 
 def master(epoch: int, believes: Slot | None, status: NodeStatus = NodeStatus.NORMAL) -> NodeRow:

@@ -9,10 +9,10 @@ import pytest
 
 from model.nodes import Slot
 from model.states import TaskState, WaitReason, WorkflowState
-from shoal.explain.answer import Why
-from shoal.explain.explanation import why_command, why_task
-from shoal.explain.run_explanation import RunFacts, why_run
-from shoal.explain.subjects import CommandFacts, GroupFacts, MasterFacts, TaskFacts
+from service.explain.answer import Why
+from service.explain.explanation import why_command, why_task
+from service.explain.run_explanation import RunFacts, why_run
+from service.explain.subjects import CommandFacts, GroupFacts, MasterFacts, TaskFacts
 
 M2 = MasterFacts("m2:5678", is_busy=False, running=3, capacity=512, beat_age_s=0.5)
 COMMAND = CommandFacts(4711, waits=True, age_s=1.0, slot=Slot(1, 3), owner=M2)

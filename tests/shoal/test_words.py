@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shoal.words import ago, counted, duration, plain, when
+from service.words import ago, counted, duration, plain, when
 
 
 @pytest.mark.parametrize(

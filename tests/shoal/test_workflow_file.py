@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from model.errors import NotFound
-from shoal.workflows.workflow_file import BadWorkflowFile, parse_workflows, read_workflow_files
-from shoal.workflows.yaml_lines import BYTES_MAX
+from service.workflows.workflow_file import BadWorkflowFile, parse_workflows
+from service.workflows.yaml_lines import BYTES_MAX
+from shoal.workflow_files import read_workflow_files
 from worker.tasks.catalog import TaskCatalog
 
 CATALOG = TaskCatalog()

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from model.choices import ReleaseState
 from model.workflow import WorkflowSpec
-from shoal.workflows.workflow_text import WorkflowContent, to_yaml, yaml_of
-from shoal.workflows.yaml_lines import Number, read_documents
+from service.workflows.workflow_text import WorkflowContent, to_yaml, yaml_of
+from service.workflows.yaml_lines import Number, read_documents
 
 ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 TEXTS = ANY_TEXT | st.text("ab: #'\"\\\n\t -|>@`%&*!?,[]{}", max_size=20)

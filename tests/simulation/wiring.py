@@ -27,9 +27,9 @@ import master.schedules
 import master.server
 import node.left_tasks
 import node.lives
-import node.process
 import node.watchdog
 import registry.clock
+import registry.process
 import worker.server  # noqa: F401 - so that its modules are loaded
 from dao.cluster import nodes as dao_nodes
 from dao.cluster.nodes import Me, NodeRow
@@ -367,8 +367,8 @@ def _instead(world: World) -> list[tuple[object, Any]]:
     replaced: list[tuple[object, Any]] = [
         (registry.clock.boottime_s, clock_s),
         (Database, database),
-        (node.process.this_process, this_process),
-        (node.process.is_gone, is_gone),
+        (registry.process.this_process, this_process),
+        (registry.process.is_gone, is_gone),
         (node.left_tasks.can_end, can_end),
         (node.left_tasks.end_its_tasks, end_its_tasks),
         (Listener, listener),

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from master.server import Master
-from master.settings import MasterSettings
 from model.errors import Refused, Unavailable
+from model.master_settings import MasterSettings
 from model.means import NO_THREAD
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from model.states import TaskState
-from shoal.workflows.workflow_file import WorkflowDocument, parse_workflows
+from service.workflows.workflow_file import WorkflowDocument, parse_workflows
 from tests.worker.http_server import http_server, says
 from tests.worker.kubernetes_server import kubernetes_server
 from tests.worker.scene import Scene

@@ -10,7 +10,7 @@ import pytest
 
 from model.choices import Direct
 from model.states import TaskState
-from shoal.workflows.workflow_file import parse_workflows
+from service.workflows.workflow_file import parse_workflows
 from tests.worker.errand import Errands, claimed
 from worker.tasks.catalog import TaskCatalog
 

@@ -12,13 +12,11 @@ from collections.abc import Mapping
 from model.choices import ParameterType
 from model.errors import Refused
 from model.local_params import typed
-from model.parameters import is_plain
+from model.parameters import PARAMETER_PREFIX, is_plain, parameter_variable
 from worker.tasks.bash_commands import check_commands
 from worker.tasks.bash_places import FIRST, REFERENCE, Form, Need, Reference, Script
 from worker.tasks.bash_reader import read_script
 from worker.tasks.inserted import pieces
-
-PARAMETER_PREFIX = "SHOAL_PARAM_"
 
 VARIABLE_BYTES_MAX = 120_000
 """The size of one variable: Linux accepts 128 KiB of name and value; with a longer one the whole start fails."""
@@ -26,12 +24,6 @@ VARIABLE_BYTES_MAX = 120_000
 _WHOLE_NUMBERS = (ParameterType.INTEGER, ParameterType.LONG)
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _KEY = re.compile(r"[A-Za-z0-9_]+")
-
-
-def parameter_variable(name: str) -> str:
-    """The environment variable that holds a parameter. It has a prefix: a parameter called PATH or LD_PRELOAD must stay
-    data."""
-    return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
 def parameter_variables(values: Mapping[str, str]) -> dict[str, str]:

@@ -16,8 +16,7 @@ from math import isfinite
 from model.choices import ParameterType
 from model.errors import Refused
 from model.local_params import typed
-from model.parameters import is_plain
-from worker.tasks.bash_values import parameter_variable
+from model.parameters import is_plain, parameter_variable
 from worker.tasks.inserted import pieces
 
 _FIRST = 0xF0000

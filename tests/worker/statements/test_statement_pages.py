@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from model.states import TaskState
-from shoal.workflows.workflow_file import WorkflowDocument, parse_workflows
+from service.workflows.workflow_file import WorkflowDocument, parse_workflows
 from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
 from tests.worker.statements.targets import Attempt, Target, target

@@ -1,0 +1,44 @@
+"""The dates of a backfill: those of the workflow's schedule, or those that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.definitions import schedules
+from model.backfill import BackfillSpec, FireTimes, chains
+from model.choices import ReleaseState
+from model.cron import Cron
+from model.ids import WorkflowCode
+from model.schedules import ScheduleRow
+from model.zones import zone
+
+
+async def dates_of(
+    connection: AsyncConnection, code: WorkflowCode, own_zone: str, spec: BackfillSpec, given_zone: str | None = None
+) -> tuple[str, list[list[datetime]]]:
+    """The time zone of the dates (as given, that of the schedule, or the workflow's own), and the chains.
+
+    Raises `Refused` if the dates, or the workflow's schedule, cannot be read.
+    """
+    schedule = _schedule(await schedules.of_workflow(connection, code))
+    calendar = given_zone or (schedule.time_zone if schedule else own_zone)
+    return calendar, chains(spec, _fire_times(schedule), zone(calendar))
+
+
+def _schedule(rows: Sequence[ScheduleRow]) -> ScheduleRow | None:
+    """The schedule whose times are backfilled: the first that is ONLINE, else the first."""
+    return next((row for row in rows if row.state == ReleaseState.ONLINE), rows[0] if rows else None)
+
+
+def _fire_times(schedule: ScheduleRow | None) -> FireTimes | None:
+    if schedule is None:
+        return None
+    cron, calendar = Cron.parse(schedule.crontab), zone(schedule.time_zone)
+
+    def between(begin: datetime, end: datetime) -> list[datetime]:
+        return list(cron.between(begin, end, calendar))
+
+    return between

@@ -1,0 +1,159 @@
+"""Checks of masters and workers by what they say of themselves: who is alive, slots, room, groups, timing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.checks.table_checks import SHOWN_MAX
+from dao.cluster.nodes import NodeRow
+from dao.commands import commands
+from dao.views import node_listings, queue_listings
+from model.nodes import NodeKind, NodeState
+from model.timing import Timing
+from service.cluster.check_result import Result, Verdict, passed, result_of
+from service.cluster.slot_report import SlotReport, read_slots
+from service.cluster.table_health import COUNTED_MAX
+from service.explain.explanation import full_masters
+from service.explain.facts import master_facts
+from service.settings import ServiceSettings
+from service.words import counted, duration
+
+QUEUED_S = 30.0
+REGISTRY_CONDITION = "the registry answers, and is the cluster's"
+TIMING_CONDITION = "all nodes live by the cluster's times"
+
+
+def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
+    """Whether there are masters, and whether they agree on their slots."""
+    rows = [master.row for master in slots.masters]
+    none = [] if rows else ["no master is alive: no command is taken, no run goes on"]
+    said = f"{slots.registry_fault}" if slots.registry_fault else ""
+    faults = []
+    for master in slots.masters:
+        who, has = str(master.row), master.slot or "none"
+        if master.row.state is not NodeState.ALIVE:
+            continue
+        if not master.in_registry and not said:
+            faults.append(f"{who} is not in the registry, so it has no slot")
+        elif not master.agrees:
+            faults.append(f"{who} has slot {has}, but assumes {master.believes or 'none'}")
+    return [
+        result_of(
+            "registry", REGISTRY_CONDITION, [said] if said else [],
+            "Is ZooKeeper running, and is the registry URL right? Work goes on meanwhile; nobody can join.",
+        ),
+        result_of(
+            "masters", "masters are alive, and beat", [*none, *_silent(rows, silent_after)],
+            "Start one: shoal master; the work of a silent one goes on elsewhere when it is fenced.",
+            _figure(rows, "master"),
+        ),
+        result_of(
+            "slots", "each slot has one master, and it knows", faults,
+            "It passes within seconds; safe meanwhile, since the claim decides. Watch: shoal slots.",
+            counted(slots.total, "slot"),
+        ),
+    ]  # fmt: skip
+
+
+def room_result(slots: SlotReport, waiting: Sequence[queue_listings.WithoutRoom]) -> Result:
+    """Whether a master has room for what waits. It is no fault if none has: runs end, and free some."""
+    condition = "a master has room for what waits"
+    masters = [master_facts(master.row) for master in slots.masters]
+    running, capacity = sum(each.running for each in masters), sum(each.capacity for each in masters)
+    detail = f"{running} of {counted(capacity, 'run')}"
+    if not waiting or not masters or not all(each.is_full for each in masters):
+        return passed("room", condition, detail)
+    awaited = sorted(waiting, key=lambda each: each.above is None)  # those that other runs wait for come first
+    shown = [
+        f"command {each.id} ({each.type[:40]}) has waited for {duration(each.age_s)}: {full_masters(masters)}"
+        + (f"; run {each.above[:20]} waits for the run that it asks for" if each.above else "")
+        for each in awaited[:SHOWN_MAX]
+    ]
+    fix = (
+        "They are taken when runs have ended or only wait: shoal runs; to have more room start another master, "
+        "shoal master, or raise master.max_running_workflows."
+    )
+    return Result(
+        "room", condition, Verdict.NOTE, f"{detail}, {counted(len(waiting), 'command')}", len(waiting), shown, fix
+    )
+
+
+def worker_results(
+    rows: Sequence[NodeRow], queue: Sequence[queue_listings.GroupQueue], silent_after: timedelta
+) -> list[Result]:
+    """Whether there are workers, and some for each group with waiting tasks."""
+    none = [] if rows else ["no worker is alive: no task runs but those of the masters"]
+    served = Counter(group for row in rows if row.heartbeat for group in row.heartbeat.groups)
+    waiting = [
+        f"{counted(each.waiting, 'task')} of group {each.worker_group} for up to {duration(each.oldest_s)}"
+        for each in queue
+        if each.waiting and not served[each.worker_group] and (each.oldest_s or 0) > QUEUED_S
+    ]
+    return [
+        result_of(
+            "workers", "workers are alive, and beat", [*none, *_silent(rows, silent_after)],
+            "Start one: shoal worker; the tasks of a silent one run elsewhere when it is fenced.",
+            _figure(rows, "worker"),
+        ),
+        result_of(
+            "groups", "each group that tasks wait for has a worker", waiting,
+            "Start a worker of that group, shoal worker --group NAME, or stop the run and fix its worker_group.",
+        ),
+    ]  # fmt: skip
+
+
+def timing_result(rows: Sequence[NodeRow], timing: Timing) -> Result:
+    """Whether all nodes have started since the cluster's timing was changed. Others count by their own timing."""
+    former = [
+        f"{row} lives by the times with which it started"
+        for row in rows
+        if row.silence is not None and row.silence != row.kind.silence(timing)
+    ]
+    if not former:
+        fences = " and ".join(
+            duration(each.total_seconds()) for each in (timing.master_fence_after, timing.worker_fence_after)
+        )
+        return passed("timing", TIMING_CONDITION, f"masters and workers are fenced after {fences}")
+    cure = (
+        "Start it again: it takes the cluster's times, shoal db timing. Safe meanwhile: its own times are used for it."
+    )
+    return result_of("timing", TIMING_CONDITION, former, cure, bad=Verdict.NOTE)
+
+
+async def of_the_nodes(connection: AsyncConnection, settings: ServiceSettings, timing: Timing) -> list[Result]:
+    """Whether masters and workers live, agree, and suffice for what waits. Raises `AnotherRegistry`."""
+    slots = await read_slots(connection, settings)
+    workers, queue = await node_listings.workers(connection), await queue_listings.queue_by_group(connection)
+    increment = await commands.id_increment(connection)
+    step = settings.master.id_step
+    stride = [f"ids come in steps of {increment}, and master.id_step is {step}: some slots get no commands"]
+    silent_after = 3 * timing.heartbeat_every
+    waiting = await queue_listings.without_room(connection, timedelta(seconds=QUEUED_S), COUNTED_MAX)
+    return [
+        *master_results(slots, silent_after),
+        room_result(slots, waiting),
+        result_of(
+            "stride", "the ids of commands reach every slot", stride if increment != step else [],
+            f"Set master.id_step to {increment}, for all masters.", f"step {increment}",
+        ),
+        *worker_results(workers, queue, silent_after),
+        timing_result([*(master.row for master in slots.masters), *workers], timing),
+    ]  # fmt: skip
+
+
+def _silent(rows: Sequence[NodeRow], after: timedelta) -> list[str]:
+    return [
+        f"{row} has been silent for {duration(row.beat_age_s)}"
+        for row in rows
+        if row.beat_age_s > after.total_seconds()
+    ]
+
+
+def _figure(rows: Sequence[NodeRow], kind: str) -> str:
+    running = sum(row.heartbeat.running for row in rows if row.heartbeat)
+    what = "run" if kind == NodeKind.MASTER.lower() else "task"
+    return f"{counted(len(rows), kind)}, {counted(running, what)}"

@@ -1,0 +1,244 @@
+"""The facts behind `why`: the state of a command, a run or a task, from the rows that were read. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dao.cluster.nodes import NodeRow
+from dao.runs.relations import ChildRun
+from dao.views.listings import Run, TaskRun
+from dao.views.lookups import CommandFate
+from dao.views.queue_listings import GroupQueue
+from dao.views.run_readings import LEVELS_BELOW_MAX, OpenCommand, RunReading
+from model.command_moves import URGENT, CommandType
+from model.ids import Epoch, WorkflowInstanceId
+from model.logic.dependent import DependentParams
+from model.master_settings import MasterSettings
+from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
+from model.plan import Plan
+from model.states import TaskState, WorkflowState
+from service.cluster.slot_report import MasterSlot, report
+from service.explain.choices import choice_behind, choices_of
+from service.explain.explanation import SILENT_AFTER_S, why_command
+from service.explain.run_explanation import RunFacts, why_run
+from service.explain.subjects import CommandFacts, GroupFacts, MasterFacts, TaskFacts
+from service.explain.tasks_without_attempts import NotBegun, latest_by_name, without_attempts
+from service.runs.references import plan_of
+
+
+@dataclass(frozen=True)
+class Masters:
+    """The living masters, in the order of their slots, the number of slots, and how masters take commands."""
+
+    living: Sequence[MasterSlot]
+    total: int
+    settings: MasterSettings
+
+    @classmethod
+    def of(cls, living: Sequence[NodeRow], members: Sequence[Heartbeat] | None, settings: MasterSettings) -> Masters:
+        """Those of the living nodes; `members` are the masters that the registry has, None if it cannot be read."""
+        slots = report([node for node in living if node.kind is NodeKind.MASTER], members, (), None)
+        return cls(slots.masters, slots.total, settings)
+
+    def command(self, waiting: OpenCommand | CommandFate) -> CommandFacts:
+        """A command that waits for one of them."""
+        slot = Slot.of(waiting.id, self.settings.id_step, self.total) if self.total else None
+        owner = next((each.row for each in self.living if slot and each.slot == slot), None)
+        return CommandFacts(
+            waiting.id,
+            waits=True,
+            age_s=waiting.age_s,
+            slot=slot,
+            owner=master_facts(owner) if owner else None,
+            steal_after_s=self.settings.steal_after.total_seconds(),
+            masters=[master_facts(each.row) for each in self.living] if waiting.type not in URGENT else (),
+        )
+
+
+def command_facts(fate: CommandFate, masters: Masters) -> CommandFacts:
+    """A command that waits, or did."""
+    if fate.handled_at is None:
+        return masters.command(fate)
+    return CommandFacts(fate.id, waits=False, age_s=fate.age_s, run=fate.run, refused=fate.reason)
+
+
+@dataclass(frozen=True)
+class Family:
+    """The run that was asked about and those below it, as facts."""
+
+    reading: RunReading
+    masters: Masters
+    groups: dict[str, GroupFacts]
+
+    @classmethod
+    def of(cls, reading: RunReading, masters: Masters) -> Family:
+        """Compute the facts that all its runs share."""
+        return cls(reading, masters, _groups(reading.living, reading.queue))
+
+    def run(self, id_: WorkflowInstanceId, nested: int = 0) -> RunFacts:
+        """A run; `nested` is the number of runs above it that are explained by it."""
+        reading, run, attempts = self.reading, self.reading.runs[id_], self.reading.attempts[id_]
+        plan = plan_of(run, reading.specs)
+        choices = choices_of(plan, attempts, reading.values)
+        tasks = _without_attempt(run, plan, attempts, choices) if plan else []
+        tasks += [self._task(run, attempt, plan, nested) for attempt in latest_by_name(attempts).values()]
+        idle_s = reading.idle_s[id_]
+        tasks = [replace(task, idle_s=idle_s, choice=choices.get(task.name, task.choice)) for task in tasks]
+        places = {name: place for place, name in enumerate(plan.codes)} if plan else {}
+        tasks.sort(key=lambda task: places.get(task.name, 0))
+        asked = [command for command in reading.commands.get(id_, ()) if command.parent is None]
+        failing_over = [each for each in asked if each.type == CommandType.RECOVER_TOLERANCE_FAULT_PROCESS]
+        resuming = [each for each in asked if each not in failing_over]
+        is_driven = run.state.is_driven or run.state is WorkflowState.FAILOVER
+        beats = {each.row.epoch: each.row.beat_age_s for each in self.masters.living}
+        return RunFacts(
+            run.id,
+            run.workflow or f"code {run.workflow_code}",
+            run.state,
+            tasks,
+            run.took_s,
+            run.reason,
+            run.owner,
+            owner_gone=is_driven and self._is_gone(run.master),
+            masters=sum(age_s <= SILENT_AFTER_S for age_s in beats.values()),
+            failing_over=self.masters.command(failing_over[0]) if failing_over and not run.state.is_final else None,
+            before=reading.before.get(id_, ()),
+            requested=None if run.state.is_final else run.requested_state,
+            idle_s=idle_s,
+            silent_s=beats.get(run.master, 0.0) if is_driven else 0.0,
+            dates_left=run.dates_left,
+            resuming=self.masters.command(resuming[0]) if resuming and run.state.is_final else None,
+            above=self._above(run) if run.state.is_final else None,
+            project=run.project,
+        )
+
+    def _is_gone(self, epoch: Epoch) -> bool:
+        return self.reading.life.get(epoch) in (None, NodeState.LEFT, NodeState.FENCED)
+
+    def _above(self, run: Run) -> tuple[int, WorkflowState] | None:
+        """The topmost run above one at rest that is at rest too; else its parent; None if it is no child."""
+        found, above, seen = None, run, {run.id}
+        while above.parent is not None and above.parent in self.reading.runs and above.parent not in seen:
+            above = self.reading.runs[above.parent]
+            seen.add(above.id)
+            if found is None or above.state.is_final:
+                found = (above.id, above.state)
+            if not above.state.is_final:
+                break
+        return found
+
+    def _task(self, run: Run, attempt: TaskRun, plan: Plan | None, nested: int) -> TaskFacts:
+        """A task with an attempt that counts."""
+        reading, here = self.reading, (attempt.code, attempt.attempt)
+        children = [each for each in reading.children[run.id] if (each.code, each.attempt) == here]
+        asked = [
+            command
+            for command in reading.commands.get(run.id, ())
+            if command.parent is not None and (command.parent.code, command.parent.attempt) == here
+        ]
+        child, first = None, _explaining(children, run, attempt)
+        if first is not None and nested < LEVELS_BELOW_MAX and first.id in reading.attempts:
+            child = why_run(self.run(first.id, nested + 1))
+        elif first is None and asked and not attempt.state.is_final:
+            child = why_command(self.masters.command(asked[0]))
+        return TaskFacts(
+            run.id,
+            attempt.name,
+            attempt.id,
+            attempt.state,
+            group=self.groups.get(attempt.worker_group, GroupFacts(attempt.worker_group, 0, 0, 0, 0)),
+            place=reading.places.get(attempt.id),
+            worker=attempt.worker_address,
+            worker_gone=not attempt.state.is_final and attempt.worker is not None and self._is_gone(attempt.worker),
+            since_s=attempt.took_s,
+            queued_s=(reading.now - attempt.queued_at).total_seconds(),
+            kill_requested=attempt.kill_requested,
+            reason=attempt.reason,
+            wait_reason=attempt.wait_reason,
+            due_in_s=attempt.due_in_s,
+            children=[(each.id, each.state) for each in children],
+            asked=[command.id for command in asked],
+            child=child,
+            depends_on=_depends_on(plan, attempt),
+            given_back=_given_back(reading.attempts[run.id], attempt),
+        )
+
+
+def _without_attempt(run: Run, plan: Plan, attempts: Sequence[TaskRun], choices: Mapping[str, str]) -> list[TaskFacts]:
+    latest = latest_by_name(attempts)
+    return [
+        TaskFacts(
+            run.id,
+            name,
+            waits_for=[(before, latest[before].state if before in latest else None) for before in not_begun.missing],
+            not_begun=not_begun.state,
+            choice=choice_behind(plan, plan.codes[name], choices) if not_begun.state is NotBegun.SKIPPED else None,
+        )
+        for name, not_begun in without_attempts(plan, run.scope, attempts, ended=run.state.is_final).items()
+    ]
+
+
+def _explaining(children: Sequence[ChildRun], run: Run, attempt: TaskRun) -> ChildRun | None:
+    """The child that explains a task: of one that failed a failed one; else a paused one, for which somebody must act,
+    before one that has not ended."""
+    if attempt.state.is_final:
+        states = [WorkflowState.FAILURE] if attempt.state is TaskState.FAILURE else []
+    else:
+        goes_on = run.state in (WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILOVER) and not run.requested_state
+        states = [WorkflowState.PAUSE] * goes_on + [state for state in WorkflowState if not state.is_final]
+    found = [child for child in children if child.state in states]
+    return min(found, key=lambda child: child.state is not WorkflowState.PAUSE, default=None)
+
+
+def _given_back(attempts: Sequence[TaskRun], attempt: TaskRun) -> str | None:
+    """Why a worker gave back the attempt before this one; None if none did."""
+    for each in attempts:
+        if (each.code, each.attempt) == (attempt.code, attempt.attempt - 1) and each.worker is not None:
+            return each.reason if each.state is TaskState.PAUSE else None
+    return None
+
+
+def _depends_on(plan: Plan | None, attempt: TaskRun) -> list[str]:
+    task = plan.tasks.get(attempt.code) if plan else None
+    return [str(item) for item in task.logic.items()] if task and isinstance(task.logic, DependentParams) else []
+
+
+def _groups(living: Sequence[NodeRow], queue: Sequence[GroupQueue]) -> dict[str, GroupFacts]:
+    waiting = {each.worker_group: each.waiting for each in queue}
+    serving: dict[str, list[Heartbeat]] = {name: [] for name in waiting}
+    for node in living:
+        if node.kind is NodeKind.WORKER and node.state is NodeState.ALIVE and node.heartbeat is not None:
+            for name in node.heartbeat.groups:
+                serving.setdefault(name, []).append(node.heartbeat)
+    return {name: _group(name, beats, waiting.get(name, 0)) for name, beats in serving.items()}
+
+
+def _group(name: str, workers: Sequence[Heartbeat], waiting: int) -> GroupFacts:
+    busy = [worker for worker in workers if worker.status is NodeStatus.BUSY]
+    ready = [worker for worker in workers if worker.status is not NodeStatus.BUSY]
+    return GroupFacts(
+        name,
+        len(workers),
+        sum(worker.running for worker in ready),
+        sum(worker.capacity for worker in ready),
+        waiting,
+        len(busy),
+        [worker.because for worker in busy],
+    )
+
+
+def master_facts(row: NodeRow) -> MasterFacts:
+    """A living master, according to its last beat."""
+    assert row.kind is NodeKind.MASTER
+    beat = row.heartbeat
+    if beat is None:
+        return MasterFacts(row.address, is_busy=False, running=0, capacity=0, beat_age_s=row.beat_age_s)
+    return MasterFacts(
+        row.address,
+        beat.status is NodeStatus.BUSY,
+        beat.running,
+        beat.capacity,
+        beat_age_s=row.beat_age_s,
+        because=beat.because,
+    )

@@ -1,0 +1,111 @@
+"""What `shoal why` explains: a command, a task, and the masters and worker groups that they wait for. Facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from model.nodes import Slot
+from model.states import TaskState, WaitReason, WorkflowState
+from service.explain.answer import Why, names_of
+from service.explain.tasks_without_attempts import NotBegun
+
+
+@dataclass(frozen=True)
+class MasterFacts:
+    """The master that something depends on; `running` of `capacity` workflow instances. `because` is why it is BUSY."""
+
+    address: str
+    is_busy: bool
+    running: int
+    capacity: int
+    beat_age_s: float
+    because: str = ""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it has no room for another run."""
+        return 0 < self.capacity <= self.running
+
+
+@dataclass(frozen=True)
+class CommandFacts:
+    """A command. `slot` and `owner` are its present ones, None without a living master; `run` is the one it started.
+
+    `masters` are all living ones, if it needs room on one of them.
+    """
+
+    id: int
+    waits: bool
+    age_s: float | None
+    slot: Slot | None = None
+    owner: MasterFacts | None = None
+    run: int | None = None
+    refused: str | None = None
+    steal_after_s: float = 5.0
+    masters: Sequence[MasterFacts] = ()
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """A worker group: its living workers, their running tasks and capacity, and how many tasks wait.
+
+    `busy` of the workers take nothing new, for the reasons in `because`; `running` and `places` are the others'.
+    """
+
+    name: str
+    workers: int
+    running: int
+    places: int
+    waiting: int
+    busy: int = 0
+    because: Sequence[str] = ()
+
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether no worker takes a task, now or when a running one has ended."""
+        return self.busy >= self.workers
+
+    @property
+    def reasons(self) -> str:
+        """Why the busy workers are busy."""
+        return names_of(sorted(set(self.because)), "; ")
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """The last attempt of a task, or a task that has not begun (`id` and `state` are None).
+
+    `waits_for` are the predecessors that have not succeeded, each with its state, None = not begun. `place` is the
+    position in the queue of its group, 1 = next. `worker_gone`: the worker left or was fenced. `since_s` is how long it
+    has been running, or ran, `queued_s` how long ago it was queued, `idle_s` how long ago anything of its run changed.
+    `due_in_s` is the rest of a wait for `wait_reason`. `not_begun` is why it has no attempt.
+    `children` are the runs that it represents, `asked` the commands of those that no master has begun, and `child` the
+    answer for the most important one. `depends_on` is what a DEPENDENT task waits for, in words. `given_back` is why
+    a worker did not begin the previous attempt. `choice` says which branch was chosen and why: by this task, or by the
+    one for which it is skipped.
+    """
+
+    run: int
+    name: str
+    id: int | None = None
+    state: TaskState | None = None
+    waits_for: Sequence[tuple[str, TaskState | None]] = ()
+    group: GroupFacts | None = None
+    place: int | None = None
+    worker: str | None = None
+    worker_gone: bool = False
+    since_s: float | None = None
+    kill_requested: bool = False
+    reason: str | None = None
+    wait_reason: WaitReason | None = None
+    due_in_s: float | None = None
+    not_begun: NotBegun | None = None
+    children: Sequence[tuple[int, WorkflowState]] = ()
+    asked: Sequence[int] = ()
+    child: Why | None = None
+    depends_on: Sequence[str] = ()
+    given_back: str | None = None
+    queued_s: float = 0
+    idle_s: float = 0
+    choice: str | None = None

@@ -1,0 +1,96 @@
+"""The state of a task that has no attempt: it waits, is skipped or disabled, or was not selected to run.
+
+Pure; computed from the rows by the rules with which a master decides what may begin (`model/ready_tasks.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dao.views.listings import TaskRun
+from model.ids import TaskCode
+from model.plan import Plan
+from model.ready_tasks import Progress
+from model.states import TaskState
+
+
+class NotBegun(StrEnum):
+    """Why a task has no attempt."""
+
+    WAITING = "WAITING"
+    """It has not been reached yet."""
+    NOT_BEGUN = "NOT_BEGUN"
+    """Its run ended before it."""
+    SKIPPED = "SKIPPED"
+    """It is only on branches that were not chosen."""
+    FORBIDDEN = "FORBIDDEN"
+    """Its definition has `flag: NO`."""
+    LEFT_OUT = "LEFT_OUT"
+    """The run was started, or run again, for other tasks only."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWithoutAttempt:
+    """Why a task has no attempt, and the tasks that must end before it begins."""
+
+    state: NotBegun
+    missing: tuple[str, ...] = ()
+
+
+def without_attempts(
+    plan: Plan, scope: Collection[TaskCode] | None, attempts: Iterable[TaskRun], *, ended: bool
+) -> dict[str, TaskWithoutAttempt]:
+    """The tasks of a run without a valid attempt, by name, in the order of the workflow.
+
+    Args:
+        scope: the tasks to which the run is limited; None = all.
+        attempts: all of the run.
+        ended: whether the run has ended.
+    """
+    latest = {attempt.code: attempt for attempt in attempts if attempt.valid and attempt.code in plan.tasks}
+    progress = Progress(plan, scope)
+    progress.begin()
+    for code, attempt in latest.items():
+        if attempt.state in (TaskState.SUCCESS, TaskState.FORCED_SUCCESS) and progress.is_in_scope(code):
+            progress.succeeded(code, attempt.branch)
+    return {
+        task.name: _task_without_attempt(plan, progress, code, ended=ended)
+        for code, task in plan.tasks.items()
+        if code not in latest
+    }
+
+
+def latest_by_name(attempts: Iterable[TaskRun]) -> Mapping[str, TaskRun]:
+    """The valid attempt of each task."""
+    return {attempt.name: attempt for attempt in attempts if attempt.valid}
+
+
+def of_this_round(attempts: Iterable[TaskRun]) -> list[TaskRun]:
+    """For each task the valid attempt and the earlier ones that it replaces: what failed or was lost since the task
+    last began from the start."""
+    kept: list[TaskRun] = []
+    after: dict[TaskCode, TaskRun] = {}
+    for attempt in sorted(attempts, key=lambda each: -each.attempt):
+        later = after.get(attempt.code)
+        is_made_good = later is not None and (
+            later.retries > attempt.retries or attempt.state is TaskState.NEED_FAULT_TOLERANCE
+        )
+        if attempt.valid or is_made_good:
+            kept.append(attempt)
+            after[attempt.code] = attempt
+        elif later is not None:
+            del after[attempt.code]
+    return sorted(kept, key=lambda each: each.id)
+
+
+def _task_without_attempt(plan: Plan, progress: Progress, code: TaskCode, *, ended: bool) -> TaskWithoutAttempt:
+    if plan.tasks[code].is_forbidden:
+        return TaskWithoutAttempt(NotBegun.FORBIDDEN)
+    if not progress.is_in_scope(code):
+        return TaskWithoutAttempt(NotBegun.LEFT_OUT)
+    if code in progress.skipped:
+        return TaskWithoutAttempt(NotBegun.SKIPPED)
+    missing = [plan.tasks[before].name for before in plan.graph.predecessors[code] if before not in progress.done]
+    return TaskWithoutAttempt(NotBegun.NOT_BEGUN if ended else NotBegun.WAITING, tuple(missing))

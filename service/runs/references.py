@@ -1,0 +1,99 @@
+"""How people name a run or a task: by id, by `@last` and `@failed`, by a workflow's name, by `RUN/task`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from shlex import quote
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.definitions import definitions
+from dao.definitions.definitions import Definition
+from dao.views import listings, lookups
+from dao.views.listings import Run, TaskRun
+from model.choices import ReleaseState
+from model.errors import NotFound, Refused
+from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.plan import Plan
+from model.states import WorkflowState
+from model.workflow import WorkflowSpec
+from service.workflows.typed_names import typed
+
+LAST = "@last"
+FAILED = "@failed"
+
+
+async def find_run(connection: AsyncConnection, named: str, project: str | None = None) -> WorkflowInstanceId:
+    """Find a run: an id, `@last`, `@failed` (both never a child run), or a workflow's name for its last run.
+
+    All but an id only in `project`, if one is given. Raises `NotFound`, and `Refused` for a name that workflows of
+    several projects have.
+    """
+    number = as_id(named)
+    if number is not None:
+        return WorkflowInstanceId(number)
+    if named == LAST:
+        found = await listings.runs(connection, 1, project=project, children=False)
+    elif named == FAILED:
+        found = await listings.runs(connection, 1, states=[WorkflowState.FAILURE], project=project, children=False)
+    else:
+        projects = await definitions.projects_with(connection, named) if project is None else []
+        if len(projects) > 1:
+            raise Refused(
+                f'several projects have a workflow "{named}": {", ".join(projects)}; say which one is meant: --project'
+            )
+        found = await listings.runs(connection, 1, workflow=named, project=project)
+    if not found:
+        what = {LAST: "there is no run yet", FAILED: "no run has failed"}
+        where = f' in project "{project}"' if project is not None else ""
+        said = what.get(named, f'no run of a workflow "{named}"')
+        raise NotFound(f"{said}{where}; `shoal runs` lists the runs")
+    return found[0].id
+
+
+async def find_task(connection: AsyncConnection, named: str, project: str | None = None) -> tuple[Run, TaskRun]:
+    """Find a task instance: its id, or RUN/name for the last attempt of that task. Raises as `find_run`."""
+    number = as_id(named)
+    if number is not None:
+        run, tasks = await listings.run(connection, await lookups.run_of_task(connection, TaskInstanceId(number)))
+        return run, next(task for task in tasks if task.id == number)
+    of_run, slash, name = named.partition("/")
+    if not slash:
+        raise NotFound(f'"{named}" names no task; give its id, or RUN/name such as {quote(f"12/{named}")}')
+    run, tasks = await listings.run(connection, await find_run(connection, of_run, project))
+    attempts = [task for task in tasks if task.name == name]
+    if not attempts:
+        known = ", ".join(dict.fromkeys(task.name for task in tasks)) or "none"
+        raise NotFound(f'no task "{name}" has begun in run {run.id}; begun are: {known}')
+    return run, attempts[-1]
+
+
+async def find_startable(connection: AsyncConnection, name: str, project: str) -> Definition:
+    """Find a workflow. Raises `NotFound`, and `Refused` if it is OFFLINE."""
+    head = await definitions.find(connection, name, project)
+    if head.release_state is not ReleaseState.ONLINE:
+        named = typed(head.name, head.project, head.code)
+        raise Refused(
+            f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it: shoal workflow online {named}'
+        )
+    return head
+
+
+async def find_plan(connection: AsyncConnection, run: Run) -> Plan | None:
+    """The definition of a run; None when it is deleted or cannot be read."""
+    return plan_of(run, await definitions.specs(connection, [(run.workflow_code, run.version)]))
+
+
+def plan_of(run: Run, specs: Mapping[tuple[WorkflowCode, int], WorkflowSpec | Refused]) -> Plan | None:
+    """The same, from what was read."""
+    code, version = run.workflow_code, run.version
+    spec = specs.get((code, version))
+    try:
+        return Plan.of(code, version, spec, name=run.workflow or "") if isinstance(spec, WorkflowSpec) else None
+    except Refused:
+        return None
+
+
+def as_id(named: str) -> int | None:
+    """The number in a text, if it is one that the database can store."""
+    return int(named) if named.isascii() and named.isdecimal() and len(named) < 19 else None

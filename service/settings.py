@@ -1,0 +1,36 @@
+"""The settings that the use cases need; those of a process have them (`shoal/config/settings.py`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from model.master_settings import MasterSettings
+from model.timing import Timing
+from service.secret_keys import SecretSettings
+
+
+class ServiceSettings(Protocol):
+    """Which cluster it is, and what its nodes and keys are set to."""
+
+    @property
+    def timing(self) -> Timing:
+        """The periods of the nodes; the cluster's, if they are recorded there, come first."""
+
+    @property
+    def master(self) -> MasterSettings:
+        """Limits and pace of the masters."""
+
+    @property
+    def secrets(self) -> SecretSettings:
+        """Where the keys for stored secrets are."""
+
+    @property
+    def log_ca(self) -> Path | None:
+        """The CA of workers that serve their logs by TLS; None = the system's."""
+
+    def database(self) -> str:
+        """The database's URL. Raises `Refused` if it is not set."""
+
+    def named_registry(self) -> str | None:
+        """The registry's URL, if it is set; else the cluster's recorded registry is used."""

@@ -1,0 +1,94 @@
+"""Versions of a saved workflow: read, written as a file, compared with each other and with a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import unified_diff
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.definitions import definitions, schedule_contents
+from dao.definitions.definitions import Definition
+from model.errors import NotFound, Refused
+from model.schedules import ScheduleSpec
+from model.workflow import WorkflowSpec
+from service.secret_keys import SecretSettings
+from service.workflows.sealing import sealed_for_saving, sealed_schedule
+from service.workflows.workflow_file import WorkflowDocument
+from service.workflows.workflow_text import WorkflowContent, yaml_of
+
+
+async def read_version(connection: AsyncConnection, head: Definition, version: int | None = None) -> WorkflowSpec:
+    """The content of a version, by default of the current one.
+
+    Raises:
+        NotFound: there is no such version.
+        Refused: it cannot be read.
+    """
+    version = version or head.version
+    spec = await definitions.spec_of(connection, head.code, version)
+    if spec is None:
+        raise NotFound(f'workflow "{head.name}" has no version {version}')
+    if isinstance(spec, Refused):
+        raise Refused(f'version {version} of workflow "{head.name}" cannot be read: {spec}')
+    return spec
+
+
+async def exported(connection: AsyncConnection, head: Definition, version: int | None = None) -> str:
+    """A version with the present schedules, as a file that `apply` reads. Raises as `read_version`."""
+    spec = await read_version(connection, head, version)
+    stored = await schedule_contents.contents_of(connection, head.code)
+    schedules = [(each.spec, each.online) for each in stored if each.spec is not None]
+    return yaml_of(WorkflowContent(head.project, head.name, head.release_state, spec, schedules))
+
+
+async def versions_differ(connection: AsyncConnection, head: Definition, older: int, newer: int) -> list[str]:
+    """The lines of a unified diff of two versions; none if they are the same. Raises as `read_version`."""
+    before, after = [
+        yaml_of(WorkflowContent(head.project, head.name, head.release_state, spec), codes=False)
+        for spec in [await read_version(connection, head, version) for version in (older, newer)]
+    ]
+    return _diff(before, after, f"{head.name} version {older}", f"{head.name} version {newer}")
+
+
+async def file_differs(
+    connection: AsyncConnection,
+    head: Definition,
+    documents: Sequence[WorkflowDocument],
+    secrets: SecretSettings,
+    version: int | None = None,
+) -> list[str]:
+    """The lines of a unified diff of a saved workflow and its file: what `apply` would change.
+
+    Schedules that the file neither lists nor listed before stay, so they are left out.
+
+    Raises:
+        NotFound: the file has no such workflow, or there is no such version.
+        Refused: that version cannot be read, or the file has a SECRET value and there is no key to compare it.
+    """
+    document = next((each for each in documents if (each.project, each.name) == (head.project, head.name)), None)
+    if document is None:
+        there = ", ".join(f'"{each.name}"' for each in documents)
+        raise NotFound(f'{documents[0].file} has no workflow "{head.name}" of project "{head.project}"; it has {there}')
+    saved = await read_version(connection, head, version)
+    stored = await schedule_contents.contents_of(connection, head.code)
+    spec = await sealed_for_saving(connection, document, secrets)
+    listed: list[tuple[ScheduleSpec, bool]] = []
+    for entry in document.schedules:
+        sealed = await sealed_schedule(connection, head, entry.spec(spec.time_zone), secrets, stored)
+        listed.append((sealed, entry.online))
+    wanted = {repr(each.identity) for each, _ in listed}
+    own = [
+        (each.spec, each.online)
+        for each in stored
+        if each.spec is not None and (each.from_file or repr(each.spec.identity) in wanted)
+    ]
+    before = WorkflowContent(head.project, head.name, head.release_state, saved, own)
+    after = replace(before, release_state=document.release_state, spec=spec, schedules=listed)
+    label = f"{head.name} version {version or head.version}"
+    return _diff(yaml_of(before, codes=False), yaml_of(after, codes=False), label, document.file)
+
+
+def _diff(before: str, after: str, of_before: str, of_after: str) -> list[str]:
+    return list(unified_diff(before.splitlines(), after.splitlines(), of_before, of_after, lineterm=""))

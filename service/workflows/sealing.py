@@ -1,0 +1,88 @@
+"""Sealing SECRET parameters where users supply them: in an applied file, at a start, or in a schedule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.definitions import definitions
+from dao.definitions.definitions import Definition
+from dao.definitions.schedule_contents import StoredSchedule
+from dao.secrets.parameters import sealed_spec, sealed_values
+from model.errors import NotFound, Refused
+from model.parameters import parse_parameters
+from model.schedules import ScheduleSpec
+from model.workflow import WorkflowSpec
+from service.secret_keys import SecretSettings, open_vault
+from service.workflows.workflow_file import WorkflowDocument
+
+
+async def sealed_for_saving(
+    connection: AsyncConnection, document: WorkflowDocument, settings: SecretSettings
+) -> WorkflowSpec:
+    """The content of a file to save, with its secrets sealed. Raises `Refused`: it has some, and there is no key."""
+    if not document.spec.secret_names():
+        return document.spec
+    try:
+        head = await definitions.find(connection, document.name, document.project)
+    except NotFound:
+        current = None
+    else:
+        current = await definitions.spec_of(connection, head.code, head.version)
+    before = current if isinstance(current, WorkflowSpec) else None
+    return sealed_spec(document.spec, before, open_vault(settings))
+
+
+async def sealed_for_start(
+    connection: AsyncConnection,
+    head: Definition,
+    values: Mapping[str, str],
+    settings: SecretSettings,
+    version: int | None = None,
+) -> dict[str, str]:
+    """The values for a run, with those sealed that its workflow declares SECRET.
+
+    Raises `Refused`: there is no key, or the definition cannot be read to find out which are secret.
+    """
+    secrets = await secrets_of(connection, head, values, version)
+    return sealed_values(values, secrets, open_vault(settings)) if secrets else dict(values)
+
+
+async def secrets_of(
+    connection: AsyncConnection, head: Definition, names: Collection[str], version: int | None = None
+) -> set[str]:
+    """Which of these parameters its workflow declares SECRET. Raises `Refused`: the definition cannot be read."""
+    if not names:
+        return set()
+    spec = await definitions.spec_of(connection, head.code, version or head.version)
+    if isinstance(spec, Refused):
+        raise Refused(f'workflow "{head.name}" cannot be read: {spec}')
+    return set() if spec is None else set(spec.secret_names().intersection(names))
+
+
+async def sealed_schedule(
+    connection: AsyncConnection,
+    head: Definition,
+    spec: ScheduleSpec,
+    settings: SecretSettings,
+    others: Sequence[StoredSchedule],
+) -> ScheduleSpec:
+    """A schedule with its SECRET parameters sealed; as one of `others` has them, if it equals that one then.
+
+    Raises `Refused`: it has some, and there is no key.
+    """
+    values = parse_parameters(spec.params, "params")
+    names = await secrets_of(connection, head, values)
+    if not names:
+        return spec
+    vault = open_vault(settings)
+    for other in others:
+        if other.spec is not None:
+            as_there = sealed_values(values, names, vault, parse_parameters(other.params, "params"))
+            found = replace(spec, params=json.dumps(as_there, ensure_ascii=False))
+            if found.identity == other.spec.identity:
+                return found
+    return replace(spec, params=json.dumps(sealed_values(values, names, vault), ensure_ascii=False))

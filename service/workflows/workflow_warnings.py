@@ -1,0 +1,37 @@
+"""Warnings about workflows that are valid but probably wrong."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from model.parameters import parameter_variable, references
+from model.workflow import WorkflowSpec
+from model.workflow_problems import Problem
+
+
+def one_variable(spec: WorkflowSpec) -> Iterator[Problem]:
+    """Names of parameters that are one environment variable in a script, such as `a.b` and `a_b`."""
+    for place, task in enumerate(spec.tasks):
+        names = defaultdict(set)
+        for name in (*spec.params, *spec.secrets, *(param.name for param in task.local_params)):
+            names[parameter_variable(name)].add(name)
+        for variable, alike in names.items():
+            if len(alike) > 1:
+                shown = " and ".join(f'"{name}"' for name in sorted(alike))
+                sentence = (
+                    f'task "{task.name}": the parameters {shown} are one variable, {variable}; rename one of them'
+                )
+                yield Problem(where=("tasks", place), sentence=sentence)
+
+
+def doubtful_references(spec: WorkflowSpec) -> Iterator[str]:
+    """A `${name}` without a parameter, but with one of a similar name. A start could still give the value."""
+    declared = {*spec.params, *spec.secrets, *(param.name for task in spec.tasks for param in task.local_params)}
+    for task in spec.tasks:
+        for name in references(json.dumps(task.params)):
+            near = get_close_matches(name, sorted(declared), n=1, cutoff=0.7)
+            if name not in declared and near:
+                yield f'task "{task.name}": ${{{name}}} is no parameter of the workflow; did you mean ${{{near[0]}}}?'
