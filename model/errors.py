@@ -2,7 +2,10 @@
 
 ShoalError
 ├── Refused       invalid input: record the sentence (error command, exit code 2), continue
-│   └── NotFound  the named thing does not exist (exit code 5)
+│   ├── NotFound  the named thing does not exist (exit code 5)
+│   ├── Forbidden the caller lacks the right (exit code 4); Unauthenticated: it is not known who asks
+│   ├── Changed   it was changed since the caller read it; VersionNeeded: the caller did not say what it read
+│   └── TooMany   asked too often: the same request may succeed later
 ├── Unavailable   a server cannot be reached: back off and retry
 │   └── Denied    it answers and refuses us: only a person can change that
 ├── Unknown       a COMMIT was interrupted: ask the database for the outcome, never guess
@@ -25,6 +28,30 @@ class Refused(ShoalError):
 
 class NotFound(Refused):
     """The named thing does not exist."""
+
+
+class Forbidden(Refused):
+    """The caller lacks the right."""
+
+
+class Unauthenticated(Forbidden):
+    """It is not known who asks: log in, or give a token."""
+
+
+class Changed(Refused):
+    """Something was changed since the caller read it: read it again, then decide."""
+
+
+class VersionNeeded(Refused):
+    """The caller must say which version of a thing it has read, so that nobody's change is overwritten."""
+
+
+class TooMany(Refused):
+    """Asked too often; the same request may succeed after `after_s` seconds."""
+
+    def __init__(self, sentence: str, after_s: float) -> None:
+        super().__init__(sentence)
+        self.after_s = after_s
 
 
 class Unavailable(ShoalError):

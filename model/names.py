@@ -47,3 +47,8 @@ def _fault_of(name: str) -> str | None:
     if name in (".", ".."):
         return f'the name "{name}" means a folder; write another'
     return None
+
+
+def as_id(named: str) -> int | None:
+    """The number in a text, if it is one that the database can store."""
+    return int(named) if named.isascii() and named.isdecimal() and len(named) < 19 else None

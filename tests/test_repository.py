@@ -21,6 +21,7 @@ FOLDERS = (
     "service",
     "master",
     "worker",
+    "api",
     "shoal",
     "sql",
     "tests",

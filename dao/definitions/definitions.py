@@ -86,6 +86,14 @@ async def heads(connection: AsyncConnection, codes: Collection[WorkflowCode]) ->
     return {WorkflowCode(row.code): _definition(row) for row in rows}
 
 
+async def head(connection: AsyncConnection, code: WorkflowCode) -> Definition:
+    """One workflow by its code. Raises `NotFound`."""
+    found = (await heads(connection, [code])).get(code)
+    if found is None:
+        raise NotFound(f"there is no workflow with the code {code}; `shoal workflow list` lists those there are")
+    return found
+
+
 async def whereabouts(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Whereabouts]:
     """Names and projects of these definitions; those that do not exist are missing."""
     rows = (await connection.execute(_WHEREABOUTS, {"codes": list(codes)})).all()

@@ -109,8 +109,9 @@ async def runs(
     workflow: str | None = None,
     project: str | None = None,
     since: datetime | None = None,
-    before: WorkflowInstanceId | None = None,
+    before: int | None = None,
     children: bool = True,
+    visible: Collection[str] | None = None,
 ) -> list[Run]:
     """Up to `limit` runs, newest first.
 
@@ -121,8 +122,13 @@ async def runs(
         since: only those that started then or later; aware.
         before: the last id of the previous page.
         children: also the child runs of others.
+        visible: only those of workflows of these projects; None = of all.
     """
-    query = _that_match(_runs(), states, workflow, project, since).order_by(workflow_instance.c.id.desc()).limit(limit)
+    query = (
+        _that_match(_runs(), states, workflow, project, since, visible)
+        .order_by(workflow_instance.c.id.desc())
+        .limit(limit)
+    )
     if before is not None:
         query = query.where(workflow_instance.c.id < before)
     if not children:
@@ -137,16 +143,17 @@ async def child_count(
     workflow: str | None = None,
     project: str | None = None,
     since: datetime | None = None,
-    after: WorkflowInstanceId | None = None,
+    after: int | None = None,
+    visible: Collection[str] | None = None,
 ) -> int:
     """The number of child runs that `runs` leaves out without `children`; only those with an id above `after`."""
     i = workflow_instance.c
     query = select(func.count()).select_from(workflow_instance).where(i.parent_instance_id.is_not(None))
-    if workflow is not None or project is not None:
+    if workflow is not None or project is not None or visible is not None:
         query = query.join(workflow_definition, workflow_definition.c.code == i.workflow_code)
     if after is not None:
         query = query.where(i.id > after)
-    return int((await connection.execute(_that_match(query, states, workflow, project, since))).scalar_one())
+    return int((await connection.execute(_that_match(query, states, workflow, project, since, visible))).scalar_one())
 
 
 async def run(connection: AsyncConnection, id_: WorkflowInstanceId) -> tuple[Run, list[TaskRun]]:
@@ -185,6 +192,7 @@ def _that_match(
     workflow: str | None,
     project: str | None,
     since: datetime | None,
+    visible: Collection[str] | None,
 ) -> Select[Any]:
     if states:
         query = query.where(workflow_instance.c.state.in_(states))
@@ -192,6 +200,8 @@ def _that_match(
         query = query.where(workflow_definition.c.name == workflow)
     if project is not None:
         query = query.where(workflow_definition.c.project == project)
+    if visible is not None:
+        query = query.where(workflow_definition.c.project.in_(visible))
     if since is not None:
         query = query.where(workflow_instance.c.started_at >= since)
     return query

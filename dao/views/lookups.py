@@ -54,6 +54,18 @@ _FATE = text("""
     LEFT JOIN error_command e ON e.command_id = h.command_id
     WHERE h.command_id = :id
 """)
+_PROJECT_OF_COMMAND = text("""
+    SELECT d.project FROM (
+        SELECT workflow_code, workflow_instance_id FROM command WHERE id = :id
+        UNION ALL
+        SELECT workflow_code, workflow_instance_id FROM error_command WHERE command_id = :id
+        UNION ALL
+        SELECT NULL, workflow_instance_id FROM command_history WHERE command_id = :id
+    ) AS c
+    JOIN workflow_definition d ON d.code = coalesce(
+        c.workflow_code, (SELECT i.workflow_code FROM workflow_instance i WHERE i.id = c.workflow_instance_id))
+    LIMIT 1
+""")
 _RUN_OF_TASK = text("SELECT workflow_instance_id FROM task_instance WHERE id = :id")
 _STARTED_BY = text("SELECT command_id FROM workflow_instance WHERE id = :id")
 _VALUES = text("SELECT id, parameter_values FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
@@ -70,6 +82,12 @@ async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
         raise NotFound(f"there is no command {id_}, and there was none")
     slot = None if row.slot_current is None else Slot(row.slot_current, row.slot_total)
     return CommandFate(row.id, row.type, row.age_s, row.handled_at, row.run, row.master, slot, row.reason)
+
+
+async def project_of_command(connection: AsyncConnection, id_: CommandId) -> str | None:
+    """The project of the workflow that a command starts or whose run it changes; None if that does not exist."""
+    found = (await connection.execute(_PROJECT_OF_COMMAND, {"id": id_})).scalar()
+    return None if found is None else str(found)
 
 
 async def run_of_task(connection: AsyncConnection, id_: TaskInstanceId) -> WorkflowInstanceId:

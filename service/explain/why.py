@@ -2,57 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dao.cluster import nodes
-from dao.postgres.database import Database
-from dao.views import lookups, run_readings
-from model.errors import NotFound, Refused
-from model.ids import CommandId
+from dao.views import listings, lookups, run_readings
+from model.errors import NotFound
+from model.ids import CommandId, WorkflowInstanceId
+from model.rights import Right
 from model.states import WorkflowState
+from service.call import Call
 from service.cluster.slot_report import registered_masters
 from service.explain.answer import Why
 from service.explain.explanation import why_command, why_task
 from service.explain.facts import Family, Masters, command_facts
 from service.explain.run_explanation import RunFacts, why_run
 from service.explain.tasks_without_attempts import NotBegun
-from service.runs.references import as_id, find_run
-from service.settings import ServiceSettings
+from service.fields import Answer, Id
+from service.operation import operation
+from service.runs.requests import WhyQuery
 
 
-async def explain(
-    database: Database, settings: ServiceSettings, what: Sequence[str], project: str | None = None
-) -> Why:
-    """Why something does not move: a run (an id, @last, @failed, a workflow), RUN/name for a task of it, or `command`
-    and an id. The name of a workflow is one of `project`, if that is given.
+class WhyAnswer(Answer):
+    """Why something does not move, in a sentence, and what to do about it."""
 
-    Raises:
-        NotFound: it does not exist.
-        Refused: `what` is none of these, or workflows of several projects have that name.
-        AnotherRegistry: the settings have a registry that is not the cluster's.
-    """
-    async with database.reading() as connection:
-        members, _ = await registered_masters(connection, settings)
-    async with database.snapshot() as connection:
-        match what:
-            case ["command", named]:
-                fate = await lookups.fate_of(connection, _command_id(named))
-                masters = Masters.of(await nodes.living(connection), members, settings.master)
-                return why_command(command_facts(fate, masters))
-            case [named] if named != "command":
-                of_run, slash, task = named.partition("/")
-                reading = await run_readings.read(connection, await find_run(connection, of_run, project))
-            case _:
-                raise Refused("say what to explain: a run, RUN/task, or `command ID`")
-    run = Family.of(reading, Masters.of(reading.living, members, settings.master)).run(reading.id)
-    return _why_task_of(run, task) if slash else why_run(run)
+    why: str
+    do: str
+
+    @classmethod
+    def of(cls, found: Why) -> WhyAnswer:
+        """The answer for an explanation."""
+        return cls(why=found.sentence, do=found.do)
 
 
-def _command_id(named: str) -> CommandId:
-    number = as_id(named)
-    if number is None:
-        raise NotFound(f'"{named}" is no command; give its id, as `shoal queue` shows it')
-    return CommandId(number)
+@operation("GET", "/workflow-instances/{id}/why", Right.VIEW, "workflow-instances")
+async def explain_run(call: Call, id: Id, query: WhyQuery) -> WhyAnswer:
+    """Explain why a run, or a task of it, does not move, and what to do about it."""
+    async with call.reading() as connection:
+        call.permit((await listings.run_head(connection, WorkflowInstanceId(id))).project)
+        members, _ = await registered_masters(connection, call.settings)
+    async with call.database.snapshot() as connection:
+        reading = await run_readings.read(connection, WorkflowInstanceId(id))
+    run = Family.of(reading, Masters.of(reading.living, members, call.settings.master)).run(reading.id)
+    return WhyAnswer.of(why_run(run) if query.task is None else _why_task_of(run, query.task))
+
+
+@operation("GET", "/commands/{id}/why", Right.VIEW, "commands")
+async def explain_command(call: Call, id: Id) -> WhyAnswer:
+    """Explain why a command waits, or what became of it."""
+    async with call.reading() as connection:
+        members, _ = await registered_masters(connection, call.settings)
+    async with call.database.snapshot() as connection:
+        fate = await lookups.fate_of(connection, CommandId(id))
+        call.permit(await lookups.project_of_command(connection, CommandId(id)))
+        masters = Masters.of(await nodes.living(connection), members, call.settings.master)
+    return WhyAnswer.of(why_command(command_facts(fate, masters)))
 
 
 def _why_task_of(run: RunFacts, name: str) -> Why:

@@ -14,7 +14,6 @@ from dao.commands.commands import NewCommand
 from dao.definitions import definitions, references
 from dao.definitions.backfill_dates import dates_of
 from dao.definitions.definitions import Definition
-from dao.postgres.database import Database
 from dao.runs import backfills
 from model.backfill import BackfillSpec
 from model.command_moves import CommandType
@@ -95,7 +94,6 @@ async def read_dates(
 
 
 async def ask_backfill(
-    database: Database,
     connection: AsyncConnection,
     head: Definition,
     values: Mapping[str, str],
@@ -104,4 +102,4 @@ async def ask_backfill(
 ) -> CommandId:
     """Insert the command for these dates, with parameters for each run. Raises `Refused`."""
     new = NewCommand(CommandType.COMPLEMENT_DATA, head.code)
-    return await ask_start(database, connection, head, values, new, secrets, more={BACKFILL: dates.request.as_json()})
+    return await ask_start(connection, head, values, new, secrets, more={BACKFILL: dates.request.as_json()})

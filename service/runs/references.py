@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from shlex import quote
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -14,6 +14,7 @@ from dao.views.listings import Run, TaskRun
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.names import as_id
 from model.plan import Plan
 from model.states import WorkflowState
 from model.workflow import WorkflowSpec
@@ -23,36 +24,42 @@ LAST = "@last"
 FAILED = "@failed"
 
 
-async def find_run(connection: AsyncConnection, named: str, project: str | None = None) -> WorkflowInstanceId:
+async def named_run(
+    connection: AsyncConnection, named: str, project: str | None = None, visible: Collection[str] | None = None
+) -> Run:
     """Find a run: an id, `@last`, `@failed` (both never a child run), or a workflow's name for its last run.
 
-    All but an id only in `project`, if one is given. Raises `NotFound`, and `Refused` for a name that workflows of
-    several projects have.
+    All but an id only in `project`, if one is given, and in the `visible` projects. Raises `NotFound`, and `Refused`
+    for a name that workflows of several projects have.
     """
     number = as_id(named)
     if number is not None:
-        return WorkflowInstanceId(number)
+        return await listings.run_head(connection, WorkflowInstanceId(number))
     if named == LAST:
-        found = await listings.runs(connection, 1, project=project, children=False)
+        found = await listings.runs(connection, 1, project=project, children=False, visible=visible)
     elif named == FAILED:
-        found = await listings.runs(connection, 1, states=[WorkflowState.FAILURE], project=project, children=False)
+        failed = [WorkflowState.FAILURE]
+        found = await listings.runs(connection, 1, states=failed, project=project, children=False, visible=visible)
     else:
         projects = await definitions.projects_with(connection, named) if project is None else []
+        projects = [each for each in projects if visible is None or each in visible]
         if len(projects) > 1:
             raise Refused(
                 f'several projects have a workflow "{named}": {", ".join(projects)}; say which one is meant: --project'
             )
-        found = await listings.runs(connection, 1, workflow=named, project=project)
+        found = await listings.runs(connection, 1, workflow=named, project=project, visible=visible)
     if not found:
         what = {LAST: "there is no run yet", FAILED: "no run has failed"}
         where = f' in project "{project}"' if project is not None else ""
         said = what.get(named, f'no run of a workflow "{named}"')
         raise NotFound(f"{said}{where}; `shoal runs` lists the runs")
-    return found[0].id
+    return found[0]
 
 
-async def find_task(connection: AsyncConnection, named: str, project: str | None = None) -> tuple[Run, TaskRun]:
-    """Find a task instance: its id, or RUN/name for the last attempt of that task. Raises as `find_run`."""
+async def find_task(
+    connection: AsyncConnection, named: str, project: str | None = None, visible: Collection[str] | None = None
+) -> tuple[Run, TaskRun]:
+    """Find a task instance: its id, or RUN/name for the last attempt of that task. Raises as `named_run`."""
     number = as_id(named)
     if number is not None:
         run, tasks = await listings.run(connection, await lookups.run_of_task(connection, TaskInstanceId(number)))
@@ -60,7 +67,7 @@ async def find_task(connection: AsyncConnection, named: str, project: str | None
     of_run, slash, name = named.partition("/")
     if not slash:
         raise NotFound(f'"{named}" names no task; give its id, or RUN/name such as {quote(f"12/{named}")}')
-    run, tasks = await listings.run(connection, await find_run(connection, of_run, project))
+    run, tasks = await listings.run(connection, (await named_run(connection, of_run, project, visible)).id)
     attempts = [task for task in tasks if task.name == name]
     if not attempts:
         known = ", ".join(dict.fromkeys(task.name for task in tasks)) or "none"
@@ -68,15 +75,13 @@ async def find_task(connection: AsyncConnection, named: str, project: str | None
     return run, attempts[-1]
 
 
-async def find_startable(connection: AsyncConnection, name: str, project: str) -> Definition:
-    """Find a workflow. Raises `NotFound`, and `Refused` if it is OFFLINE."""
-    head = await definitions.find(connection, name, project)
+def check_startable(head: Definition) -> None:
+    """Raises `Refused` for a workflow that is OFFLINE."""
     if head.release_state is not ReleaseState.ONLINE:
         named = typed(head.name, head.project, head.code)
         raise Refused(
             f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it: shoal workflow online {named}'
         )
-    return head
 
 
 async def find_plan(connection: AsyncConnection, run: Run) -> Plan | None:
@@ -92,8 +97,3 @@ def plan_of(run: Run, specs: Mapping[tuple[WorkflowCode, int], WorkflowSpec | Re
         return Plan.of(code, version, spec, name=run.workflow or "") if isinstance(spec, WorkflowSpec) else None
     except Refused:
         return None
-
-
-def as_id(named: str) -> int | None:
-    """The number in a text, if it is one that the database can store."""
-    return int(named) if named.isascii() and named.isdecimal() and len(named) < 19 else None

@@ -12,7 +12,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.definitions.definitions import Definition
-from dao.postgres.database import Database
 from model.ids import CommandId
 from service.runs.start_check import check_start
 from service.secret_keys import SecretSettings
@@ -20,7 +19,6 @@ from service.workflows.sealing import sealed_for_start
 
 
 async def ask_start(
-    database: Database,
     connection: AsyncConnection,
     head: Definition,
     values: Mapping[str, str],
@@ -33,8 +31,7 @@ async def ask_start(
     """Insert a command that starts a workflow.
 
     Args:
-        database: where it is written.
-        connection: for reading.
+        connection: the transaction in which it is inserted.
         head: the workflow.
         values: of parameters, as the user gave them.
         new: the command without these values and tasks.
@@ -48,7 +45,5 @@ async def ask_start(
     await check_start(connection, head, values, tasks, version)
     sealed = await sealed_for_start(connection, head, values, secrets, version)
     params = json.dumps({**sealed, **(more or {})}, ensure_ascii=False)
-    async with database.writing() as writing:
-        return await commands.insert(
-            writing, replace(new, params=params, start_tasks=json.dumps(list(tasks)) if tasks else None)
-        )
+    start_tasks = json.dumps(list(tasks)) if tasks else None
+    return await commands.insert(connection, replace(new, params=params, start_tasks=start_tasks))

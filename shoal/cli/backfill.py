@@ -62,9 +62,10 @@ async def backfill(
 
     In a chain the next date starts when the previous one has succeeded; a failed run stops its chain.
     """
+    from dao.definitions import definitions
     from service.runs.backfill_progress import Backfill
     from service.runs.backfills import BackfillRequest, ask_backfill, read_dates
-    from service.runs.references import find_startable
+    from service.runs.references import check_startable
     from service.runs.waiting import until_taken
     from shoal.cli import backfill_following
     from shoal.cli.following import wait_limit_s
@@ -75,12 +76,14 @@ async def backfill(
     within_s = wait_limit_s(timeout, wait=wait)
     request = BackfillRequest(begin, end, date or [], parallel, desc, dependents)
     async with call.reading() as reading:
-        head = await find_startable(reading.connection, name, project)
+        head = await definitions.find(reading.connection, name, project)
+        check_startable(head)
         found = await read_dates(reading.connection, head, request, skip_done=skip_done)
         if dry_run or not found.count:
             _print_dates(call, head, found)
             return
-        command = await ask_backfill(reading.database, reading.connection, head, values, found, call.settings.secrets)
+        async with reading.database.writing() as writing:
+            command = await ask_backfill(writing, head, values, found, call.settings.secrets)
         asked = Backfill(command, {head.code: head.name, **found.dependents}, found.chains)
         if not wait:
             taken = await until_taken(reading.database, command)

@@ -1,4 +1,4 @@
-"""Inserting a command and reporting the result: at once, or when its run has ended."""
+"""Reporting the result of a command: at once, or when its run has ended."""
 
 from __future__ import annotations
 
@@ -12,52 +12,57 @@ import typer
 
 from model.errors import Refused
 from model.states import TaskState, WorkflowState
-from shoal.cli.invocation import Invocation, Reading
+from shoal.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from dao.commands.commands import NewCommand
-    from dao.postgres.database import Database
-    from dao.views.listings import TaskRun
-    from dao.views.lookups import CommandFate
     from model.errors import Unavailable
-    from model.ids import CommandId
-    from service.runs.waiting import RunEnd
+    from service.runs.answers import CommandAnswer, RunAnswer, TaskAnswer
+    from service.runs.control import CommandAsked
+    from shoal.clients.client import Client
+    from shoal.clients.waiting import RunEnd
 
+TAKEN_WITHIN_S = 5.0
+"""A master takes a command within moments; after this time it is better to report that none did."""
 LATE_S = 5.0
 """After this many seconds the wait is explained to the user."""
 NOT_FINE = 1
 
 
-async def change_run(
-    call: Invocation, reading: Reading, new: NewCommand, said: str, *, wait: bool, fine: Collection[WorkflowState]
+def name_of(run: RunAnswer) -> str:
+    """Such as `Run 12 of hello`."""
+    return f"Run {run.id} of {run.workflow or run.workflow_code}"
+
+
+async def report_change(
+    call: Invocation, client: Client, asked: CommandAsked, said: str, *, wait: bool, fine: Collection[WorkflowState]
 ) -> None:
-    """Request a change of a run and report whether it was done.
+    """Report whether the change of a run that was asked for was made.
 
     Args:
+        asked: the answer, after a master had `TAKEN_WITHIN_S` to take the command.
         said: the result to report when a master has done it.
         wait: until the run has ended; then the exit code is 1 unless its final state is one of `fine`.
     Raises:
         NotDone: the master that took the command refused it.
     """
-    from dao.commands import commands
-    from service.runs.waiting import until_taken
     from shoal.cli.output import json_fields, print_result
+    from shoal.clients.waiting import NotDone
 
-    async with reading.database.writing() as connection:
-        command = await commands.insert(connection, new)
-    taken = await until_taken(reading.database, command)
+    if asked.reason is not None:
+        raise NotDone(asked.reason)
+    command, run = asked.command_id, asked.run_id
     if wait:
-        print_end(call, command, await follow(reading.database, command), fine=fine)
+        print_end(call, command, await follow(client, command), fine=fine)
         return
-    run = new.workflow_instance_id
     see = f"See it: shoal show {run}   What it waits for: shoal why {run}"
-    if taken is None:
+    if not asked.is_taken:
         said = f"Command {command} asks for it, and waits for a master."
         see = f"Why it waits: shoal why command {command}"
-    print_result(call, json_fields({"command_id": command, "run_id": run, "is_done": taken is not None}), said, see)
+    fields = json_fields({"command_id": command, "run_id": run, "is_done": asked.is_taken})
+    print_result(call, fields, said, see)
 
 
-async def follow(database: Database, command: CommandId, *, within_s: float | None = None) -> RunEnd:
+async def follow(client: Client, command: int, *, within_s: float | None = None) -> RunEnd:
     """Wait for the end of the run that a command starts or changes, and report progress on standard error.
 
     Args:
@@ -66,20 +71,20 @@ async def follow(database: Database, command: CommandId, *, within_s: float | No
         NotDone: it took longer than `within_s`.
         Refused: the command was refused.
     """
-    from service.runs.waiting import NotDone, follow_command
+    from shoal.clients.waiting import NotDone, follow_command
 
     progress = _Progress(command)
     sentence = f"shoal: command {command} still waits for a master; `shoal why command {command}` says why\n"
     late = asyncio.get_running_loop().call_later(LATE_S, sys.stderr.write, sentence)
 
-    def started(fate: CommandFate) -> None:
+    def started(fate: CommandAnswer) -> None:
         late.cancel()
         progress.started(fate)
 
     try:
         async with asyncio.timeout(within_s):
             return await follow_command(
-                database, command, started=started, polled=progress.polled, away=progress.database_is_away
+                client, command, started=started, polled=progress.polled, away=progress.server_is_away
             )
     except TimeoutError:
         raise NotDone(f"not ended after {within_s:g} s; the run goes on: {progress.see}") from None
@@ -99,17 +104,17 @@ def wait_limit_s(timeout: str | None, *, wait: bool) -> float | None:
 class _Progress:
     """Shows a person who waits what happens, on standard error: standard output is for the result."""
 
-    def __init__(self, command: CommandId) -> None:
+    def __init__(self, command: int) -> None:
         self.see = f"shoal why command {command}"
         self._shown: set[tuple[str, TaskState]] = set()
         self._away = False
 
-    def started(self, fate: CommandFate) -> None:
+    def started(self, fate: CommandAnswer) -> None:
         """A master took the command."""
-        self.see = f"shoal show {fate.run}"
-        sys.stderr.write(f"Run {fate.run} has begun. Ctrl-C ends only this wait, not the run. See it: {self.see}\n")
+        self.see = f"shoal show {fate.run_id}"
+        sys.stderr.write(f"Run {fate.run_id} has begun. Ctrl-C ends only this wait, not the run. See it: {self.see}\n")
 
-    def polled(self, tasks: Sequence[TaskRun]) -> None:
+    def polled(self, tasks: Sequence[TaskAnswer]) -> None:
         """Report the tasks that ended, on a terminal only."""
         self._away = False
         if not sys.stderr.isatty():
@@ -119,14 +124,14 @@ class _Progress:
                 self._shown.add((task.name, task.state))
                 sys.stderr.write(f"  {task.name}: {task.state}\n")
 
-    def database_is_away(self, error: Unavailable) -> None:
-        """Report that the database is away; it is polled until it answers."""
+    def server_is_away(self, error: Unavailable) -> None:
+        """Report that the server is away; it is asked until it answers."""
         if not self._away:
             sys.stderr.write(f"shoal: {error}; the wait goes on\n")
         self._away = True
 
 
-def print_end(call: Invocation, command: CommandId, end: RunEnd, *, fine: Collection[WorkflowState]) -> None:
+def print_end(call: Invocation, command: int, end: RunEnd, *, fine: Collection[WorkflowState]) -> None:
     """Report how a run ended, and exit with code 1 unless its state is in `fine`."""
     from service.words import counted, duration, plain
     from shoal.cli.output import json_fields, print_result

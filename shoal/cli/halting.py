@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.command_moves import CommandType
 from model.states import WorkflowState
 from shoal.cli.invocation import Invocation
 from shoal.cli.runs import RunName
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.operation import Operation
+    from service.runs.control import CommandAsked
+    from service.runs.requests import WaitQuery
 
 Wait = Annotated[bool, typer.Option("--wait", "-w", help="Wait until it has ended.")]
 
@@ -28,12 +32,16 @@ def add_to(app: typer.Typer) -> None:
 
 async def pause(call: Invocation, run: RunName, project: AnyProject = None, wait: Wait = False) -> None:
     """Pause a run: running tasks finish, no new ones begin. `shoal resume` resumes it."""
-    await _change(call, run, project, CommandType.PAUSE, "is being paused", wait=wait, fine=(W.PAUSE, W.SUCCESS))
+    from service.runs.control import pause_run
+
+    await _change(call, run, project, pause_run, "is being paused", wait=wait, fine=(W.PAUSE, W.SUCCESS))
 
 
 async def stop(call: Invocation, run: RunName, project: AnyProject = None, wait: Wait = False) -> None:
     """Stop a run: running tasks are killed. `shoal resume` resumes it."""
-    await _change(call, run, project, CommandType.STOP, "is being stopped", wait=wait, fine=(W.STOP, W.SUCCESS))
+    from service.runs.control import stop_run
+
+    await _change(call, run, project, stop_run, "is being stopped", wait=wait, fine=(W.STOP, W.SUCCESS))
 
 
 async def resume(call: Invocation, run: RunName, project: AnyProject = None, wait: Wait = False) -> None:
@@ -41,26 +49,26 @@ async def resume(call: Invocation, run: RunName, project: AnyProject = None, wai
 
     With --wait the exit code is 1 unless it ends as SUCCESS.
     """
-    await _change(call, run, project, CommandType.RECOVER_SUSPENDED_PROCESS, "goes on", wait=wait, fine=(W.SUCCESS,))
+    from service.runs.control import resume_run
+
+    await _change(call, run, project, resume_run, "goes on", wait=wait, fine=(W.SUCCESS,))
 
 
 async def _change(
     call: Invocation,
     run: str,
     project: str | None,
-    type_: CommandType,
+    operation: Operation[[int, WaitQuery], CommandAsked],
     said: str,
     *,
     wait: bool,
     fine: Collection[WorkflowState],
 ) -> None:
-    from dao.commands.commands import NewCommand
-    from dao.views import listings
-    from service.runs.references import find_run
-    from shoal.cli.following import change_run
+    from service.runs.listing import find_run
+    from service.runs.requests import RunReference, WaitQuery
+    from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change
 
-    async with call.reading() as reading:
-        found = await listings.run_head(reading.connection, await find_run(reading.connection, run, project))
-        new = NewCommand(type_, workflow_instance_id=found.id)
-        name = f"Run {found.id} of {found.workflow or found.workflow_code}"
-        await change_run(call, reading, new, f"{name} {said}.", wait=wait, fine=fine)
+    async with call.client() as client:
+        found = await client.ask(find_run, RunReference.read(name=run, project=project))
+        asked = await client.ask(operation, found.id, WaitQuery(wait=TAKEN_WITHIN_S))
+        await report_change(call, client, asked, f"{name_of(found)} {said}.", wait=wait, fine=fine)

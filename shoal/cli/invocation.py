@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from pwd import getpwuid
 from typing import TYPE_CHECKING, Any
+
+from model.errors import Refused
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from dao.postgres.database import Database
+    from shoal.clients.client import Client
     from shoal.config.settings import Settings
 
 
@@ -27,12 +31,21 @@ class Reading:
     now: datetime
 
 
+def system_user() -> str:
+    """The name of the user of this process; its number if it has none."""
+    try:
+        return getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
 @dataclass(frozen=True)
 class Invocation:
     """The arguments of every verb besides its own options."""
 
     database_url: str | None = None
     registry_url: str | None = None
+    server: str | None = None
     config: Path | None = None
     as_json: bool = False
     utc: bool = False
@@ -65,7 +78,31 @@ class Invocation:
         if self.config is not None:
             # In the environment, so that the processes that `up` starts read the same file.
             os.environ["SHOAL_CONFIG"] = str(self.config.absolute())
-        return load_settings({"database_url": self.database_url, "registry_url": self.registry_url, **flags})
+        urls = {"database_url": self.database_url, "registry_url": self.registry_url, "server": self.server}
+        return load_settings({**urls, **flags})
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[Client]:
+        """The way to ask: an API if one is named, else the database.
+
+        Raises as `checked_database`, and `Refused` if both are named by options.
+        """
+        if self.server is not None and self.database_url is not None:
+            raise Refused("--server and --database-url are two ways to ask; keep one of them")
+        settings = self.own_settings({})
+        if settings.server is not None and self.database_url is None:
+            from shoal.clients.remote import RemoteClient
+
+            token = settings.token.get_secret_value() if settings.token is not None else None
+            async with RemoteClient(settings.server, token) as remote:
+                yield remote
+            return
+        from service.callers import Caller
+        from shoal.backend import backend_of
+        from shoal.clients.direct import DirectClient
+
+        async with self.checked_database() as database:
+            yield DirectClient(backend_of(database, self.settings), Caller.of_system_user(system_user()))
 
     @asynccontextmanager
     async def database(self) -> AsyncIterator[Database]:

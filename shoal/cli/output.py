@@ -19,6 +19,7 @@ from service.words import STATES, exact, plain
 from shoal.cli.encoding import shows_all
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from rich.console import Console
     from rich.text import Text
 
@@ -137,6 +138,12 @@ def print_json(value: object, *, shows_sealed: bool = False) -> None:
     """Print one JSON document, with asterisks for sealed values unless the user asked for those."""
     text = json.dumps(value, ensure_ascii=not shows_all(sys.stdout), indent=2, default=_as_json)
     sys.stdout.write((text if shows_sealed else without_sealed(text)) + "\n")
+
+
+def answer_fields(answer: BaseModel) -> dict[str, Any]:
+    """The fields of an answer for JSON, as the API gives them."""
+    fields: dict[str, Any] = answer.model_dump(mode="json", exclude_none=True)
+    return fields
 
 
 def json_fields(given: Mapping[str, Any]) -> dict[str, Any]:

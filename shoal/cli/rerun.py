@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from model.command_moves import CommandType
 from model.errors import Refused
 from model.states import WorkflowState
 from shoal.cli.invocation import Invocation
@@ -39,32 +38,22 @@ async def rerun(
     wait: Wait = False,
 ) -> None:
     """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
-    import json
-
-    from dao.commands.commands import NewCommand
-    from dao.views import listings
-    from service.runs.references import find_run
-    from shoal.cli.following import change_run
+    from service.runs.control import rerun_run
+    from service.runs.listing import find_run
+    from service.runs.requests import RerunRun, RunReference, WaitQuery
+    from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change
 
     if failed and task:
         raise Refused("--failed and --task are two ways to say what runs again; keep one of them")
     if depend and not task:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
-    async with call.reading() as reading:
-        found = await listings.run_head(reading.connection, await find_run(reading.connection, run, project))
-        type_, what = CommandType.REPEAT_RUNNING, "begins again"
-        if failed:
-            type_, what = CommandType.START_FAILURE_TASK_PROCESS, "goes on from what failed"
-        elif task:
-            type_, what = CommandType.EXECUTE_TASK, f"runs {', '.join(task)} again"
-        new = NewCommand(
-            type_,
-            workflow_instance_id=found.id,
-            start_tasks=json.dumps(task) if task else None,
-            task_depend_type=depend,
-        )
-        said = f"Run {found.id} of {found.workflow or found.workflow_code} {what}."
-        await change_run(call, reading, new, said, wait=wait, fine=[WorkflowState.SUCCESS])
+    what = "goes on from what failed" if failed else f"runs {', '.join(task)} again" if task else "begins again"
+    async with call.client() as client:
+        found = await client.ask(find_run, RunReference.read(name=run, project=project))
+        request = RerunRun.read(failed=failed, tasks=task, depend=depend)
+        asked = await client.ask(rerun_run, found.id, request, WaitQuery(wait=TAKEN_WITHIN_S))
+        said = f"{name_of(found)} {what}."
+        await report_change(call, client, asked, said, wait=wait, fine=[WorkflowState.SUCCESS])
 
 
 async def mark(
@@ -76,23 +65,23 @@ async def mark(
     ] = False,
 ) -> None:
     """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is rerun."""
-    from dao.tasks import forced_success
-    from service.runs.references import find_task
+    from service.runs.control import force_task_success
+    from service.runs.listing import find_task_instance
+    from service.runs.requests import TaskReference
     from shoal.cli import output
 
     if not success:
         raise Refused("say as what to mark it: --success")
-    async with call.reading() as reading:
-        run, found = await find_task(reading.connection, task, project)
-        async with reading.database.writing() as connection:
-            await forced_success.force_success(connection, found.id)
-    match run.state:
+    async with call.client() as client:
+        found = await client.ask(find_task_instance, TaskReference.read(name=task, project=project))
+        done = await client.ask(force_task_success, found.id)
+    match done.run_state:
         case WorkflowState.FAILURE:
-            next_step = f"Go on from it: shoal rerun {run.id} --failed"
+            next_step = f"Go on from it: shoal rerun {done.run_id} --failed"
         case WorkflowState.PAUSE | WorkflowState.STOP:
-            next_step = f"Go on from it: shoal resume {run.id}"
+            next_step = f"Go on from it: shoal resume {done.run_id}"
         case _:
-            next_step = f"See it: shoal show {run.id}"
-    said = f'Task "{found.name}" ({found.id}) of run {run.id} counts as a success now; it was {found.state}.'
-    fields = {"task_instance_id": found.id, "run_id": run.id, "state": "FORCED_SUCCESS"}
+            next_step = f"See it: shoal show {done.run_id}"
+    said = f'Task "{done.task}" ({found.id}) of run {done.run_id} counts as a success now; it was {done.before}.'
+    fields = {"task_instance_id": found.id, "run_id": done.run_id, "state": done.state}
     output.print_result(call, output.json_fields(fields), said, next_step)

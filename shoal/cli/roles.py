@@ -1,4 +1,4 @@
-"""The verbs that run something: `up`, `master`, `worker`, `demo`."""
+"""The verbs that run something: `up`, `master`, `worker`, `api`, `demo`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def add_to(app: typer.Typer) -> None:
     verb(app, "shoal demo")(demo)
     verb(app, "shoal master", "shoal master --name m1")(master)
     verb(app, "shoal worker", "shoal worker --group gpu --group default --capacity 4", "shoal worker --name w2")(worker)
+    verb(app, "shoal api", "shoal api --port 8080")(api)
 
 
 async def up(
@@ -148,6 +149,39 @@ async def worker(
     )
     running = until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX)
     await _serve(running)
+
+
+async def api(
+    call: Invocation,
+    host: Annotated[str | None, typer.Option(help="The address on which it listens.")] = None,
+    port: Annotated[int | None, typer.Option(help="Its port; 0 = any free one.")] = None,
+) -> None:
+    """Run one API server. SIGTERM stops it gracefully, a second one at once."""
+    from api.server import STOP_S_MAX, ApiServer
+    from dao.postgres import schema
+    from dao.postgres.database import Database
+    from shoal.backend import backend_of
+    from shoal.config.logging import configure_logging
+    from shoal.process import until_stopped
+    from shoal.secrecy import clear_all, hide
+    from shoal.version import shoal_version
+
+    hide()
+    settings = call.settings_with({"api": {"host": host, "port": port}})
+    clear_all()
+    configure_logging(settings.log_format)
+    pool = settings.api.database_connections
+    database = Database(settings.database(), application_name="shoal-api", connections_max=pool)
+    started = asyncio.Event()
+    try:
+        await schema.check(database)
+        server = ApiServer(backend_of(database, settings), settings.api, shoal_version())
+        server.listen()
+        typer.echo(f"shoal: the API serves at {server.url}", err=True)
+        started.set()
+        await _serve(until_stopped(server.serve, started, STOP_S_MAX + LEAVE_S_MAX))
+    finally:
+        await database.close()
 
 
 async def _serve(role: Awaitable[None]) -> None:

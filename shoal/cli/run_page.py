@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from dao.runs.relations import FailedBelow
-from dao.views.listings import Run, TaskRun
-from dao.views.lookups import CommandFate
 from model.states import TaskState, WorkflowState
-from model.workflow import TaskSpec
 from service.explain.answer import dates_waiting, going_on, task_named
-from service.explain.tasks_without_attempts import NotBegun, TaskWithoutAttempt, of_this_round
-from service.runs.run_page import RunPage
+from service.explain.tasks_without_attempts import NotBegun
+from service.runs.answers import FailedBelowAnswer, RunAnswer, RunPageAnswer, TaskAnswer, TaskNotBegun, TaskOrder
 from service.words import MEANINGS, counted, duration, exact, plain, when
 from shoal.cli.output import Column, hint, say, state, table
 
@@ -30,49 +26,48 @@ _SAID = {
 }
 
 
-def print_run(page: RunPage, now: datetime, *, utc: bool, everything: bool) -> None:
+def print_run(page: RunPageAnswer, now: datetime, *, utc: bool, everything: bool) -> None:
     """Print one run; superseded attempts only if `everything` is set."""
-    run = page.run
-    _print_head(run, page.command, now, utc=utc)
+    _print_head(page, now, utc=utc)
     say()
-    shown = page.tasks if everything else of_this_round(page.tasks)
+    shown = page.tasks if everything else [task for task in page.tasks if task.counts]
     hidden = len(page.tasks) - len(shown)
     _print_tasks(page, shown)
     if hidden:
-        say(f"{counted(hidden, 'attempt')} of before not shown, since they count no more: shoal show {run.id} --all")
+        say(f"{counted(hidden, 'attempt')} of before not shown, since they count no more: shoal show {page.id} --all")
     say()
     hint(_next(page, [task for task in page.tasks if task.valid]))
 
 
-def run_time(run: Run, *, utc: bool) -> str | None:
+def run_time(run: RunAnswer, *, utc: bool) -> str | None:
     """The time that a run is for, in its own zone; None when that is the time of its start."""
     if abs((run.schedule_time - run.started_at).total_seconds()) <= SAME_TIME_S:
         return None
     return exact(run.schedule_time) if utc else f"{run.schedule_time.astimezone(ZoneInfo(run.time_zone)):%F %T %Z}"
 
 
-def said_failure(failed: FailedBelow) -> str:
+def said_failure(failed: FailedBelowAnswer) -> str:
     """The task of a child run that failed, and why."""
     because = f": {failed.reason}" if failed.reason else ""
-    return f'task "{failed.task}" ({failed.id}) of run {failed.run} failed{because}'
+    return f'task "{failed.task}" ({failed.task_id}) of run {failed.run_id} failed{because}'
 
 
-def said_why(run: Run) -> str:
+def said_why(run: RunAnswer) -> str:
     """Why a run is as it is, and how many dates of its backfill wait for one at rest."""
     return "; ".join(filter(None, [run.reason, said_dates_left(run) if run.dates_left and run.state.is_final else ""]))
 
 
-def said_dates_left(run: Run) -> str:
+def said_dates_left(run: RunAnswer) -> str:
     """What becomes of the dates of a backfill that come after a run, and how they go on."""
     if not run.state.is_final:
-        return f"{counted(run.dates_left, 'date')} after it"
-    return f"{dates_waiting(run.dates_left)}; go on: {going_on(run.id, run.state)}"
+        return f"{counted(run.dates_left or 0, 'date')} after it"
+    return f"{dates_waiting(run.dates_left or 0)}; go on: {going_on(run.id, run.state)}"
 
 
-def _print_head(run: Run, command: CommandFate | None, now: datetime, *, utc: bool) -> None:
+def _print_head(run: RunPageAnswer, now: datetime, *, utc: bool) -> None:
     name = run.workflow or f"code {run.workflow_code}"
-    slot = f"   slot {command.slot}" if command and command.slot else ""
-    owner = f" → {run.owner}" if run.owner else ""
+    slot = f"   slot {run.slot_at_start}" if run.slot_at_start else ""
+    owner = f" → {run.master}" if run.master else ""
     say(f"{plain(name)}  v{run.version}  run {run.id}{slot}{owner}   started {when(run.started_at, now, utc=utc)}")
     line = state(run.state)
     line.append(f"   {duration(run.took_s)}", style="")
@@ -89,26 +84,25 @@ def _print_head(run: Run, command: CommandFate | None, now: datetime, *, utc: bo
     say(line)
     if time := run_time(run, utc=utc):
         say(f"For: {time}")
-    if run.parent is not None:
-        say(f"Child of: run {run.parent}{f', task {plain(run.parent_task)}' if run.parent_task else ''}")
+    if run.parent_id is not None:
+        say(f"Child of: run {run.parent_id}{f', task {plain(run.parent_task)}' if run.parent_task else ''}")
     if run.dates_left:
         say(f"Backfill: {said_dates_left(run)}")
     if run.reason:
         say(f"Why: {plain(run.reason)}")
 
 
-def _print_tasks(page: RunPage, tasks: Sequence[TaskRun]) -> None:
-    by_name: dict[str, list[TaskRun]] = {}
+def _print_tasks(page: RunPageAnswer, tasks: Sequence[TaskAnswer]) -> None:
+    by_name: dict[str, list[TaskAnswer]] = {}
     for task in tasks:
         by_name.setdefault(task.name, []).append(task)
-    indents = _tree(page.plan.spec.tasks) if page.plan else [(0, name) for name in by_name]
-    not_begun = page.not_begun
+    indents = _tree(page.graph) if page.graph is not None else [(0, name) for name in by_name]
+    not_begun = {each.name: each for each in page.not_begun}
     rows: list[tuple[object, ...]] = []
     for depth, name in indents:
         label = f"{'  ' * depth}{'└ ' if depth else ''}{name}"
         own = by_name.get(name, ())
-        now = {attempt.id for attempt in of_this_round(own)}
-        rows += [_attempt_row(page, label, attempt, is_over=attempt.id not in now) for attempt in own]
+        rows += [_attempt_row(label, attempt) for attempt in own]
         if name in not_begun:
             rows.append(_row_without_attempt(label, not_begun[name]))
     if not rows:
@@ -125,30 +119,29 @@ def _print_tasks(page: RunPage, tasks: Sequence[TaskRun]) -> None:
     )
 
 
-def _row_without_attempt(label: str, not_begun: TaskWithoutAttempt) -> tuple[object, ...]:
+def _row_without_attempt(label: str, not_begun: TaskNotBegun) -> tuple[object, ...]:
     why = _SAID.get(not_begun.state, "")
     if not_begun.state is NotBegun.WAITING:
         why = f"waits for {', '.join(not_begun.missing)}" if not_begun.missing else "starts next"
     return (label, state(not_begun.state), "-", "-", "-", "-", why)
 
 
-def _attempt_row(page: RunPage, label: str, task: TaskRun, *, is_over: bool) -> tuple[object, ...]:
-    below = page.failure_below(task)
-    reason = said_failure(below) if below else task.reason or ""
-    said = [page.said_children(task), page.choices.get(task.name, "") if task.valid else "", reason]
+def _attempt_row(label: str, task: TaskAnswer) -> tuple[object, ...]:
+    reason = said_failure(task.failed_below) if task.failed_below else task.reason or ""
+    said = [task.stands_for or "", task.choice or "", reason]
     shown = state(task.state)
-    if is_over:
+    if not task.counts:
         shown.stylize("dim")
         said.insert(0, "counts no more")
     why = ": ".join(filter(None, said))
-    return (label, shown, task.attempt, duration(task.took_s), task.id, task.worker_address or "-", why)
+    return (label, shown, task.attempt, duration(task.took_s), task.id, task.worker or "-", why)
 
 
-def _tree(tasks: Sequence[TaskSpec]) -> list[tuple[int, str]]:
+def _tree(tasks: Sequence[TaskOrder]) -> list[tuple[int, str]]:
     """The tasks in an order in which each comes after those it waits for, indented below the last of them."""
     if len(tasks) > TREE_TASKS_MAX:
         return [(0, task.name) for task in tasks]
-    below: dict[str | None, list[TaskSpec]] = {}
+    below: dict[str | None, list[TaskOrder]] = {}
     for task in tasks:
         below.setdefault(task.after[-1] if task.after else None, []).append(task)
     found: list[tuple[int, str]] = []
@@ -160,19 +153,18 @@ def _tree(tasks: Sequence[TaskSpec]) -> list[tuple[int, str]]:
     return found
 
 
-def _next(page: RunPage, tasks: Sequence[TaskRun]) -> str:
+def _next(run: RunPageAnswer, tasks: Sequence[TaskAnswer]) -> str:
     """The most likely next command."""
-    run = page.run
     if run.state in (WorkflowState.PAUSE, WorkflowState.STOP):
         return f"Let it go on: shoal resume {run.id}   Begin again: shoal rerun {run.id}"
     failed = next((task for task in tasks if task.state is TaskState.FAILURE), None)
     if failed is not None:
-        below = page.failure_below(failed)
-        logged = below.id if below else failed.id if failed.worker else None
+        below = failed.failed_below
+        logged = below.task_id if below else failed.id if failed.worker_id else None
         why = f"Why: shoal why {task_named(run.id, failed.name)}"
         first = f"Read the log of what failed: shoal log {logged}" if logged else why
         return f"{first}   Go on: shoal rerun {run.id} --failed" if run.state is WorkflowState.FAILURE else first
     if not run.state.is_final:
         return f"Why it does not move: shoal why {run.id}"
-    ran = [task for task in tasks if task.worker is not None]
+    ran = [task for task in tasks if task.worker_id is not None]
     return f"Read a log: shoal log {task_named(run.id, ran[-1].name)}" if ran else "Other runs: shoal runs"

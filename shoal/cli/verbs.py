@@ -41,6 +41,12 @@ def _shared(
             metavar="URL",
         ),
     ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            help="An API instead of the database; else SHOAL_SERVER.", rich_help_panel=_CONNECTION, metavar="URL"
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -50,7 +56,7 @@ def _shared(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
     utc: Annotated[bool, typer.Option("--utc", help="Exact times in UTC instead of relative ones.")] = False,
 ) -> Invocation:
-    return Invocation(database_url, registry_url, config, as_json=as_json, utc=utc)
+    return Invocation(database_url, registry_url, server, config, as_json=as_json, utc=utc)
 
 
 def verb(

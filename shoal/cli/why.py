@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from model.errors import NotFound, Refused
+from model.names import as_id
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
@@ -24,14 +26,31 @@ async def why(
     project: AnyProject = None,
 ) -> None:
     """Explain in one sentence why something does not move, and what to do about it."""
-    from service.explain.why import explain
+    from service.explain.why import explain_command, explain_run
+    from service.runs.listing import find_run
+    from service.runs.requests import RunReference, WhyQuery
     from service.words import plain
     from shoal.cli import output
 
-    async with call.checked_database() as database:
-        found = await explain(database, call.settings, what, project)
+    async with call.client() as client:
+        match what:
+            case ["command", named]:
+                found = await client.ask(explain_command, _command_id(named))
+            case [named] if named != "command":
+                of_run, slash, task = named.partition("/")
+                run = await client.ask(find_run, RunReference.read(name=of_run, project=project))
+                found = await client.ask(explain_run, run.id, WhyQuery.read(task=task if slash else None))
+            case _:
+                raise Refused("say what to explain: a run, RUN/task, or `command ID`")
     if call.as_json:
-        output.print_json({"why": found.sentence, "do": found.do})
+        output.print_json(output.answer_fields(found))
         return
-    output.say(plain(found.sentence))
+    output.say(plain(found.why))
     output.say(f"→ {plain(found.do)}")
+
+
+def _command_id(named: str) -> int:
+    number = as_id(named)
+    if number is None:
+        raise NotFound(f'"{named}" is no command; give its id, as `shoal queue` shows it')
+    return number

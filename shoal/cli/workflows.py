@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -190,11 +189,11 @@ async def run(
     project: Project = "default",
 ) -> None:
     """Start a workflow: one row in `command`, which the master of its slot takes."""
-    from dao.commands.commands import NewCommand
-    from model.command_moves import CommandType
     from model.errors import Refused
-    from service.runs.references import find_startable
-    from service.runs.start import ask_start
+    from service.runs.control import start_run
+    from service.runs.requests import StartRun, WaitQuery
+    from service.workflows.listing import find_workflow
+    from service.workflows.requests import WorkflowReference
     from shoal.cli import following
     from shoal.cli.output import json_fields, print_result
 
@@ -202,19 +201,26 @@ async def run(
     if depend and not task:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
     within_s = following.wait_limit_s(timeout, wait=wait)
-    type_ = CommandType.START_CURRENT_TASK_PROCESS if task else CommandType.START_PROCESS
-    async with call.reading() as reading:
-        head = await find_startable(reading.connection, name, project)
-        new = NewCommand(type_, head.code, None, version, "{}", priority, failure_strategy, worker_group)
-        new = replace(new, environment=environment, dry_run=dry_run, task_depend_type=depend)
-        secrets, tasks = call.settings.secrets, task or []
-        command = await ask_start(reading.database, reading.connection, head, values, new, secrets, tasks=tasks)
+    request = StartRun.read(
+        params=values,
+        version=version,
+        priority=priority,
+        failure_strategy=failure_strategy,
+        worker_group=worker_group,
+        environment=environment,
+        tasks=task,
+        depend=depend,
+        dry_run=dry_run,
+    )
+    async with call.client() as client:
+        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
+        command = (await client.ask(start_run, head.code, request, WaitQuery())).command_id
         if not wait:
             said = f'Workflow "{head.name}" is asked for by command {command}.'
             see = f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}"
             print_result(call, json_fields({"command_id": command, "workflow": head.name}), said, see)
             return
-        end = await following.follow(reading.database, command, within_s=within_s)
+        end = await following.follow(client, command, within_s=within_s)
     following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
 
 

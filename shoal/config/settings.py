@@ -21,6 +21,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from api.settings import ApiSettings
 from model.errors import Refused
 from model.master_settings import MasterSettings
 from model.timing import Timing
@@ -53,6 +54,10 @@ class Settings(BaseSettings):
         description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: the cluster's, as recorded; "
         "before the first node the database",
     )
+    server: str | None = Field(
+        None, description="address of an API, such as https://shoal.example.org: verbs ask it instead of the database"
+    )
+    token: SecretStr | None = Field(None, description="of a user, for the API; `shoal login` stores one")
     connect_timeout_s: float = Field(30, gt=0, description="seconds to retry at the start before it ends with an error")
     name: str | None = Field(
         None,
@@ -76,6 +81,7 @@ class Settings(BaseSettings):
     timing: Timing = Timing()
     master: MasterSettings = MasterSettings()
     worker: WorkerSettings = WorkerSettings()
+    api: ApiSettings = ApiSettings()
     secrets: SecretSettings = SecretSettings()
 
     @classmethod

@@ -1,0 +1,1 @@
+"""The REST API: routes of operations, live events, and the server process."""

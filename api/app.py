@@ -1,0 +1,85 @@
+"""The application: every operation as a route below `/api/v1`, health, and errors as problem details."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from api import problems
+from api.authentication import make_call
+from api.health import add_health
+from api.middleware import Entrance
+from api.routes import add_route
+from model.errors import ShoalError
+from service import problems as kinds
+from service.call import Backend, Call
+from service.operation import Operation
+from service.operations import ALL
+
+BASE = "/api/v1"
+
+
+def create_app(backend: Backend, version: str, *, hosts: Collection[str] = (), root_path: str = "") -> FastAPI:
+    """The application.
+
+    Args:
+        backend: what its operations work on.
+        version: of Shoal.
+        hosts: the names under which it may be reached; none = any.
+        root_path: the path below which a proxy serves it.
+    """
+    app = FastAPI(
+        title="Shoal",
+        version=version,
+        summary="A workflow scheduler without a leader.",
+        openapi_url=f"{BASE}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        root_path=root_path,
+        redirect_slashes=False,
+    )
+    app.add_middleware(Entrance, hosts=hosts)
+    app.add_exception_handler(ShoalError, _shoal_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_exception)
+
+    async def call_of(request: Request, operation: Operation[Any, Any]) -> Call:
+        return await make_call(backend, request, operation)
+
+    router = APIRouter(prefix=BASE)
+    for operation in ALL:
+        add_route(router, operation, call_of)
+    app.include_router(router)
+    add_health(app, backend, version, BASE)
+    return app
+
+
+async def _shoal_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ShoalError)
+    return problems.problem_of(error, request.state.request_id)
+
+
+async def _validation_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    faults = error.errors()
+    kind = kinds.MALFORMED if any(fault["type"] == "json_invalid" for fault in faults) else kinds.INVALID
+    errors = problems.field_errors(faults)
+    sentence = "; ".join(f"{each.pointer}: {each.detail}" for each in errors[:5])
+    return problems.problem(kind, sentence, request.state.request_id, errors)
+
+
+async def _http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    request_id = request.state.request_id
+    match error.status_code:
+        case 404:
+            return problems.problem(kinds.NOT_FOUND, f"there is nothing at {request.url.path[:200]}", request_id)
+        case 405:
+            said = f"{request.method[:20]} does not exist at {request.url.path[:200]}"
+            return problems.problem(kinds.NO_SUCH_METHOD, said, request_id, headers=dict(error.headers or {}))
+        case _:
+            return problems.problem(kinds.MALFORMED, str(error.detail)[:200], request_id)

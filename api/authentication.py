@@ -1,0 +1,73 @@
+"""Who sent a request: the token in its Authorization header, or the session of a browser in a cookie.
+
+A session's requests that change something also carry the session's CSRF secret in a header, which no other origin can
+read or send. Every request is looked up in the database: a right that was taken away is gone with the next request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from fastapi import Request
+
+from model.errors import Refused, Unauthenticated
+from service.call import Backend, Call, Replay
+from service.callers import Caller, of_session, of_token
+from service.operation import Operation
+
+COOKIE = "shoal_session"
+CSRF_HEADER = "X-CSRF-Token"
+IDEMPOTENCY_KEY = "Idempotency-Key"
+SECRET_LENGTH_MAX = 200
+
+
+async def make_call(backend: Backend, request: Request, operation: Operation[Any, Any]) -> Call:
+    """The call that a request makes. Raises `Unauthenticated`."""
+    caller = await authenticate(backend, request, changes=operation.changes)
+    return Call(backend, caller, operation, _if_match(request), await _replay(request, operation))
+
+
+async def authenticate(backend: Backend, request: Request, *, changes: bool) -> Caller:
+    """Who sent a request; `changes`: one that changes something. Raises `Unauthenticated`."""
+    address, request_id = address_of(request), request.state.request_id
+    async with backend.database.reading() as connection:
+        if (token := _bearer(request)) is not None:
+            return await of_token(connection, token, address, request_id)
+        cookie = request.cookies.get(COOKIE, "")
+        if not cookie or len(cookie) > SECRET_LENGTH_MAX:
+            raise Unauthenticated("say who asks: a token in the header Authorization: Bearer shoal_..., or log in")
+        csrf = request.headers.get(CSRF_HEADER, "") if changes else None
+        return await of_session(connection, cookie, csrf, address, request_id)
+
+
+def address_of(request: Request) -> str:
+    """The address from which a request came; that of the client if a trusted proxy tells it."""
+    return request.client.host if request.client is not None else ""
+
+
+def _bearer(request: Request) -> str | None:
+    given = request.headers.get("Authorization")
+    if given is None:
+        return None
+    kind, _, token = given.partition(" ")
+    if kind.lower() != "bearer" or not 0 < len(token.strip()) <= SECRET_LENGTH_MAX:
+        raise Unauthenticated("the header Authorization cannot be read; write Authorization: Bearer shoal_...")
+    return token.strip()
+
+
+def _if_match(request: Request) -> str | None:
+    given = request.headers.get("If-Match")
+    return None if given is None else given.strip().removeprefix("W/").strip('"')
+
+
+async def _replay(request: Request, operation: Operation[Any, Any]) -> Replay | None:
+    key = request.headers.get(IDEMPOTENCY_KEY)
+    if key is None or not operation.changes:
+        return None
+    if not key.isprintable() or not 0 < len(key) <= SECRET_LENGTH_MAX:
+        raise Refused(
+            f"{IDEMPOTENCY_KEY} has 1 to {SECRET_LENGTH_MAX} printable characters; make one with a random UUID"
+        )
+    whole = b"\n".join((request.method.encode(), request.url.path.encode(), await request.body()))
+    return Replay(key, hashlib.sha256(whole).digest())

@@ -1,0 +1,97 @@
+"""Routes made of operations: the address, the parameters and the answer come from the operation's declaration."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ValidationError
+
+from api.problems import Problem
+from service.call import Call, Replayed
+from service.operation import BODY, QUERY, Operation
+
+MakeCall = Callable[[Request, Operation[Any, Any]], Awaitable[Call]]
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": text}
+    for status, text in {
+        400: "the request cannot be read",
+        401: "it is not known who asks",
+        403: "the right is missing",
+        404: "there is no such thing",
+        409: "the same request is being handled",
+        412: "it was changed meanwhile",
+        413: "the request is too large",
+        422: "a field is wrong, or it cannot be done",
+        428: "the version that was read is missing",
+        429: "asked too often",
+        503: "a server does not answer; ask again after `Retry-After` seconds",
+    }.items()
+}
+
+
+def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: MakeCall) -> None:
+    """Add the route of an operation; `make_call` knows who sent a request."""
+
+    async def endpoint(**given: Any) -> Response:
+        request: Request = given.pop("request")
+        call = await make_call(request, operation)
+        try:
+            answer = await operation(call, **given)
+        except Replayed as before:
+            found = before.answer
+            headers = {**found.headers, "Idempotency-Replayed": "true"}
+            return Response(found.body, found.status, headers, "application/json" if found.body else None)
+        return _response(operation, answer)
+
+    parameters = [_parameter(each) for each in operation.signature.parameters.values()]
+    parameters.append(inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request))
+    endpoint.__dict__["__signature__"] = inspect.Signature(parameters)
+    has_answer = operation.answer is not None
+    router.add_api_route(
+        operation.path,
+        endpoint,
+        methods=[operation.method],
+        operation_id=operation.name,
+        name=operation.name,
+        summary=(inspect.getdoc(operation.run) or "").split("\n")[0].rstrip("."),
+        description=inspect.getdoc(operation.run),
+        tags=[operation.tag],
+        status_code=operation.status,
+        response_model=operation.answer if has_answer else None,
+        response_model_exclude_none=True,
+        responses=PROBLEMS,
+    )
+
+
+def _parameter(given: inspect.Parameter) -> inspect.Parameter:
+    place = {QUERY: Query, BODY: Body}.get(given.name, Path)
+    return given.replace(
+        kind=inspect.Parameter.KEYWORD_ONLY,
+        annotation=Annotated[given.annotation, place()],
+        default=_default(given) if given.name == BODY else inspect.Parameter.empty,
+    )
+
+
+def _default(body: inspect.Parameter) -> Any:
+    """A body may be left out if all its fields may."""
+    try:
+        return body.annotation()
+    except (ValidationError, TypeError):
+        return inspect.Parameter.empty
+
+
+def _response(operation: Operation[Any, Any], answer: Any) -> Response:
+    if answer is None:
+        return Response(status_code=operation.status)
+    assert isinstance(answer, BaseModel), operation.name
+    headers = {}
+    if (version := getattr(answer, "etag", None)) is not None:
+        headers["ETag"] = f'"{version}"'
+    return JSONResponse(
+        answer.model_dump(mode="json", exclude_none=True), status_code=operation.status, headers=headers
+    )

@@ -1,0 +1,126 @@
+"""One API process: the application behind a socket. It has no state; any number of them may run."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+import uvicorn
+
+from api.app import create_app
+from api.settings import ApiSettings
+from model.errors import Refused, Unavailable
+from service.call import Backend
+
+log = structlog.get_logger()
+
+STOP_S_MAX = 5
+HEADERS_BYTES_MAX = 32_768
+IDLE_S_MAX = 30
+BACKLOG = 1024
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class ApiServer:
+    """Serves the API between `start` and `stop`.
+
+    Raises `Refused` if its certificate cannot be read.
+    """
+
+    def __init__(self, backend: Backend, settings: ApiSettings, version: str) -> None:
+        if settings.certificate is not None:
+            try:
+                context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+                context.load_cert_chain(settings.certificate, settings.private_key)
+            except OSError as error:
+                raise Refused(
+                    f"the API cannot be served by TLS with api.certificate {settings.certificate}: {error}; it must "
+                    f"contain a certificate in PEM, and api.private_key its key"
+                ) from None
+        self._settings = settings
+        self._backend = backend
+        self._version = version
+        self._listener: socket.socket | None = None
+        self._server: _QuietServer | None = None
+
+    @property
+    def url(self) -> str:
+        """Its address for people, once it has started."""
+        assert self._listener is not None
+        host, port = self._settings.host, self._listener.getsockname()[1]
+        shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
+        return f"{'https' if self._settings.certificate else 'http'}://{shown}:{port}{self._settings.root_path}"
+
+    def listen(self) -> None:
+        """Take the address. Raises `Refused` if another process has it, or it is not one of this machine."""
+        settings = self._settings
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((settings.host, settings.port))
+            listener.listen(BACKLOG)
+        except OSError as error:
+            listener.close()
+            raise Refused(
+                f"the API cannot listen on {settings.host}:{settings.port} ({error.strerror}); stop what has that "
+                f"address, or give another --port"
+            ) from None
+        self._listener = listener
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Answer requests until `stop` is set; then those that have begun, for a few seconds."""
+        settings = self._settings
+        assert self._listener is not None
+        app = create_app(self._backend, self._version, hosts=self._hosts(), root_path=settings.root_path)
+        self._server = _QuietServer(
+            uvicorn.Config(
+                app,
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=bool(settings.proxies),
+                forwarded_allow_ips=list(settings.proxies),
+                h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
+                limit_concurrency=settings.connections_max,
+                timeout_keep_alive=IDLE_S_MAX,
+                timeout_graceful_shutdown=STOP_S_MAX,
+                ssl_certfile=settings.certificate,
+                ssl_keyfile=settings.private_key,
+            )
+        )
+        serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if serving.done() and not stop.is_set():
+                raise Unavailable("the API's server ended")
+        finally:
+            stopping.cancel()
+            self._server.should_exit = True
+            await serving
+            self._listener.close()
+
+    def _hosts(self) -> set[str]:
+        """The names that requests may name. Beyond loopback without any, every name is right: it is behind a proxy."""
+        settings = self._settings
+        if not settings.hosts and settings.host not in LOOPBACK and settings.host != "::1":
+            return set()
+        return {*LOOPBACK, settings.host.lower(), *(host.lower() for host in settings.hosts)}
+
+
+class _QuietServer(uvicorn.Server):
+    """A uvicorn that leaves the signals to its process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield

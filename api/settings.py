@@ -1,0 +1,41 @@
+"""The settings of an API process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_settings import NoDecode
+
+DEFAULT_PORT = 7465
+
+
+def _split(given: Any) -> Any:
+    """An environment variable contains several values as one text, `a,b`."""
+    return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+
+
+class ApiSettings(BaseModel):
+    """Where an API listens, and whom it trusts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: str = Field("127.0.0.1", description="address on which the API listens")
+    port: int = Field(DEFAULT_PORT, ge=0, le=65535, description="port for the same; 0 = any free one")
+    hosts: Names = Field(
+        (),
+        description="names under which people reach the API, such as shoal.example.org, besides localhost and its "
+        "address; requests for other names are refused",
+    )
+    proxies: Names = Field(
+        (), description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"
+    )
+    root_path: str = Field("", pattern="^(/[A-Za-z0-9._~-]+)*$", description="path below which a proxy serves the API")
+    certificate: Path | None = Field(None, description="PEM file; if given, the API is served over TLS")
+    private_key: Path | None = Field(None, description="PEM file of its key, if that is a different file")
+    connections_max: int = Field(1000, gt=0, description="open connections of clients; further ones are answered 503")
+    database_connections: int = Field(8, gt=0, le=100, description="connections to the database")

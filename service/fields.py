@@ -1,0 +1,85 @@
+"""Types of the fields of requests and answers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+)
+
+from model.errors import Refused
+
+ID_MAX = 2**63 - 1
+
+
+def _number(given: Any) -> Any:
+    if isinstance(given, str):
+        if not (given.isascii() and given.isdecimal() and len(given) <= 19):
+            raise ValueError("an id is a whole number, written in digits")
+        given = int(given)
+    if isinstance(given, int) and not isinstance(given, bool) and not 0 <= given <= ID_MAX:
+        raise ValueError(f"an id is between 0 and {ID_MAX}")
+    return given
+
+
+Id = Annotated[
+    int,
+    BeforeValidator(_number),
+    PlainSerializer(str, when_used="json"),
+    WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,19}$", "examples": ["1042"]}),
+]
+"""A 64-bit id; in JSON a text, since the numbers of JavaScript have 53 bits."""
+
+
+def _utc(given: datetime) -> datetime:
+    if given.tzinfo is None:
+        raise ValueError("write the time with its zone, such as 2026-01-31T14:00:00Z")
+    return given.astimezone(UTC)
+
+
+def _exact(given: datetime) -> str:
+    return given.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Moment = Annotated[datetime, AfterValidator(_utc), PlainSerializer(_exact, when_used="json")]
+"""A time in UTC; in JSON as RFC 3339 to the millisecond."""
+
+
+def _storable(given: str) -> str:
+    if "\x00" in given or any("\ud800" <= each <= "\udfff" for each in given):
+        raise ValueError("it contains a NUL or half a character, which cannot be stored; remove it")
+    return given
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+"""A text that the database can store."""
+
+
+class Answer(BaseModel):
+    """The base of answers: what is unknown is left out of their JSON."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+class Asked(BaseModel):
+    """The base of requests: an unknown field is an error, so that a mistyped one does not pass silently."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def read(cls, **fields: Any) -> Self:
+        """A request with these fields; None = not given. Raises `Refused` for what it cannot be."""
+        try:
+            return cls(**{name: value for name, value in fields.items() if value is not None})
+        except ValidationError as error:
+            faults = error.errors(include_url=False, include_input=False, include_context=False)
+            said = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults]
+            raise Refused("; ".join(said)) from None

@@ -1,0 +1,107 @@
+"""What may be asked of Shoal, each thing once.
+
+An operation has a name, the right that it needs, its REST address, and a typed function. The API makes its routes of
+operations, the command line calls them, directly or through the API.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
+
+from model.rights import Right, Scope
+
+if TYPE_CHECKING:
+    from service.call import Call
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+QUERY, BODY = "query", "body"
+"""Parameters with these names are pydantic models of the fields of query and body; all others stand in the path."""
+
+
+_SUBJECTS = {
+    "workflow-definitions": "definitions",
+    "schedules": "definitions",
+    "projects": "projects",
+    "cluster": "cluster",
+}
+"""What the scopes of tokens call a resource; all others belong to runs."""
+
+
+@dataclass(frozen=True)
+class Operation(Generic[P, R]):
+    """One thing that may be asked.
+
+    Args:
+        run: the function; its first argument is the call, its first line the summary of the documentation.
+        method: of its REST route.
+        path: below the API's base, with `{name}` for each parameter in it.
+        right: what the caller needs, on the project or the cluster that the function names to the call.
+        tag: the resource to which it belongs, for the documentation.
+        status: of the answer when all is well.
+    """
+
+    run: Callable[Concatenate[Call, P], Awaitable[R]]
+    method: Method
+    path: str
+    right: Right
+    tag: str
+    status: int = 200
+
+    @property
+    def name(self) -> str:
+        """Such as `start_run`: the id in the OpenAPI document and the action in the audit."""
+        return self.run.__name__
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes something."""
+        return self.method != "GET"
+
+    @property
+    def scope(self) -> Scope:
+        """What a token must be for."""
+        if self.right is Right.ADMINISTER:
+            return Scope.ADMIN
+        subject = _SUBJECTS.get(self.tag, "runs")
+        return Scope(f"{subject}:{'write' if self.changes and subject != 'cluster' else 'read'}")
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """Of its function without the call, with types instead of their names."""
+        whole = inspect.signature(self.run, eval_str=True)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+    @property
+    def answer(self) -> Any:
+        """The type of its answer; None when it has none."""
+        return self.signature.return_annotation
+
+    async def __call__(self, call: Call, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run it for a call.
+
+        Raises:
+            Forbidden: the caller may not.
+            ShoalError: see the function.
+        """
+        answer = await self.run(call, *args, **kwargs)
+        if not call.is_permitted:
+            raise AssertionError(f"{self.name} did not say on what it needs {self.right}")
+        return answer
+
+
+def operation(
+    method: Method, path: str, right: Right, tag: str, *, status: int = 200
+) -> Callable[[Callable[Concatenate[Call, P], Awaitable[R]]], Operation[P, R]]:
+    """Make an operation of a function. See `Operation` for the arguments."""
+
+    def declare(run: Callable[Concatenate[Call, P], Awaitable[R]]) -> Operation[P, R]:
+        return Operation(run, method, path, right, tag, status)
+
+    return declare

@@ -1,0 +1,57 @@
+"""Pages of lists: each begins after the last id of the one before, so that page 1,000 costs as much as page 1."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import Field
+
+from model.errors import Refused
+from service.fields import ID_MAX, Answer, Asked
+
+T = TypeVar("T")
+S = TypeVar("S")
+LIMIT_MAX = 1000
+
+
+class PageOf(Answer, Generic[T]):
+    """A page. `next_cursor` begins the next one; it is left out of the last."""
+
+    items: Sequence[T]
+    next_cursor: str | None = None
+    has_more: bool = False
+
+
+class PageQuery(Asked):
+    """Which page."""
+
+    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX, description="at most this many")] = 50
+    cursor: Annotated[str | None, Field(max_length=100, description="`next_cursor` of the page before")] = None
+
+    @property
+    def after(self) -> int | None:
+        """The last id of the page before. Raises `Refused` for a cursor that no page gave."""
+        return None if self.cursor is None else _id_of(self.cursor)
+
+
+def page_of(found: Sequence[S], limit: int, item: Callable[[S], T], id_of: Callable[[S], int]) -> PageOf[T]:
+    """The page of what was found with a limit of one more than the page's."""
+    shown, has_more = found[:limit], len(found) > limit
+    cursor = _cursor(id_of(shown[-1])) if has_more else None
+    return PageOf[T](items=[item(each) for each in shown], next_cursor=cursor, has_more=has_more)
+
+
+def _cursor(id_: int) -> str:
+    return base64.urlsafe_b64encode(f"after {id_}".encode()).decode().rstrip("=")
+
+
+def _id_of(cursor: str) -> int:
+    try:
+        word, number = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", b"-_", validate=True).decode().split(" ")
+        if word == "after" and number.isascii() and number.isdecimal() and int(number) <= ID_MAX:
+            return int(number)
+    except ValueError:
+        pass
+    raise Refused("the cursor is not one that a page gave; begin without one")

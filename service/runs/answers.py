@@ -1,0 +1,194 @@
+"""Runs and attempts of tasks, as they are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dao.runs.relations import ChildRun, FailedBelow
+from dao.views.listings import Run, TaskRun
+from dao.views.lookups import CommandFate
+from model.choices import Priority
+from model.states import TaskState, WaitReason, WorkflowState
+from service.explain.tasks_without_attempts import NotBegun
+from service.fields import Answer, Id, Moment
+
+
+class RunAnswer(Answer):
+    """A run in a list.
+
+    `took_s` is the time in which its tasks, or those of its child runs, ran on workers; `elapsed_s` the time from its
+    start to its end; both still grow while it runs. `schedule_time` is the time that the run is for, to be shown in
+    `time_zone`. `requested_state` is a pause or stop that its master has not handled yet. `parent_id` is the run of
+    whose task (`parent_task`) it is a child. `dates_left` are the dates of its backfill that begin when it has
+    succeeded.
+    """
+
+    id: Id
+    workflow_code: Id
+    workflow: str | None = None
+    project: str | None = None
+    version: int
+    state: WorkflowState
+    priority: Priority
+    started_at: Moment
+    took_s: float
+    elapsed_s: float
+    reason: str | None = None
+    master_id: Id | None = None
+    master: str | None = None
+    takeovers: int
+    params: str
+    schedule_time: Moment
+    time_zone: str
+    command_type: str
+    run_times: int
+    requested_state: WorkflowState | None = None
+    parent_id: Id | None = None
+    parent_task: str | None = None
+    dates_left: int | None = None
+
+    @classmethod
+    def of(cls, run: Run) -> RunAnswer:
+        """The answer for a run."""
+        return cls(**_fields_of(run))
+
+
+class FailedBelowAnswer(Answer):
+    """The task of a child run for which a task failed."""
+
+    run_id: Id
+    task_id: Id
+    task: str
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, failed: FailedBelow) -> FailedBelowAnswer:
+        """The answer for such a task."""
+        return cls(run_id=failed.run, task_id=failed.id, task=failed.task, reason=failed.reason)
+
+
+class TaskAnswer(Answer):
+    """One attempt of a task.
+
+    `due_in_s` is the rest of a wait for `wait_reason` (<= 0: it is over). One that is not `valid` counts no more: it
+    belongs to an earlier execution of the same run, or its task is to run again. `branch` are the codes of the tasks
+    that it chose, `choice` says why. `stands_for` are the child runs that it represents, in words.
+    """
+
+    id: Id
+    code: Id
+    attempt: int
+    name: str
+    type: str
+    state: TaskState
+    kill_requested: bool
+    worker_group: str
+    priority: Priority
+    worker_id: Id | None = None
+    worker: str | None = None
+    log_url: str | None = None
+    log_day: str
+    queued_at: Moment
+    started_at: Moment | None = None
+    ended_at: Moment | None = None
+    took_s: float | None = None
+    exit_code: int | None = None
+    reason: str | None = None
+    outputs: str | None = None
+    wait_reason: WaitReason | None = None
+    due_in_s: float | None = None
+    valid: bool
+    branch: list[Id] | None = None
+    retries: int
+    choice: str | None = None
+    failed_below: FailedBelowAnswer | None = None
+    stands_for: str | None = None
+    counts: bool = True
+    """Whether it is of the present execution of the run: the valid attempt, or one that it replaces."""
+
+    @classmethod
+    def of(cls, task: TaskRun, **more: Any) -> TaskAnswer:
+        """The answer for an attempt, with `more` fields."""
+        fields = {name: getattr(task, name) for name in cls.model_fields if hasattr(task, name)}
+        branch = None if task.branch is None else sorted(task.branch)
+        fields |= {"worker_id": task.worker, "worker": task.worker_address, "branch": branch}
+        return cls(**{**fields, **more})
+
+
+class TaskNotBegun(Answer):
+    """A task without an attempt, and the tasks that must end before it begins."""
+
+    name: str
+    state: NotBegun
+    missing: Sequence[str]
+
+
+class ChildAnswer(Answer):
+    """A child run of a task (`task_code`)."""
+
+    id: Id
+    workflow: str | None = None
+    state: WorkflowState
+    task_code: Id
+
+    @classmethod
+    def of(cls, child: ChildRun) -> ChildAnswer:
+        """The answer for a child run."""
+        return cls(id=child.id, workflow=child.workflow, state=child.state, task_code=child.code)
+
+
+class TaskOrder(Answer):
+    """A task of a workflow, and those that it comes after."""
+
+    name: str
+    after: Sequence[str]
+
+
+class RunPageAnswer(RunAnswer):
+    """A run with its tasks. `graph` is left out when its definition cannot be read."""
+
+    command_id: Id | None = None
+    slot_at_start: str | None = None
+    tasks: Sequence[TaskAnswer]
+    not_begun: Sequence[TaskNotBegun]
+    children: Sequence[ChildAnswer]
+    graph: Sequence[TaskOrder] | None = None
+
+
+class CommandAnswer(Answer):
+    """What became of a command: it waits (`handled_at` is left out), is done, or was refused (`reason`)."""
+
+    id: Id
+    type: str
+    age_s: float | None = None
+    handled_at: Moment | None = None
+    run_id: Id | None = None
+    master_id: Id | None = None
+    slot: str | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, fate: CommandFate) -> CommandAnswer:
+        """The answer for a command."""
+        return cls(
+            **{name: getattr(fate, name) for name in ("id", "type", "age_s", "handled_at", "reason")},
+            run_id=fate.run,
+            master_id=fate.master,
+            slot=str(fate.slot) if fate.slot else None,
+        )
+
+
+def _fields_of(run: Run) -> dict[str, Any]:
+    fields = {name: getattr(run, name) for name in RunAnswer.model_fields if hasattr(run, name)}
+    return fields | {
+        "master_id": run.master,
+        "master": run.owner,
+        "parent_id": run.parent,
+        "dates_left": run.dates_left or None,
+    }
+
+
+def run_page_fields(run: Run) -> dict[str, Any]:
+    """The fields of a page that are those of its run."""
+    return _fields_of(run)

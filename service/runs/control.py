@@ -1,0 +1,203 @@
+"""The operations that start, repeat, halt and resume runs, and declare a failed task a success.
+
+Each inserts one command, which the master of its slot takes, or changes one row by compare-and-set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.commands import commands
+from dao.commands.commands import NewCommand
+from dao.definitions import definitions
+from dao.tasks import forced_success
+from dao.views import listings, lookups
+from dao.views.listings import Run
+from model.command_moves import CommandType
+from model.errors import NotFound, Refused
+from model.ids import CommandId, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.rights import Right
+from model.states import TaskState, WorkflowState
+from service.call import Call, Change, Subject
+from service.fields import Answer, Id
+from service.operation import operation
+from service.runs.references import check_startable
+from service.runs.requests import RerunRun, StartRun, WaitQuery
+from service.runs.start import ask_start
+
+LOOK_EVERY_S = 0.05
+RUN, TASK, DEFINITION = "workflow-instance", "task-instance", "workflow-definition"
+
+
+class CommandAsked(Answer):
+    """A command was inserted. `run_id` is the run that it changes, or has started within the time that was waited."""
+
+    command_id: Id
+    workflow: str | None = None
+    run_id: Id | None = None
+    is_taken: bool = False
+    """Whether a master has taken it."""
+    reason: str | None = None
+    """Why the master refused it."""
+
+
+class TaskForced(Answer):
+    """An attempt counts as a success now; it was in the state `before`, and its run is in `run_state`."""
+
+    task_instance_id: Id
+    task: str
+    run_id: Id
+    state: TaskState
+    before: TaskState
+    run_state: WorkflowState
+
+
+@operation("POST", "/workflow-definitions/{code}/runs", Right.OPERATE, "workflow-instances", status=202)
+async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> CommandAsked:
+    """Start a workflow: one command, which the master of its slot takes."""
+    if body.depend and not body.tasks:
+        raise Refused("`depend` says what runs beside the tasks of `tasks`; name those too")
+    async with call.reading() as connection:
+        head = await definitions.head(connection, WorkflowCode(code))
+    type_ = CommandType.START_CURRENT_TASK_PROCESS if body.tasks else CommandType.START_PROCESS
+    new = NewCommand(
+        type_,
+        head.code,
+        workflow_version=body.version,
+        priority=body.priority,
+        failure_strategy=body.failure_strategy,
+        worker_group=body.worker_group,
+        environment=body.environment,
+        dry_run=body.dry_run,
+        task_depend_type=body.depend,
+        created_by=call.caller.name,
+    )
+    async with call.changing(Subject(DEFINITION, head.code, head.project)) as change:
+        check_startable(head)
+        secrets = call.settings.secrets
+        command = await ask_start(change.connection, head, body.params, new, secrets, tasks=body.tasks)
+        change.after = {"command": str(command), **_said(body, "params")}
+        change.answer = CommandAsked(command_id=command, workflow=head.name)
+    return await _taken(call, change.answered(), query.wait)
+
+
+@operation("POST", "/workflow-instances/{id}/rerun", Right.OPERATE, "workflow-instances", status=202)
+async def rerun_run(call: Call, id: Id, body: RerunRun, query: WaitQuery) -> CommandAsked:
+    """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
+    if body.failed and body.tasks:
+        raise Refused("`failed` and `tasks` are two ways to say what runs again; keep one of them")
+    if body.depend and not body.tasks:
+        raise Refused("`depend` says what runs beside the tasks of `tasks`; name those too")
+    new = NewCommand(
+        rerun_type(failed=body.failed, tasks=body.tasks),
+        workflow_instance_id=WorkflowInstanceId(id),
+        start_tasks=json.dumps(list(body.tasks)) if body.tasks else None,
+        task_depend_type=body.depend,
+    )
+    return await _change_run(call, new, query.wait, _said(body))
+
+
+def rerun_type(*, failed: bool, tasks: Sequence[str]) -> CommandType:
+    """The command that runs this again."""
+    if failed:
+        return CommandType.START_FAILURE_TASK_PROCESS
+    return CommandType.EXECUTE_TASK if tasks else CommandType.REPEAT_RUNNING
+
+
+@operation("POST", "/workflow-instances/{id}/pause", Right.OPERATE, "workflow-instances", status=202)
+async def pause_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
+    """Pause a run: running tasks finish, no new ones begin."""
+    return await _change_run(
+        call, NewCommand(CommandType.PAUSE, workflow_instance_id=WorkflowInstanceId(id)), query.wait
+    )
+
+
+@operation("POST", "/workflow-instances/{id}/stop", Right.OPERATE, "workflow-instances", status=202)
+async def stop_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
+    """Stop a run: running tasks are killed."""
+    return await _change_run(
+        call, NewCommand(CommandType.STOP, workflow_instance_id=WorkflowInstanceId(id)), query.wait
+    )
+
+
+@operation("POST", "/workflow-instances/{id}/resume", Right.OPERATE, "workflow-instances", status=202)
+async def resume_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
+    """Resume a paused or stopped run: tasks that were paused or killed run again, succeeded ones do not."""
+    new = NewCommand(CommandType.RECOVER_SUSPENDED_PROCESS, workflow_instance_id=WorkflowInstanceId(id))
+    return await _change_run(call, new, query.wait)
+
+
+@operation("POST", "/task-instances/{id}/force-success", Right.OPERATE, "task-instances")
+async def force_task_success(call: Call, id: Id) -> TaskForced:
+    """Declare a failed task of an ended run a success: tasks that depend on it may run when the run is rerun."""
+    task_id = TaskInstanceId(id)
+    async with call.reading() as connection:
+        run, tasks = await listings.run(connection, await lookups.run_of_task(connection, task_id))
+    task = next(each for each in tasks if each.id == task_id)
+    async with call.changing(Subject(TASK, id, run.project)) as change:
+        await forced_success.force_success(change.connection, task_id)
+        change.before, change.after = {"state": task.state}, {"state": TaskState.FORCED_SUCCESS, "task": task.name}
+        change.answer = TaskForced(
+            task_instance_id=id,
+            task=task.name,
+            run_id=run.id,
+            state=TaskState.FORCED_SUCCESS,
+            before=task.state,
+            run_state=run.state,
+        )
+    answer: TaskForced = change.answered()
+    return answer
+
+
+async def _change_run(call: Call, new: NewCommand, wait_s: float, said: dict[str, Any] | None = None) -> CommandAsked:
+    assert new.workflow_instance_id is not None
+    async with call.reading() as connection:
+        run = await listings.run_head(connection, new.workflow_instance_id)
+    async with call.changing(Subject(RUN, run.id, run.project)) as change:
+        change.answer = await insert_change(change, run, replace(new, created_by=call.caller.name))
+        change.before = {"state": run.state}
+        change.after = {"command": str(change.answer.command_id), **(said or {})}
+    return await _taken(call, change.answered(), wait_s)
+
+
+async def insert_change(change: Change[Any], run: Run, new: NewCommand) -> CommandAsked:
+    """Insert a command that changes a run, in the transaction of the change."""
+    command = await commands.insert(change.connection, new)
+    return CommandAsked(command_id=command, workflow=run.workflow, run_id=run.id)
+
+
+async def _taken(call: Call, asked: CommandAsked, wait_s: float) -> CommandAsked:
+    """The answer once a master has taken the command, or after `wait_s` seconds."""
+    if not wait_s:
+        return asked
+    try:
+        async with asyncio.timeout(wait_s):
+            while True:
+                async with call.reading() as connection:
+                    found = await _fate(connection, asked)
+                if found.is_taken:
+                    return found
+                await asyncio.sleep(LOOK_EVERY_S)
+    except TimeoutError:
+        return asked
+
+
+async def _fate(connection: AsyncConnection, asked: CommandAsked) -> CommandAsked:
+    try:
+        fate = await lookups.fate_of(connection, CommandId(asked.command_id))
+    except NotFound:  # a person deleted it
+        return asked
+    is_taken = fate.handled_at is not None or fate.reason is not None
+    return asked.model_copy(update={"is_taken": is_taken, "run_id": fate.run or asked.run_id, "reason": fate.reason})
+
+
+def _said(body: StartRun | RerunRun, *hidden: str) -> dict[str, Any]:
+    """What a request said, without the fields that may contain secrets: of those the names only."""
+    said = body.model_dump(mode="json", exclude_defaults=True)
+    return {name: sorted(value) if name in hidden else value for name, value in said.items()}

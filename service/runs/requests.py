@@ -1,0 +1,107 @@
+"""What is said with a request about runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from model.choices import FailureStrategy, Priority, TaskDependType
+from model.fields import NAME_LENGTH_MAX
+from model.states import WorkflowState
+from service.fields import Asked, Id, Moment, Text
+from service.pages import PageQuery
+
+REFERENCE_LENGTH_MAX = 400
+Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
+Project = Annotated[Name | None, Field(description="only of workflows of this project")]
+
+
+class RunFilter(Asked):
+    """Which runs are meant; newest first."""
+
+    state: Annotated[Sequence[WorkflowState], Field(description="in one of these states")] = ()
+    workflow: Annotated[Name | None, Field(description="of workflows with this name")] = None
+    project: Project = None
+    since: Annotated[Text | None, Field(max_length=40, description="started within this time: 30s, 15m, 12h, 7d")] = (
+        None
+    )
+    started_after: Annotated[Moment | None, Field(description="started then or later")] = None
+    children: Annotated[
+        bool, Field(description="also child runs, of SUB_PROCESS and DYNAMIC tasks; with `workflow` always")
+    ] = False
+
+
+class RunQuery(RunFilter, PageQuery):
+    """A page of runs."""
+
+    count_children: Annotated[bool, Field(description="count the child runs that are left out")] = False
+
+
+class RunReference(Asked):
+    """How people name a run."""
+
+    name: Annotated[
+        Text,
+        Field(
+            max_length=REFERENCE_LENGTH_MAX, description="its id, @last, @failed, or a workflow's name for its last run"
+        ),
+    ]
+    project: Project = None
+
+
+class TaskReference(Asked):
+    """How people name an attempt of a task."""
+
+    name: Annotated[
+        Text,
+        Field(max_length=2 * REFERENCE_LENGTH_MAX, description="its id, or RUN/name for the last attempt of that task"),
+    ]
+    project: Project = None
+
+
+class StartRun(Asked):
+    """How a workflow is started; what is left out is as its definition says."""
+
+    params: Annotated[dict[Text, Text], Field(max_length=1000, default_factory=dict, description="their values")]
+    version: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="another version than the current one")] = None
+    priority: Priority | None = None
+    failure_strategy: FailureStrategy | None = None
+    worker_group: Name | None = None
+    environment: Annotated[Name | None, Field(description="for the tasks that have none")] = None
+    tasks: Annotated[Sequence[Name], Field(max_length=10_000, description="begin with these tasks only")] = ()
+    depend: Annotated[
+        TaskDependType | None, Field(description="with `tasks`: alone, with all before them, or with all after them")
+    ] = None
+    dry_run: Annotated[bool, Field(description="everything happens except the tasks' own work")] = False
+
+
+class RerunRun(Asked):
+    """What of an ended run runs again: all of it, only what failed, or some tasks."""
+
+    failed: Annotated[bool, Field(description="only what failed or was killed, and all after it; successes stay")] = (
+        False
+    )
+    tasks: Annotated[Sequence[Name], Field(max_length=10_000, description="only these tasks")] = ()
+    depend: Annotated[TaskDependType | None, Field(description="with `tasks`: what runs beside them")] = None
+
+
+class WaitQuery(Asked):
+    """How long the answer may wait for a master to take the command."""
+
+    wait: Annotated[float, Field(ge=0, le=30, description="seconds")] = 0.0
+
+
+class WhyQuery(Asked):
+    """What of a run is to be explained."""
+
+    task: Annotated[Name | None, Field(description="a task of it, by name")] = None
+
+
+class BulkRuns(Asked):
+    """One request for many runs: those with these ids, or those that match a filter."""
+
+    ids: Annotated[Sequence[Id], Field(max_length=10_000)] = ()
+    filter: RunFilter | None = None
+    dry_run: Annotated[bool, Field(description="only say what would be done")] = True

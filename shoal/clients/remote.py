@@ -1,0 +1,114 @@
+"""Asks through the API, with a token.
+
+Every request that changes something has an idempotency key, so it is sent again when its answer was lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+import uuid
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar, cast
+from urllib.parse import quote
+
+import httpx
+from pydantic import BaseModel, TypeAdapter
+
+from model.errors import Refused, Unavailable
+from service.operation import BODY, QUERY, Operation
+from service.problems import error_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+BASE = "/api/v1"
+RETRY_WITHIN_S = 10.0
+TIMEOUT_S = 60.0
+PAUSE_S_MAX = 1.0
+
+
+class RemoteClient:
+    """Sends operations to an API server.
+
+    Args:
+        url: of the server, such as https://shoal.example.org.
+        token: of the user; None: the requests are sent without.
+        retry_within_s: how long a server that does not answer is asked again.
+    """
+
+    def __init__(self, url: str, token: str | None, *, retry_within_s: float = RETRY_WITHIN_S) -> None:
+        parsed = httpx.URL(url)
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise Refused(f'"{url}" is no address of a server; write it as https://shoal.example.org')
+        if parsed.scheme == "http" and token and parsed.host not in ("127.0.0.1", "localhost", "::1"):
+            raise Refused(f"the token would be sent to {parsed.host} in clear text; use https://")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        tls: ssl.SSLContext | bool = ssl.create_default_context() if parsed.scheme == "https" else False
+        self._server = url.rstrip("/")
+        self._retry_within_s = retry_within_s
+        self._http = httpx.AsyncClient(
+            base_url=self._server, headers=headers, verify=tls, timeout=TIMEOUT_S, trust_env=False
+        )
+
+    async def __aenter__(self) -> RemoteClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.aclose()
+
+    async def ask(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """See `Client`."""
+        request = self._request(operation, *args, **kwargs)
+        content = await self._answer(request)
+        if operation.answer is None:
+            return cast(R, None)
+        return cast(R, TypeAdapter(operation.answer).validate_json(content))
+
+    def _request(self, operation: Operation[Any, Any], *args: Any, **kwargs: Any) -> httpx.Request:
+        given = operation.signature.bind(*args, **kwargs).arguments
+        query, body = given.pop(QUERY, None), given.pop(BODY, None)
+        path = operation.path.format(**{name: quote(str(value), safe="") for name, value in given.items()})
+        headers = {"If-Match": "*", "Idempotency-Key": str(uuid.uuid4())} if operation.changes else {}
+        return self._http.build_request(
+            operation.method,
+            BASE + path,
+            params=_fields(query) if query is not None else None,
+            json=_fields(body) if body is not None else None,
+            headers=headers,
+        )
+
+    async def _answer(self, request: httpx.Request) -> bytes:
+        until_s, pause_s = time.monotonic() + self._retry_within_s, 0.1
+        while True:
+            try:
+                return await self._sent(request)
+            except Unavailable:
+                if time.monotonic() + pause_s > until_s:
+                    raise
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_S_MAX)
+
+    async def _sent(self, request: httpx.Request) -> bytes:
+        """The body of the answer. Raises the error that a problem stands for."""
+        try:
+            response = await self._http.send(request)
+        except httpx.HTTPError as error:
+            raise Unavailable(f"the server {self._server} does not answer: {error or type(error).__name__}") from error
+        if response.is_success:
+            return response.content
+        try:
+            problem = response.json()
+            code, detail = str(problem["code"]), str(problem["detail"])
+        except (ValueError, KeyError, TypeError):
+            sentence = f"the server {self._server} answered {response.status_code}, and not as Shoal does; is it one?"
+            raise (Unavailable if response.status_code >= 500 else Refused)(sentence) from None
+        after = response.headers.get("Retry-After", "")
+        raise error_of(code, detail, float(after) if after.isdecimal() else 1.0)
+
+
+def _fields(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(mode="json", exclude_defaults=True)

@@ -1,0 +1,55 @@
+"""An API in this process, on a real database, and clients of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from api.server import ApiServer
+from api.settings import ApiSettings
+from dao.postgres.database import Database
+from service.call import Backend
+from shoal.backend import backend_of
+from shoal.config.settings import load_settings
+
+BASE = "/api/v1"
+
+
+@dataclass
+class Serving:
+    """A running API."""
+
+    backend: Backend
+    url: str
+
+    @property
+    def database(self) -> Database:
+        """Its database."""
+        return self.backend.database
+
+    def client(self, token: str | None = None, **headers: str) -> httpx.AsyncClient:
+        """A client with a token."""
+        given = {"Authorization": f"Bearer {token}"} if token else {}
+        return httpx.AsyncClient(base_url=self.url, headers={**given, **headers}, timeout=30, trust_env=False)
+
+
+@asynccontextmanager
+async def serving(database_url: str, **settings: Any) -> AsyncIterator[Serving]:
+    """An API on a free port of loopback."""
+    database = Database(database_url, application_name="shoal-api", connections_max=8)
+    backend = backend_of(database, load_settings({"database_url": database_url}))
+    server = ApiServer(backend, ApiSettings(port=0, **settings), "0.0.0-test")
+    server.listen()
+    stop = asyncio.Event()
+    running = asyncio.create_task(server.serve(stop))
+    try:
+        yield Serving(backend, server.url)
+    finally:
+        stop.set()
+        await running
+        await database.close()
