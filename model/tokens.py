@@ -36,7 +36,7 @@ class Token:
 
 def hash_of(secret: str) -> bytes:
     """SHA-256 of a random secret. Not for passwords, which can be guessed."""
-    return hashlib.sha256(secret.encode()).digest()
+    return hashlib.sha256(secret.encode(errors="replace")).digest()
 
 
 def make(chance: bytes) -> Token:
