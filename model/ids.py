@@ -17,3 +17,8 @@ ScheduleId = NewType("ScheduleId", int)
 
 TaskCode = NewType("TaskCode", int)
 """A task's number within its workflow definition; stable across versions as long as its name is."""
+
+AccountId = NewType("AccountId", int)
+LoginSessionId = NewType("LoginSessionId", int)
+TokenId = NewType("TokenId", int)
+AuditId = NewType("AuditId", int)

@@ -19,6 +19,8 @@ DECLARE
     asked     text := 'type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy, '
                       'worker_group, warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks, '
                       'schedule_time, time_zone';
+    -- Who may log in, how, and what they did: for whoever serves people only. These contain hashes of secrets.
+    users     text := 'account, login_link, login_session, token, project_member, login_attempt, audit, idempotency_key';
     each      text;
 BEGIN
     FOREACH each IN ARRAY ARRAY[prefix || 'owner', prefix || 'master', prefix || 'worker', prefix || 'api', prefix || 'submitter'] LOOP
@@ -37,11 +39,14 @@ BEGIN
     -- A master drives everything, changes no definition, and reads no secret.
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s', space, master);
     EXECUTE format('REVOKE ALL ON environment, data_source, log_key FROM %s', master);
+    EXECUTE format('REVOKE ALL ON %s FROM %s', users, master);
+    EXECUTE format('GRANT INSERT ON audit TO %s', master);
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, workflow_version, schema_version FROM %s', master);
     EXECUTE format('GRANT UPDATE (updated_at) ON workflow_definition TO %s', master);  -- to hold the line of a serial one
 
     -- A worker claims tasks and says how they ended.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s', space, worker);
+    EXECUTE format('REVOKE ALL ON %s FROM %s', users, worker);
     EXECUTE format('GRANT INSERT, UPDATE ON node, node_beat, cluster TO %s', worker);
     -- Its own log key it says; that of another it does not read.
     EXECUTE format('REVOKE ALL ON log_key FROM %s', worker);
@@ -59,6 +64,10 @@ BEGIN
     EXECUTE format('GRANT INSERT (%s, created_by, schedule_id, parent) ON command TO %s', asked, api);
     EXECUTE format('GRANT DELETE ON error_command TO %s', api);
     EXECUTE format('GRANT UPDATE (state, reason, flag) ON task_instance TO %s', api);
+    -- Accounts and revoked tokens stay, since the audit names them; the audit is only added to.
+    EXECUTE format('GRANT INSERT, UPDATE ON account, token TO %s', api);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON login_link, login_session, project_member, login_attempt, idempotency_key TO %s', api);
+    EXECUTE format('GRANT INSERT ON audit TO %s', api);
 
     -- Whoever only starts and halts runs, by plain SQL.
     EXECUTE format('GRANT INSERT (%s) ON command TO %s', asked, submitter);

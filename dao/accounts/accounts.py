@@ -1,0 +1,154 @@
+"""`account`: who may log in. Changed by compare-and-set on its version; never deleted, since the audit names it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.errors import NotFound, Refused
+from model.ids import AccountId
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account; times are aware UTC, database time."""
+
+    id: AccountId
+    name: str
+    is_admin: bool
+    has_password: bool
+    version: int
+    created_at: datetime
+    disabled_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a login by password is checked against."""
+
+    account: AccountId
+    name: str
+    password_hash: str | None = field(repr=False)
+
+
+class Changed(Refused):
+    """Somebody else changed the row since it was read."""
+
+
+_COLUMNS = "id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at"
+# Of several that make the first account one at a time: the others then see its account.
+_ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtext('shoal first account'))")
+_NONE_YET = text("SELECT NOT EXISTS (SELECT FROM account)")
+_INSERT = text(f"""
+    INSERT INTO account (name, is_admin, password_hash) VALUES (:name, :is_admin, :password_hash)
+    ON CONFLICT (lower(name)) DO NOTHING RETURNING {_COLUMNS}
+""")  # noqa: S608 - constants
+_BY_NAME = text(f"SELECT {_COLUMNS} FROM account WHERE lower(name) = lower(:name)")  # noqa: S608
+_BY_ID = text(f"SELECT {_COLUMNS} FROM account WHERE id = :id")  # noqa: S608
+_HOLD = text(f"SELECT {_COLUMNS} FROM account WHERE id = :id FOR UPDATE")  # noqa: S608
+# Enabled only, so that nothing differs between a disabled account and none.
+_CREDENTIALS = text("""
+    SELECT id, name, password_hash FROM account WHERE lower(name) = lower(:name) AND disabled_at IS NULL
+""")
+_PAGE = text(f"SELECT {_COLUMNS} FROM account WHERE id > :after ORDER BY id LIMIT :limit")  # noqa: S608
+_CHANGE = text(f"""
+    UPDATE account SET
+        is_admin = coalesce(CAST(:is_admin AS boolean), is_admin),
+        disabled_at = CASE WHEN CAST(:disabled AS boolean) IS NULL THEN disabled_at
+                           WHEN :disabled THEN coalesce(disabled_at, clock_timestamp()) END,
+        password_hash = coalesce(CAST(:password_hash AS text), password_hash),
+        version = version + 1
+    WHERE id = :id AND version = :version RETURNING {_COLUMNS}
+""")  # noqa: S608
+_REHASH = text("UPDATE account SET password_hash = :new WHERE id = :id AND password_hash = :old")
+# Locks them, so that of two that disable the last two admins one sees the other.
+_OTHER_ADMINS = text("""
+    SELECT id FROM account WHERE is_admin AND disabled_at IS NULL AND id <> :id ORDER BY id FOR UPDATE
+""")
+
+
+async def none_yet(connection: AsyncConnection) -> bool:
+    """Whether there is no account; until the transaction ends, nobody else who asks gets an answer."""
+    await connection.execute(_ONE_AT_A_TIME)
+    return bool((await connection.execute(_NONE_YET)).scalar_one())
+
+
+async def insert(connection: AsyncConnection, name: str, is_admin: bool, password_hash: str | None = None) -> Account:
+    """Add an account. Raises `Refused`: the name is taken, in upper or lower case."""
+    values = {"name": name, "is_admin": is_admin, "password_hash": password_hash}
+    row = (await connection.execute(_INSERT, values)).first()
+    if row is None:
+        raise Refused(f'there is an account "{name}" already; choose another name')
+    return _account(row)
+
+
+async def by_name(connection: AsyncConnection, name: str) -> Account:
+    """The account of this name, in upper or lower case. Raises `NotFound`."""
+    row = (await connection.execute(_BY_NAME, {"name": name})).first()
+    if row is None:
+        raise NotFound(f'there is no account "{name[:100]}"; `shoal user list` shows those there are')
+    return _account(row)
+
+
+async def by_id(connection: AsyncConnection, account: AccountId) -> Account:
+    """Raises `NotFound`."""
+    return _found((await connection.execute(_BY_ID, {"id": account})).first(), account)
+
+
+async def held(connection: AsyncConnection, account: AccountId) -> Account:
+    """The account, which nobody else changes until the transaction ends. Raises `NotFound`."""
+    return _found((await connection.execute(_HOLD, {"id": account})).first(), account)
+
+
+async def credentials(connection: AsyncConnection, name: str) -> Credentials | None:
+    """Of the enabled account of this name, in upper or lower case; None if there is none."""
+    row = (await connection.execute(_CREDENTIALS, {"name": name})).first()
+    return None if row is None else Credentials(*row)
+
+
+async def page(connection: AsyncConnection, after: AccountId | None, limit: int) -> Sequence[Account]:
+    """The `limit` accounts after this one, by id."""
+    return [_account(row) for row in (await connection.execute(_PAGE, {"after": after or 0, "limit": limit})).all()]
+
+
+async def change(
+    connection: AsyncConnection,
+    account: AccountId,
+    version: int,
+    *,
+    is_admin: bool | None = None,
+    disabled: bool | None = None,
+    password_hash: str | None = None,
+) -> Account:
+    """Change what is not None. Raises `Changed` if the account has no longer this version, `NotFound`."""
+    values = {"is_admin": is_admin, "disabled": disabled, "password_hash": password_hash}
+    row = (await connection.execute(_CHANGE, {"id": account, "version": version, **values})).first()
+    if row is None:
+        now = await by_id(connection, account)
+        raise Changed(f'somebody else changed the account "{now.name}" meanwhile; read it again, then change it')
+    return _account(row)
+
+
+async def rehash(connection: AsyncConnection, account: AccountId, old: str, new: str) -> None:
+    """Replace the hash of the same password; nothing happens if the password has been changed meanwhile."""
+    await connection.execute(_REHASH, {"id": account, "old": old, "new": new})
+
+
+async def other_admins(connection: AsyncConnection, account: AccountId) -> int:
+    """How many enabled admins there are besides this account; they stay so until the transaction ends."""
+    return len((await connection.execute(_OTHER_ADMINS, {"id": account})).all())
+
+
+def _account(row: Any) -> Account:
+    return Account(*row)
+
+
+def _found(row: Any, account: AccountId) -> Account:
+    if row is None:
+        raise NotFound(f"there is no account {account}; `shoal user list` shows those there are")
+    return _account(row)

@@ -1,0 +1,40 @@
+"""`login_link`: a login without a password, once and soon. Of two uses at once one wins."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.ids import AccountId
+
+_INSERT = text("""
+    INSERT INTO login_link (secret_hash, account_id, expires_at)
+    VALUES (:secret_hash, :account, clock_timestamp() + :lives)
+""")
+# The second of two waits for the first, sees used_at then, and finds nothing.
+_USE = text("""
+    UPDATE login_link SET used_at = clock_timestamp()
+    FROM account a
+    WHERE secret_hash = :secret_hash AND used_at IS NULL AND expires_at > clock_timestamp()
+      AND a.id = account_id AND a.disabled_at IS NULL
+    RETURNING account_id
+""")
+_DELETE = text("DELETE FROM login_link WHERE account_id = :account AND used_at IS NULL")
+
+
+async def insert(connection: AsyncConnection, account: AccountId, secret_hash: bytes, lives: timedelta) -> None:
+    """Add a link to an account."""
+    await connection.execute(_INSERT, {"account": account, "secret_hash": secret_hash, "lives": lives})
+
+
+async def use(connection: AsyncConnection, secret_hash: bytes) -> AccountId | None:
+    """The account that this link logs in, once; None: unknown, used, expired, or of a disabled account."""
+    found = (await connection.execute(_USE, {"secret_hash": secret_hash})).scalar()
+    return None if found is None else AccountId(found)
+
+
+async def delete_unused(connection: AsyncConnection, account: AccountId) -> None:
+    """The account's links log nobody in any more."""
+    await connection.execute(_DELETE, {"account": account})

@@ -1,0 +1,118 @@
+"""`login_session`: browsers that are logged in. A request finds its session by one statement, with all its rights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.ids import AccountId, LoginSessionId
+from model.rights import Role
+
+IDLE_MAX = timedelta(hours=12)
+"""A session that was not used for so long has ended."""
+
+LIVES_MAX = timedelta(days=30)
+"""After that it ends, however much it is used."""
+
+SEEN_EVERY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSession:
+    """A session that lives, and what its account may do now."""
+
+    id: LoginSessionId
+    csrf_hash: bytes = field(repr=False)
+    account: AccountId
+    name: str
+    is_admin: bool
+    roles: Mapping[str, Role]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session for its owner to see; times are aware UTC, database time."""
+
+    id: LoginSessionId
+    created_at: datetime
+    expires_at: datetime
+    last_seen_at: datetime
+    address: str
+    user_agent: str
+
+
+_INSERT = text("""
+    INSERT INTO login_session (secret_hash, csrf_hash, account_id, expires_at, address, user_agent)
+    VALUES (:secret_hash, :csrf_hash, :account, clock_timestamp() + :lives, :address, :user_agent) RETURNING id
+""")
+# index: login_session_secret. Who finds the row locked leaves last_seen_at to the other request.
+_FIND = text("""
+    WITH found AS (
+        SELECT s.id, s.csrf_hash, s.account_id, a.name, a.is_admin, s.last_seen_at
+        FROM login_session s JOIN account a ON a.id = s.account_id
+        WHERE s.secret_hash = :secret_hash AND s.expires_at > clock_timestamp()
+          AND s.last_seen_at > clock_timestamp() - :idle AND a.disabled_at IS NULL
+    ), due AS (
+        SELECT s.id FROM login_session s
+        WHERE s.id = (SELECT id FROM found WHERE last_seen_at < clock_timestamp() - :every)
+        FOR NO KEY UPDATE SKIP LOCKED
+    ), seen AS (
+        UPDATE login_session SET last_seen_at = clock_timestamp() WHERE id IN (SELECT id FROM due)
+    )
+    SELECT id, csrf_hash, account_id, name, is_admin,
+           (SELECT jsonb_object_agg(m.project, m.role) FROM project_member m WHERE m.account_id = found.account_id)
+           AS roles
+    FROM found
+""")
+_OF_ACCOUNT = text("""
+    SELECT id, created_at, expires_at, last_seen_at, address, user_agent FROM login_session
+    WHERE account_id = :account AND expires_at > clock_timestamp() AND last_seen_at > clock_timestamp() - :idle
+    ORDER BY last_seen_at DESC, id DESC
+""")
+_END = text("DELETE FROM login_session WHERE id = :id AND account_id = :account RETURNING id")
+_END_ALL = text("DELETE FROM login_session WHERE account_id = :account AND id <> :but RETURNING id")
+
+
+async def insert(
+    connection: AsyncConnection,
+    account: AccountId,
+    secret_hash: bytes,
+    csrf_hash: bytes,
+    address: str,
+    user_agent: str,
+) -> LoginSessionId:
+    """Begin a session."""
+    values = {"account": account, "secret_hash": secret_hash, "csrf_hash": csrf_hash, "lives": LIVES_MAX}
+    return LoginSessionId(
+        (await connection.execute(_INSERT, {**values, "address": address, "user_agent": user_agent})).scalar_one()
+    )
+
+
+async def find(connection: AsyncConnection, secret_hash: bytes) -> FoundSession | None:
+    """The session with this secret, which is now used; None: unknown, expired, or of a disabled account."""
+    values = {"secret_hash": secret_hash, "idle": IDLE_MAX, "every": SEEN_EVERY}
+    row = (await connection.execute(_FIND, values)).first()
+    if row is None:
+        return None
+    roles = {project: Role(role) for project, role in (row.roles or {}).items()}
+    return FoundSession(row.id, row.csrf_hash, row.account_id, row.name, row.is_admin, roles)
+
+
+async def of_account(connection: AsyncConnection, account: AccountId) -> Sequence[SessionRow]:
+    """The sessions of an account that live, the last used first."""
+    rows = await connection.execute(_OF_ACCOUNT, {"account": account, "idle": IDLE_MAX})
+    return [SessionRow(*row) for row in rows.all()]
+
+
+async def end(connection: AsyncConnection, account: AccountId, session: LoginSessionId) -> bool:
+    """End a session of this account; whether it had it."""
+    return (await connection.execute(_END, {"account": account, "id": session})).first() is not None
+
+
+async def end_all(connection: AsyncConnection, account: AccountId, but: LoginSessionId | None = None) -> int:
+    """End the sessions of an account, all or all but one. Returns how many."""
+    return len((await connection.execute(_END_ALL, {"account": account, "but": but or 0})).all())

@@ -1,0 +1,145 @@
+"""`token`: what programs send. A request finds its token by one statement, with all its account's rights."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.errors import Refused
+from model.ids import AccountId, TokenId
+from model.rights import Role, Scope
+
+SEEN_EVERY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundToken:
+    """A token that is valid, and what its account may do now; `projects` None = not limited to some."""
+
+    id: TokenId
+    account: AccountId
+    name: str
+    is_admin: bool
+    scopes: frozenset[Scope]
+    projects: frozenset[str] | None
+    roles: Mapping[str, Role]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token for its owner to see; times are aware UTC, database time."""
+
+    id: TokenId
+    name: str
+    scopes: tuple[str, ...]
+    projects: tuple[str, ...] | None
+    created_at: datetime
+    expires_at: datetime
+    last_used_at: datetime | None
+    last_used_from: str | None
+    revoked_at: datetime | None
+
+
+_COLUMNS = "id, name, scopes, projects, created_at, expires_at, last_used_at, last_used_from, revoked_at"
+_INSERT = text(f"""
+    INSERT INTO token (account_id, name, secret_hash, scopes, projects, expires_at)
+    VALUES (:account, :name, :secret_hash, CAST(:scopes AS text[]), CAST(:projects AS text[]),
+            clock_timestamp() + :lives)
+    ON CONFLICT (account_id, name) WHERE revoked_at IS NULL DO NOTHING
+    RETURNING {_COLUMNS}
+""")  # noqa: S608 - constants
+# index: token_secret. Who finds the row locked leaves last_used_at to the other request.
+_FIND = text("""
+    WITH found AS (
+        SELECT t.id, t.account_id, a.name, a.is_admin, t.scopes, t.projects, t.last_used_at
+        FROM token t JOIN account a ON a.id = t.account_id
+        WHERE t.secret_hash = :secret_hash AND t.revoked_at IS NULL AND t.expires_at > clock_timestamp()
+          AND a.disabled_at IS NULL
+    ), due AS (
+        SELECT t.id FROM token t
+        WHERE t.id = (SELECT id FROM found WHERE last_used_at < clock_timestamp() - :every OR last_used_at IS NULL)
+        FOR NO KEY UPDATE SKIP LOCKED
+    ), used AS (
+        UPDATE token SET last_used_at = clock_timestamp(), last_used_from = :address WHERE id IN (SELECT id FROM due)
+    )
+    SELECT id, account_id, name, is_admin, scopes, projects,
+           (SELECT jsonb_object_agg(m.project, m.role) FROM project_member m WHERE m.account_id = found.account_id)
+           AS roles
+    FROM found
+""")
+_OF_ACCOUNT = text(f"""
+    SELECT {_COLUMNS} FROM token WHERE account_id = :account AND id < :before ORDER BY id DESC LIMIT :limit
+""")  # noqa: S608
+_REVOKE = text(f"""
+    UPDATE token SET revoked_at = clock_timestamp()
+    WHERE id = :id AND account_id = :account AND revoked_at IS NULL RETURNING {_COLUMNS}
+""")  # noqa: S608
+_REVOKE_ALL = text("""
+    UPDATE token SET revoked_at = clock_timestamp() WHERE account_id = :account AND revoked_at IS NULL RETURNING id
+""")
+
+
+async def insert(
+    connection: AsyncConnection,
+    account: AccountId,
+    name: str,
+    secret_hash: bytes,
+    scopes: Collection[Scope],
+    projects: Collection[str] | None,
+    lives: timedelta,
+) -> TokenRow:
+    """Add a token. Raises `Refused`: the account has a token of this name."""
+    values = {
+        "account": account,
+        "name": name,
+        "secret_hash": secret_hash,
+        "scopes": sorted(scopes),
+        "projects": sorted(projects) if projects else None,
+        "lives": lives,
+    }
+    row = (await connection.execute(_INSERT, values)).first()
+    if row is None:
+        raise Refused(f'there is a token "{name[:100]}" already; revoke it, or choose another name')
+    return _token(row)
+
+
+async def find(connection: AsyncConnection, secret_hash: bytes, address: str) -> FoundToken | None:
+    """The token with this secret, which is now used; None: unknown, expired, revoked, or of a disabled account."""
+    values = {"secret_hash": secret_hash, "address": address, "every": SEEN_EVERY}
+    row = (await connection.execute(_FIND, values)).first()
+    if row is None:
+        return None
+    # A scope that a later version granted means nothing here.
+    scopes = frozenset(Scope(each) for each in row.scopes if each in set(Scope))
+    projects = None if row.projects is None else frozenset(row.projects)
+    roles = {project: Role(role) for project, role in (row.roles or {}).items()}
+    return FoundToken(row.id, row.account_id, row.name, row.is_admin, scopes, projects, roles)
+
+
+async def of_account(
+    connection: AsyncConnection, account: AccountId, limit: int, before: TokenId | None = None
+) -> Sequence[TokenRow]:
+    """The last `limit` tokens of an account, or those before one of them, newest first, with those that ended."""
+    values = {"account": account, "limit": limit, "before": before or 2**63 - 1}
+    return [_token(row) for row in (await connection.execute(_OF_ACCOUNT, values)).all()]
+
+
+async def revoke(connection: AsyncConnection, account: AccountId, token: TokenId) -> TokenRow | None:
+    """Revoke a token of this account; None if it has no such token that is not revoked."""
+    row = (await connection.execute(_REVOKE, {"account": account, "id": token})).first()
+    return None if row is None else _token(row)
+
+
+async def revoke_all(connection: AsyncConnection, account: AccountId) -> int:
+    """Revoke the tokens of an account. Returns how many."""
+    return len((await connection.execute(_REVOKE_ALL, {"account": account})).all())
+
+
+def _token(row: Sequence[Any]) -> TokenRow:
+    id_, name, scopes, projects, *times = row
+    return TokenRow(id_, name, tuple(scopes), None if projects is None else tuple(projects), *times)

@@ -1,0 +1,1 @@
+"""Accounts: passwords, logins, sessions, tokens and members of projects."""

@@ -1,0 +1,111 @@
+"""Logging in, by password or by a link, and out.
+
+A name that no account has takes the same way as a known one: the same count, one verification with the same costs, the
+same sentence. So nobody learns who has an account.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.accounts import accounts, audit, login_attempts, login_links, sessions
+from dao.postgres.database import Database
+from model.audits import ActorKind
+from model.errors import Refused
+from model.ids import AccountId, LoginSessionId
+from model.tokens import hash_of
+from service.accounts.passwords import Passwords
+from service.callers import Caller, LoginNeeded, Visitor
+
+SECRET_BYTES = 32
+USER_AGENT_CHARACTERS_MAX = 300
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedIn:
+    """A session that has begun. The secrets are shown this once: for the cookie, and for the header of the page."""
+
+    session: LoginSessionId
+    account: AccountId
+    name: str
+    secret: str = field(repr=False)
+    csrf: str = field(repr=False)
+
+
+class TooManyAttempts(Refused):
+    """Too many logins failed; the next is allowed after `retry_after`."""
+
+    def __init__(self, retry_after: timedelta) -> None:
+        self.retry_after = retry_after
+        super().__init__(
+            f"too many logins failed for this name or from this address; try again in "
+            f"{max(1, round(retry_after.total_seconds()))} s"
+        )
+
+
+async def log_in(database: Database, passwords: Passwords, name: str, password: str, visitor: Visitor) -> LoggedIn:
+    """Begin a session of an account with its password.
+
+    Raises:
+        LoginNeeded: name or password is wrong, or the account is disabled; it does not say which.
+        TooManyAttempts: for this name or from this address.
+        Unavailable: too many passwords are being checked.
+    """
+    found = await check_password_of(database, passwords, name, password, visitor)
+    new = await passwords.hash(password) if passwords.is_outdated(found.password_hash or "") else None
+    async with database.writing() as connection:
+        if new is not None and found.password_hash is not None:
+            await accounts.rehash(connection, found.account, found.password_hash, new)
+        return await _begin(connection, found.account, "password", visitor)
+
+
+async def check_password_of(
+    database: Database, passwords: Passwords, name: str, password: str, visitor: Visitor
+) -> accounts.Credentials:
+    """The account with this name and password. Raises as `log_in`; no connection is held meanwhile."""
+    async with database.writing() as connection:
+        begun = await login_attempts.begin(connection, name, visitor.address)
+        known = await accounts.credentials(connection, name)
+    if isinstance(begun, timedelta):
+        raise TooManyAttempts(begun)
+    right = await passwords.verify(known.password_hash if known else None, password)
+    if known is None or not right:
+        log.warning("login_failed", name=name[:100], address=visitor.address)
+        raise LoginNeeded("the name or the password is wrong; try again, or ask an admin for a login link")
+    async with database.writing() as connection:
+        await login_attempts.succeeded(connection, name)
+    return known
+
+
+async def log_in_by_link(connection: AsyncConnection, secret: str, visitor: Visitor) -> LoggedIn:
+    """Begin a session with the secret of a link. Raises `LoginNeeded`: it is unknown, used or expired."""
+    account = await login_links.use(connection, hash_of(secret))
+    if account is None:
+        raise LoginNeeded("this login link was used already or has expired; make another: shoal user link NAME")
+    return await _begin(connection, account, "link", visitor)
+
+
+async def log_out(connection: AsyncConnection, caller: Caller) -> None:
+    """End the caller's session; nothing happens if it has none."""
+    if caller.account is not None and caller.session is not None:
+        await sessions.end(connection, caller.account, caller.session)
+        await audit.insert(connection, [caller.entry("log_out", "account", caller.account, caller.name)])
+
+
+async def _begin(connection: AsyncConnection, account: AccountId, by: str, visitor: Visitor) -> LoggedIn:
+    holder = await accounts.held(connection, account)
+    if holder.disabled_at is not None:  # since it was found
+        raise LoginNeeded("the account is disabled; ask an admin")
+    secret, csrf = secrets.token_urlsafe(SECRET_BYTES), secrets.token_urlsafe(SECRET_BYTES)
+    agent = visitor.user_agent[:USER_AGENT_CHARACTERS_MAX]
+    session = await sessions.insert(connection, account, hash_of(secret), hash_of(csrf), visitor.address, agent)
+    caller = Caller(ActorKind.SESSION, holder.name, account, visitor.address, agent, visitor.request_id)
+    await audit.insert(connection, [caller.entry("log_in", "account", account, holder.name, after={"by": by})])
+    return LoggedIn(session, account, holder.name, secret, csrf)

@@ -1,0 +1,191 @@
+"""Who asks: the operating system's user on the database itself, or an account by its session or token.
+
+A caller is made for each request, by one statement: an account that was disabled, a session that ended, a token
+that was revoked or a role that was taken away is known at the next request.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.accounts import sessions
+from dao.accounts import tokens as token_rows
+from dao.accounts.audit import AuditEntry
+from model import tokens
+from model.audits import ActorKind, Outcome
+from model.errors import Refused
+from model.ids import AccountId, LoginSessionId, TokenId
+from model.rights import CLUSTER_RIGHTS, Right, Role, Scope, covers, left_by, rights_in
+
+
+class LoginNeeded(Refused):
+    """The caller did not say who it is, or what it sent is not valid (any more)."""
+
+
+class Forbidden(Refused):
+    """The caller lacks a right."""
+
+    def __init__(self, right: Right, project: str | None, sentence: str) -> None:
+        self.right, self.project = right, project
+        super().__init__(sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """From where a request comes, before it is known from whom."""
+
+    address: str = ""
+    user_agent: str = ""
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, and what it may do.
+
+    `scopes` are those of a token, `projects` the only ones that a token is for; None = no limit. `csrf_hash` belongs to
+    a session.
+    """
+
+    kind: ActorKind
+    name: str
+    account: AccountId | None = None
+    address: str = ""
+    user_agent: str = ""
+    request_id: str = ""
+    is_admin: bool = False
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    scopes: frozenset[Scope] | None = None
+    projects: frozenset[str] | None = None
+    session: LoginSessionId | None = None
+    token: TokenId | None = None
+    csrf_hash: bytes | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_system_user(cls, name: str, request_id: str = "") -> Caller:
+        """Who has the database itself is an administrator, whatever accounts there are."""
+        return cls(ActorKind.SYSTEM_USER, name, is_admin=True, request_id=request_id)
+
+    @classmethod
+    async def of_session(cls, connection: AsyncConnection, secret: str, visitor: Visitor) -> Caller:
+        """The caller whose cookie contains this secret. Raises `LoginNeeded`."""
+        found = await sessions.find(connection, tokens.hash_of(secret))
+        if found is None:
+            raise LoginNeeded("the session has ended; log in again")
+        return cls(
+            ActorKind.SESSION,
+            found.name,
+            found.account,
+            visitor.address,
+            visitor.user_agent,
+            visitor.request_id,
+            found.is_admin,
+            found.roles,
+            session=found.id,
+            csrf_hash=found.csrf_hash,
+        )
+
+    @classmethod
+    async def of_token(cls, connection: AsyncConnection, text: str, visitor: Visitor) -> Caller:
+        """The caller that sent this token. Raises `LoginNeeded`, which never contains the token."""
+        try:
+            token = tokens.parse(text)
+        except Refused as error:
+            raise LoginNeeded(str(error)) from None
+        found = await token_rows.find(connection, token.hash, visitor.address)
+        if found is None:
+            raise LoginNeeded("this token is unknown, revoked or expired; make a new one")
+        return cls(
+            ActorKind.TOKEN,
+            found.name,
+            found.account,
+            visitor.address,
+            visitor.user_agent,
+            visitor.request_id,
+            found.is_admin,
+            found.roles,
+            found.scopes,
+            found.projects,
+            token=found.id,
+        )
+
+    @property
+    def key(self) -> str:
+        """Whose idempotency keys it uses: an account's are the same for all its sessions and tokens."""
+        return f"{self.kind} {self.name}" if self.account is None else f"account {self.account}"
+
+    def rights(self, project: str | None = None) -> frozenset[Right]:
+        """All rights in a project, or with None those in the cluster."""
+        found = rights_in(project, self.roles, self.is_admin)
+        if self.scopes is not None:
+            found &= left_by(self.scopes)
+        if self.projects is not None and project not in self.projects:
+            found &= {Right.VIEW_CLUSTER}
+        return found
+
+    def may(self, right: Right, project: str | None = None) -> bool:
+        """Whether it has a right: in this project, or in the cluster (`project` is not used then)."""
+        return right in self.rights(None if right in CLUSTER_RIGHTS else project)
+
+    def may_in_scope(self, scope: Scope) -> bool:
+        """Whether it may be used for this: a token only for its scopes, all others for everything."""
+        return self.scopes is None or covers(self.scopes, scope)
+
+    def projects_with(self, right: Right) -> frozenset[str] | None:
+        """The projects in which it has this right, for lists of what it may see; None = all that there are."""
+        known = frozenset(self.roles) | (self.projects or frozenset())
+        if self.is_admin and self.projects is None and self.may(right, ""):
+            return None
+        return frozenset(project for project in known if self.may(right, project))
+
+    def need(self, right: Right, project: str | None = None) -> None:
+        """Raises `Forbidden` if it lacks a right."""
+        if self.may(right, project):
+            return
+        where = "on the cluster; ask an admin"
+        if right not in CLUSTER_RIGHTS:
+            where = f'in project "{project}"; ask one of its owners'
+        raise Forbidden(right, project, f"{self.name} may not do this: it needs {right} {where}")
+
+    def need_account(self, account: AccountId) -> None:
+        """Raises `Forbidden` unless this is the caller's own account, or it may administer the cluster.
+
+        A token counts as its account only if it is limited by nothing: another could make itself one without limits.
+        """
+        unlimited = self.scopes is None or (Scope.ADMIN in self.scopes and self.projects is None)
+        if self.may(Right.ADMINISTER) or (account == self.account and unlimited):
+            return
+        raise Forbidden(
+            Right.ADMINISTER,
+            None,
+            f"{self.name} may not do this: it is for the account itself, by a login or a token with the scope "
+            f"{Scope.ADMIN} and no limit to projects, or for an admin",
+        )
+
+    def has_csrf(self, secret: str) -> bool:
+        """Whether this is the second secret of its session, which a page of another site cannot know."""
+        return self.csrf_hash is not None and hmac.compare_digest(self.csrf_hash, tokens.hash_of(secret))
+
+    def entry(
+        self,
+        action: str,
+        object_kind: str,
+        object_id: object = None,
+        object_name: str | None = None,
+        *,
+        project: str | None = None,
+        before: Mapping[str, Any] | None = None,
+        after: Mapping[str, Any] | None = None,
+        outcome: Outcome = Outcome.DONE,
+    ) -> AuditEntry:
+        """An audit entry of this caller, to be written in the transaction of the change."""
+        object_id = None if object_id is None else str(object_id)
+        return AuditEntry(
+            *(self.kind, self.name, self.account, action, object_kind, object_id, object_name, project, before, after),
+            *(self.address, self.request_id, outcome),
+        )
