@@ -11,9 +11,9 @@ from typing import Any
 
 from fastapi import Request
 
-from model.errors import Refused, Unauthenticated
+from model.errors import Forbidden, Refused, Unauthenticated
 from service.call import Backend, Call, Replay
-from service.callers import Caller, of_session, of_token
+from service.callers import Caller, Visitor
 from service.operation import Operation
 
 COOKIE = "shoal_session"
@@ -30,15 +30,17 @@ async def make_call(backend: Backend, request: Request, operation: Operation[Any
 
 async def authenticate(backend: Backend, request: Request, *, changes: bool) -> Caller:
     """Who sent a request; `changes`: one that changes something. Raises `Unauthenticated`."""
-    address, request_id = address_of(request), request.state.request_id
+    visitor = Visitor(address_of(request), request.headers.get("User-Agent", "")[:200], request.state.request_id)
     async with backend.database.reading() as connection:
         if (token := _bearer(request)) is not None:
-            return await of_token(connection, token, address, request_id)
+            return await Caller.of_token(connection, token, visitor)
         cookie = request.cookies.get(COOKIE, "")
-        if not cookie or len(cookie) > SECRET_LENGTH_MAX:
+        if not 0 < len(cookie) <= SECRET_LENGTH_MAX:
             raise Unauthenticated("say who asks: a token in the header Authorization: Bearer shoal_..., or log in")
-        csrf = request.headers.get(CSRF_HEADER, "") if changes else None
-        return await of_session(connection, cookie, csrf, address, request_id)
+        caller = await Caller.of_session(connection, cookie, visitor)
+    if changes and not caller.has_csrf(request.headers.get(CSRF_HEADER, "")):
+        raise Forbidden(f"the header {CSRF_HEADER} is not that of this session; load the page again")
+    return caller
 
 
 def address_of(request: Request) -> str:

@@ -11,12 +11,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from dao.accounts import audit, idempotency
-from dao.accounts.audit import AuditEntry
-from dao.accounts.idempotency import Answer
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.accounts import audit, idempotency
+from dao.accounts.audit import AuditEntry
+from dao.accounts.idempotency import Answer
 from dao.postgres.database import Database
 from model.audits import Outcome
 from model.errors import Changed, Forbidden, VersionNeeded
@@ -116,18 +116,19 @@ class Call:
         right = self.operation.right
         if project is None and right not in CLUSTER_RIGHTS:
             right = Right.ADMINISTER  # what belongs to a workflow that is gone
-        if not self.caller.may(right, project, self.operation.scope):
-            where = f'project "{project}"' if project is not None else "the cluster"
-            raise Forbidden(
-                f"{self.caller.name} may not {self.operation.name.replace('_', ' ')}: that needs the right {right} on "
-                f"{where}, and of a token the scope {self.operation.scope}; an owner or administrator can give it"
-            )
+        self._check_scope()
+        self.caller.need(right, project)
         self.is_permitted = True
 
     def visible(self) -> Collection[str] | None:
-        """The projects whose objects a listing may contain; None: all."""
+        """The projects whose objects a listing may contain; None: all. Raises `Forbidden`."""
+        self._check_scope()
         self.is_permitted = True
-        return self.caller.projects_with(self.operation.right, self.operation.scope)
+        return self.caller.projects_with(self.operation.right)
+
+    def _check_scope(self) -> None:
+        if not self.caller.may_in_scope(scope := self.operation.scope):
+            raise Forbidden(f"this token may not be used here: it needs the scope {scope}; make another token")
 
     def expect(self, version: object) -> None:
         """Require that the caller has seen the present version of what is to change.
@@ -160,42 +161,31 @@ class Call:
         self.permit(subject.project)
         async with self.database.writing() as connection:
             if self.replay is not None:
-                before = await idempotency.begin(connection, self._actor, self.replay.key, self.replay.request_hash)
+                before = await idempotency.begin(connection, self.caller.key, self.replay.key, self.replay.request_hash)
                 if before is not None:
                     raise Replayed(before)
             change: Change[Any] = Change(connection)
             yield change
-            await audit.insert(connection, [self._entry(subject, change.before, change.after, Outcome.DONE)])
+            await audit.insert(connection, [self._entry(subject, change)])
             if self.replay is not None:
                 answer = Answer(self.operation.status, {}, _json(change.answer))
-                await idempotency.finish(connection, self._actor, self.replay.key, self.replay.request_hash, answer)
+                await idempotency.finish(connection, self.caller.key, self.replay.key, self.replay.request_hash, answer)
 
     async def record_denial(self, subject: Subject) -> None:
         """Write the audit row of a call that was not permitted."""
         async with self.database.writing() as connection:
-            await audit.insert(connection, [self._entry(subject, None, None, Outcome.DENIED)])
+            await audit.insert(connection, [self._entry(subject, Change(connection), Outcome.DENIED)])
 
-    @property
-    def _actor(self) -> str:
-        return f"{self.caller.kind}:{self.caller.name}"
-
-    def _entry(
-        self, subject: Subject, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, outcome: Outcome
-    ) -> AuditEntry:
-        return AuditEntry(
-            self.caller.kind,
-            self.caller.name,
-            self.caller.account,
+    def _entry(self, subject: Subject, change: Change[Any], outcome: Outcome = Outcome.DONE) -> AuditEntry:
+        return self.caller.entry(
             self.operation.name,
             subject.kind,
-            str(subject.id),
+            subject.id,
             subject.name,
-            subject.project,
-            before,
-            after,
-            self.caller.address,
-            self.caller.request_id,
-            outcome,
+            project=subject.project,
+            before=change.before,
+            after=change.after,
+            outcome=outcome,
         )
 
 

@@ -18,21 +18,9 @@ from dao.accounts import tokens as token_rows
 from dao.accounts.audit import AuditEntry
 from model import tokens
 from model.audits import ActorKind, Outcome
-from model.errors import Refused
+from model.errors import Forbidden, Refused, Unauthenticated
 from model.ids import AccountId, LoginSessionId, TokenId
 from model.rights import CLUSTER_RIGHTS, Right, Role, Scope, covers, left_by, rights_in
-
-
-class LoginNeeded(Refused):
-    """The caller did not say who it is, or what it sent is not valid (any more)."""
-
-
-class Forbidden(Refused):
-    """The caller lacks a right."""
-
-    def __init__(self, right: Right, project: str | None, sentence: str) -> None:
-        self.right, self.project = right, project
-        super().__init__(sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +61,10 @@ class Caller:
 
     @classmethod
     async def of_session(cls, connection: AsyncConnection, secret: str, visitor: Visitor) -> Caller:
-        """The caller whose cookie contains this secret. Raises `LoginNeeded`."""
+        """The caller whose cookie contains this secret. Raises `Unauthenticated`."""
         found = await sessions.find(connection, tokens.hash_of(secret))
         if found is None:
-            raise LoginNeeded("the session has ended; log in again")
+            raise Unauthenticated("the session has ended; log in again")
         return cls(
             ActorKind.SESSION,
             found.name,
@@ -92,14 +80,14 @@ class Caller:
 
     @classmethod
     async def of_token(cls, connection: AsyncConnection, text: str, visitor: Visitor) -> Caller:
-        """The caller that sent this token. Raises `LoginNeeded`, which never contains the token."""
+        """The caller that sent this token. Raises `Unauthenticated`, which never contains the token."""
         try:
             token = tokens.parse(text)
         except Refused as error:
-            raise LoginNeeded(str(error)) from None
+            raise Unauthenticated(str(error)) from None
         found = await token_rows.find(connection, token.hash, visitor.address)
         if found is None:
-            raise LoginNeeded("this token is unknown, revoked or expired; make a new one")
+            raise Unauthenticated("this token is unknown, revoked or expired; make a new one")
         return cls(
             ActorKind.TOKEN,
             found.name,
@@ -161,8 +149,6 @@ class Caller:
         if self.may(Right.ADMINISTER) or (account == self.account and unlimited):
             return
         raise Forbidden(
-            Right.ADMINISTER,
-            None,
             f"{self.name} may not do this: it is for the account itself, by a login or a token with the scope "
             f"{Scope.ADMIN} and no limit to projects, or for an admin",
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from dao.accounts.idempotency import OtherRequest, StillRunning
 from model.errors import (
     Changed,
     Forbidden,
@@ -62,6 +63,8 @@ KINDS = (
 )
 
 _KIND_OF: tuple[tuple[type[ShoalError], Kind], ...] = (
+    (StillRunning, IN_PROGRESS),
+    (OtherRequest, KEY_REUSED),
     (Unauthenticated, UNAUTHENTICATED),
     (Forbidden, FORBIDDEN),
     (NotFound, NOT_FOUND),

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from model.errors import NotFound, Refused
+from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId
 
 
@@ -34,10 +34,6 @@ class Credentials:
     account: AccountId
     name: str
     password_hash: str | None = field(repr=False)
-
-
-class Changed(Refused):
-    """Somebody else changed the row since it was read."""
 
 
 _COLUMNS = "id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at"

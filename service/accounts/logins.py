@@ -16,11 +16,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.accounts import accounts, audit, login_attempts, login_links, sessions
 from dao.postgres.database import Database
 from model.audits import ActorKind
-from model.errors import Refused
+from model.errors import Refused, Unauthenticated
 from model.ids import AccountId, LoginSessionId
 from model.tokens import hash_of
 from service.accounts.passwords import Passwords
-from service.callers import Caller, LoginNeeded, Visitor
+from service.callers import Caller, Visitor
 
 SECRET_BYTES = 32
 USER_AGENT_CHARACTERS_MAX = 300
@@ -54,7 +54,7 @@ async def log_in(database: Database, passwords: Passwords, name: str, password: 
     """Begin a session of an account with its password.
 
     Raises:
-        LoginNeeded: name or password is wrong, or the account is disabled; it does not say which.
+        Unauthenticated: name or password is wrong, or the account is disabled; it does not say which.
         TooManyAttempts: for this name or from this address.
         Unavailable: too many passwords are being checked.
     """
@@ -78,17 +78,17 @@ async def check_password_of(
     right = await passwords.verify(known.password_hash if known else None, password)
     if known is None or not right:
         log.warning("login_failed", name=name[:100], address=visitor.address)
-        raise LoginNeeded("the name or the password is wrong; try again, or ask an admin for a login link")
+        raise Unauthenticated("the name or the password is wrong; try again, or ask an admin for a login link")
     async with database.writing() as connection:
         await login_attempts.succeeded(connection, name)
     return known
 
 
 async def log_in_by_link(connection: AsyncConnection, secret: str, visitor: Visitor) -> LoggedIn:
-    """Begin a session with the secret of a link. Raises `LoginNeeded`: it is unknown, used or expired."""
+    """Begin a session with the secret of a link. Raises `Unauthenticated`: it is unknown, used or expired."""
     account = await login_links.use(connection, hash_of(secret))
     if account is None:
-        raise LoginNeeded("this login link was used already or has expired; make another: shoal user link NAME")
+        raise Unauthenticated("this login link was used already or has expired; make another: shoal user link NAME")
     return await _begin(connection, account, "link", visitor)
 
 
@@ -102,7 +102,7 @@ async def log_out(connection: AsyncConnection, caller: Caller) -> None:
 async def _begin(connection: AsyncConnection, account: AccountId, by: str, visitor: Visitor) -> LoggedIn:
     holder = await accounts.held(connection, account)
     if holder.disabled_at is not None:  # since it was found
-        raise LoginNeeded("the account is disabled; ask an admin")
+        raise Unauthenticated("the account is disabled; ask an admin")
     secret, csrf = secrets.token_urlsafe(SECRET_BYTES), secrets.token_urlsafe(SECRET_BYTES)
     agent = visitor.user_agent[:USER_AGENT_CHARACTERS_MAX]
     session = await sessions.insert(connection, account, hash_of(secret), hash_of(csrf), visitor.address, agent)

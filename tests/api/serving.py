@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import httpx
 
 from api.server import ApiServer
 from api.settings import ApiSettings
+from dao.accounts import accounts, tokens
 from dao.postgres.database import Database
+from model.rights import Scope
+from model.tokens import RANDOM_BYTES, make
 from service.call import Backend
 from shoal.backend import backend_of
 from shoal.config.settings import load_settings
@@ -53,3 +58,14 @@ async def serving(database_url: str, **settings: Any) -> AsyncIterator[Serving]:
         stop.set()
         await running
         await database.close()
+
+
+async def token_of(
+    backend: Backend, name: str, *, is_admin: bool = False, scopes: frozenset[Scope] = frozenset({Scope.ADMIN})
+) -> str:
+    """A token of a new account; give it roles by `members`."""
+    token = make(os.urandom(RANDOM_BYTES))
+    async with backend.database.writing() as connection:
+        account = await accounts.insert(connection, name, is_admin)
+        await tokens.insert(connection, account.id, "test", token.hash, scopes, None, timedelta(days=1))
+    return token.text

@@ -110,7 +110,9 @@ async def test_a_failure_leads_down_to_the_task_of_the_lowest_run(shoal: Command
         )
     assert f'task "load it" ({failed}) of run {lowest} failed: exit code 3' in shown.out
     assert f"Read the log of what failed: shoal log {failed}   Go on: shoal rerun {top} --failed" in shown.out
-    assert fields.json["tasks"][0]["failed_below"] == {"run_id": lowest, "task_id": failed, "task": "load it"}
+    assert fields.json["tasks"][0]["failed_below"] == {
+        **{"run_id": lowest, "task_id": failed, "task": "load it", "reason": "exit code 3: oh dear"}
+    }
     assert log.out == "oh dear\n"
     assert f'its log is that of its task "load it" ({failed}, FAILURE): shoal log {failed}' in log.err
     assert log_json.json == {"task_instance_id": failed, "log": "oh dear\n"}
