@@ -84,7 +84,7 @@ class Master:
         """
         reserved_descriptors.fill()
         await in_thread(load_zones)
-        await wait_until_ready(self._database_url, NodeKind.MASTER, self._connect_timeout_s)
+        await wait_until_ready(self._database_url, "master", self._connect_timeout_s)
         await live_until_stopped(self._live, stop, self._connect_timeout_s)
 
     async def _live(self, stop: asyncio.Event) -> None:

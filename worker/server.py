@@ -93,7 +93,7 @@ class Worker:
         """
         reserved_descriptors.fill()
         await in_thread(load_zones)
-        await wait_until_ready(self._database_url, NodeKind.WORKER, self._connect_timeout_s)
+        await wait_until_ready(self._database_url, "worker", self._connect_timeout_s)
         folder = WorkerFolder(self._settings.place)
         await folder.wait_until_made(stop)
         if stop.is_set():

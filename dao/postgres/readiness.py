@@ -12,13 +12,12 @@ from dao.postgres import rights, schema
 from dao.postgres.database import Database
 from model.backoff import Backoff
 from model.errors import Denied, Unavailable
-from model.nodes import NodeKind
 
 log = structlog.get_logger()
 
 
-async def wait_until_ready(url: str, kind: NodeKind, timeout_s: float) -> None:
-    """Return once the database answers, its schema is this program's, and such a node has its rights.
+async def wait_until_ready(url: str, part: str, timeout_s: float) -> None:
+    """Return once the database answers, its schema is this program's, and this part of Shoal has its rights.
 
     Raises `Refused` at once for another schema, `Denied` at once when it does not let us, `Unavailable` when there
     is no answer for `timeout_s` seconds.
@@ -29,7 +28,7 @@ async def wait_until_ready(url: str, kind: NodeKind, timeout_s: float) -> None:
         while True:
             try:
                 await schema.check(database)
-                await rights.check(database, kind)
+                await rights.check(database, part)
                 return
             except Denied as error:
                 raise Denied(f"cannot use the database {database.shown}: {error}") from error

@@ -1,4 +1,4 @@
-"""Whether a database user has the rights that a node needs, asked once when a node starts.
+"""Whether a database user has the rights that a part of Shoal needs, asked once when it starts.
 
 Without this a node with the rights of another part of Shoal would join, and fail at each statement. `sql/roles.sql`
 grants at least these rights; `tests/dao/test_roles.py` compares both.
@@ -12,7 +12,6 @@ from sqlalchemy import text
 
 from dao.postgres.database import Database
 from model.errors import Denied
-from model.nodes import NodeKind
 
 SHOWN_MAX = 4
 
@@ -22,8 +21,8 @@ _EVERY_NODE = {
     "node": "SELECT INSERT UPDATE",
     "node_beat": "SELECT INSERT UPDATE",
 }
-NEEDS: Mapping[NodeKind, Mapping[str, str]] = {
-    NodeKind.MASTER: {
+NEEDS: Mapping[str, Mapping[str, str]] = {
+    "master": {
         **_EVERY_NODE,
         "node": "SELECT INSERT UPDATE DELETE",
         "node_beat": "SELECT INSERT UPDATE DELETE",
@@ -38,7 +37,7 @@ NEEDS: Mapping[NodeKind, Mapping[str, str]] = {
         "workflow_definition": "SELECT UPDATE(updated_at)",
         "workflow_version": "SELECT",
     },
-    NodeKind.WORKER: {
+    "worker": {
         **_EVERY_NODE,
         "log_key": "SELECT(node_id) INSERT DELETE",
         "workflow_instance": "SELECT",
@@ -49,8 +48,33 @@ NEEDS: Mapping[NodeKind, Mapping[str, str]] = {
         "environment": "SELECT",
         "data_source": "SELECT",
     },
+    "api": {
+        "schema_version": "SELECT",
+        "cluster": "SELECT",
+        "node": "SELECT",
+        "command": "SELECT INSERT(type) INSERT(workflow_code) INSERT(workflow_instance_id) INSERT(created_by)",
+        "command_history": "SELECT",
+        "error_command": "SELECT DELETE",
+        "workflow_instance": "SELECT",
+        "task_instance": "SELECT UPDATE(state) UPDATE(reason)",
+        "log_key": "SELECT",
+        "project": "SELECT INSERT UPDATE",
+        "workflow_definition": "SELECT INSERT UPDATE DELETE",
+        "workflow_version": "SELECT INSERT UPDATE DELETE",
+        "schedule": "SELECT INSERT UPDATE DELETE",
+        "environment": "SELECT INSERT UPDATE DELETE",
+        "data_source": "SELECT INSERT UPDATE DELETE",
+        "account": "SELECT INSERT UPDATE",
+        "token": "SELECT INSERT UPDATE",
+        "login_link": "SELECT INSERT UPDATE DELETE",
+        "login_session": "SELECT INSERT UPDATE DELETE",
+        "project_member": "SELECT INSERT UPDATE DELETE",
+        "login_attempt": "SELECT INSERT UPDATE DELETE",
+        "idempotency_key": "SELECT INSERT UPDATE DELETE",
+        "audit": "SELECT INSERT",
+    },
 }
-"""The rights of each kind of node, by table; one with a column in parentheses is needed on that column only."""
+"""The rights of each part, by table; one with a column in parentheses is needed on that column only."""
 
 _MISSING = text(r"""
     SELECT n.action || ' on ' || n.name
@@ -70,13 +94,20 @@ async def missing(database: Database, needs: Mapping[str, str]) -> list[str]:
         return list((await connection.execute(_MISSING, values)).scalars())
 
 
-async def check(database: Database, kind: NodeKind) -> None:
-    """Return if the user has the rights of such a node. Raises `Denied` with the missing ones, and `Unavailable`."""
-    lacked = await missing(database, NEEDS[kind])
+async def check(database: Database, part: str) -> None:
+    """Return if the user has the rights of this part: "master", "worker" or "api".
+
+    Raises `Denied` with the missing ones, and `Unavailable`.
+    """
+    lacked = await missing(database, NEEDS[part])
     if lacked:
         more = f" and {len(lacked) - SHOWN_MAX} more" if len(lacked) > SHOWN_MAX else ""
         raise Denied(
-            f"this user lacks rights that a {kind.lower()} needs: {', '.join(lacked[:SHOWN_MAX])}{more}; grant it "
-            f"(docs/roles.md), or name another user in the database URL, one IN ROLE shoal_{kind.lower()}; "
+            f"this user lacks rights that {_named(part)} needs: {', '.join(lacked[:SHOWN_MAX])}{more}; grant it "
+            f"(docs/roles.md), or name another user in the database URL, one IN ROLE shoal_{part}; "
             "after an upgrade run `shoal db roles` again"
         )
+
+
+def _named(part: str) -> str:
+    return "the API" if part == "api" else f"a {part}"

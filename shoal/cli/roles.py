@@ -158,8 +158,8 @@ async def api(
 ) -> None:
     """Run one API server. SIGTERM stops it gracefully, a second one at once."""
     from api.server import STOP_S_MAX, ApiServer
-    from dao.postgres import schema
     from dao.postgres.database import Database
+    from dao.postgres.readiness import wait_until_ready
     from shoal.backend import backend_of
     from shoal.config.logging import configure_logging
     from shoal.process import until_stopped
@@ -170,11 +170,11 @@ async def api(
     settings = call.settings_with({"api": {"host": host, "port": port}})
     clear_all()
     configure_logging(settings.log_format)
+    await wait_until_ready(settings.database(), "api", settings.connect_timeout_s)
     pool = settings.api.database_connections
     database = Database(settings.database(), application_name="shoal-api", connections_max=pool)
     started = asyncio.Event()
     try:
-        await schema.check(database)
         server = ApiServer(backend_of(database, settings), settings.api, shoal_version())
         server.listen()
         typer.echo(f"shoal: the API serves at {server.url}", err=True)

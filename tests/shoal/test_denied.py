@@ -15,7 +15,6 @@ from dao.postgres.errors import translated
 from dao.postgres.readiness import wait_until_ready
 from model.errors import Denied, Unavailable
 from model.ids import CommandId
-from model.nodes import NodeKind
 from node.lives import live_until_stopped
 from registry.postgres import PostgresRegistry
 from service.runs.waiting import follow_command
@@ -47,7 +46,7 @@ async def test_a_start_does_not_wait_for_another_password_or_database(database_u
     ):
         async with asyncio.timeout(WITHIN_S):
             with pytest.raises(Denied, match=said):
-                await wait_until_ready(text(wrong), NodeKind.MASTER, 600)
+                await wait_until_ready(text(wrong), "master", 600)
             with pytest.raises(Denied):
                 await connect(text(wrong), "shoal-test")
 
@@ -77,7 +76,7 @@ async def test_no_wait_outlasts_a_missing_right(without_rights: str) -> None:
     try:
         async with asyncio.timeout(WITHIN_S):
             for waiting in (
-                wait_until_ready(without_rights, NodeKind.MASTER, 600),
+                wait_until_ready(without_rights, "master", 600),
                 follow_command(database, CommandId(1)),
                 registry.open(600),
             ):
