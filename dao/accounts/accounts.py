@@ -67,9 +67,7 @@ _CHANGE = text(f"""
 """)  # noqa: S608
 _REHASH = text("UPDATE account SET password_hash = :new WHERE id = :id AND password_hash = :old")
 # Locks them, so that of two that disable the last two admins one sees the other.
-_OTHER_ADMINS = text("""
-    SELECT id FROM account WHERE is_admin AND disabled_at IS NULL AND id <> :id ORDER BY id FOR UPDATE
-""")
+_ADMINS = text("SELECT id FROM account WHERE is_admin AND disabled_at IS NULL ORDER BY id FOR UPDATE")
 
 
 async def none_yet(connection: AsyncConnection) -> bool:
@@ -139,9 +137,9 @@ async def rehash(connection: AsyncConnection, account: AccountId, old: str, new:
     await connection.execute(_REHASH, {"id": account, "old": old, "new": new})
 
 
-async def other_admins(connection: AsyncConnection, account: AccountId) -> int:
-    """How many enabled admins there are besides this account; they stay so until the transaction ends."""
-    return len((await connection.execute(_OTHER_ADMINS, {"id": account})).all())
+async def admins_held(connection: AsyncConnection) -> set[AccountId]:
+    """The enabled admins; they stay so until the transaction ends."""
+    return set((await connection.execute(_ADMINS)).scalars())
 
 
 def _account(row: Any) -> Account:
