@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from model.accounts import sent_name
 from model.errors import NotFound, Refused
 from model.ids import AccountId
 
@@ -87,9 +88,9 @@ async def insert(connection: AsyncConnection, name: str, is_admin: bool, passwor
 
 async def by_name(connection: AsyncConnection, name: str) -> Account:
     """The account of this name, in upper or lower case. Raises `NotFound`."""
-    row = (await connection.execute(_BY_NAME, {"name": name})).first()
+    row = (await connection.execute(_BY_NAME, {"name": sent_name(name)})).first()
     if row is None:
-        raise NotFound(f'there is no account "{name[:100]}"; `shoal user list` shows those there are')
+        raise NotFound(f'there is no account "{sent_name(name)}"; `shoal user list` shows those there are')
     return _account(row)
 
 
@@ -105,7 +106,7 @@ async def held(connection: AsyncConnection, account: AccountId) -> Account:
 
 async def credentials(connection: AsyncConnection, name: str) -> Credentials | None:
     """Of the enabled account of this name, in upper or lower case; None if there is none."""
-    row = (await connection.execute(_CREDENTIALS, {"name": name})).first()
+    row = (await connection.execute(_CREDENTIALS, {"name": sent_name(name)})).first()
     return None if row is None else Credentials(*row)
 
 

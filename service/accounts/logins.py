@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import accounts, audit, login_attempts, login_links, sessions
 from dao.postgres.database import Database
+from model.accounts import sent_name
 from model.audits import ActorKind
 from model.errors import Refused
 from model.ids import AccountId, LoginSessionId
@@ -77,7 +78,7 @@ async def check_password_of(
         raise TooManyAttempts(begun)
     right = await passwords.verify(known.password_hash if known else None, password)
     if known is None or not right:
-        log.warning("login_failed", name=name[:100], address=visitor.address)
+        log.warning("login_failed", name=sent_name(name), address=visitor.address)
         raise LoginNeeded("the name or the password is wrong; try again, or ask an admin for a login link")
     async with database.writing() as connection:
         await login_attempts.succeeded(connection, name)

@@ -50,6 +50,16 @@ async def test_whoever_may_not_log_in_learns_nothing_and_costs_the_same(
     assert (len(hasher.verified), costs) == (5, {"$argon2id$v=19$m=64,t=1,p=1"})
 
 
+@pytest.mark.parametrize("name", ["", "\0", "\ud800", "anna\0", "a" * 101, "x" * 1_000_000])
+async def test_a_name_that_nobody_can_have_is_answered_as_any_other(office: Office, name: str) -> None:
+    await office.account("a" * 100)
+    for _ in range(5):
+        with pytest.raises(LoginNeeded, match="the name or the password is wrong"):
+            await office.log_in(name)
+    with pytest.raises(TooManyAttempts):
+        await office.log_in(name)
+
+
 async def test_many_wrong_passwords_at_once_are_limited(office: Office, hasher: CountingHasher) -> None:
     await office.account()
 

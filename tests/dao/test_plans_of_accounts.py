@@ -47,7 +47,7 @@ CALLS: dict[str, tuple[Call, set[str], int]] = {
     "unknown session": (lambda c, _: sessions.find(c, b"x" * 32), {"login_session_secret"}, 1),
     "attempt": (lambda c, _: login_attempts.begin(c, "name7", "address7"), {"login_attempt_name"}, 16),
     "idempotency key": (lambda c, _: idempotency.begin(c, "account 7", "107", b"x"), {"idempotency_key_pkey"}, 1),
-    "nothing expired": (lambda c, _: expired.delete(c), {"login_attempt_at", "idempotency_key_created"}, 5_000),
+    "what has expired": (lambda c, _: expired.delete(c), {"login_attempt_at", "idempotency_key_created"}, 2_100),
     "audit of all": (lambda c, _: audit.page(c, AuditFilter(), 50), {"audit_pkey"}, 100),
     "audit, a later page": (lambda c, _: audit.page(c, AuditFilter(), 50, AuditId(9_000)), {"audit_pkey"}, 100),
     "audit of a project": (lambda c, _: audit.page(c, AuditFilter({"project7"}), 50), {"audit_project"}, 110),
