@@ -18,8 +18,8 @@ def check_account_name(name: str) -> str:
     """Return `name` if an account may have it. Raises `Refused`."""
     if _NAME.fullmatch(name) is None:
         raise Refused(
-            f"{name[:200]!r} is not a name for an account; use up to {NAME_CHARACTERS_MAX} ASCII letters, digits and . _ @ + -, "
-            "a letter or digit first"
+            f"{name[:200]!r} is not a name for an account; use up to {NAME_CHARACTERS_MAX} ASCII letters, digits and "
+            ". _ @ + -, a letter or digit first"
         )
     return name
 
