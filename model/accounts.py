@@ -6,21 +6,27 @@ import re
 
 from model.errors import Refused
 
+NAME_CHARACTERS_MAX = 100
 PASSWORD_CHARACTERS_MIN = 10
 PASSWORD_BYTES_MAX = 1_000
 """Hashing a longer one would cost time that a stranger chooses."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
+_NAME = re.compile(f"[A-Za-z0-9][A-Za-z0-9._@+-]{{0,{NAME_CHARACTERS_MAX - 1}}}")
 
 
 def check_account_name(name: str) -> str:
     """Return `name` if an account may have it. Raises `Refused`."""
     if _NAME.fullmatch(name) is None:
         raise Refused(
-            f"{name[:200]!r} is not a name for an account; use up to 100 ASCII letters, digits and . _ @ + -, "
-            "a letter or digit first"
+            f"{name[:200]!r} is not a name for an account; use up to {NAME_CHARACTERS_MAX} ASCII letters, digits and "
+            ". _ @ + -, a letter or digit first"
         )
     return name
+
+
+def sent_name(name: str) -> str:
+    """A name that a stranger sent, as it may be looked up, counted and logged; what no account has stays so."""
+    return name[: NAME_CHARACTERS_MAX + 1].encode(errors="replace").decode().replace("\0", "?")
 
 
 def check_password(password: str) -> str:

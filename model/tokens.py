@@ -1,7 +1,8 @@
 """Personal tokens, `shoal_<random><checksum>`: easy to find where one leaked, and refused when mistyped.
 
 The random part is 24 bytes as 33 characters of base 62; the checksum is the CRC-32 of all that precedes it, as 6
-characters. It proves nothing: it lets a scanner tell a token from other text, and saves a query for a typing error.
+characters. It proves nothing: it lets a scanner distinguish a token from other text, and saves a query for a typing
+error.
 """
 
 from __future__ import annotations

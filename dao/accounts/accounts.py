@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from model.accounts import sent_name
 from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId
 
@@ -63,9 +64,7 @@ _CHANGE = text(f"""
 """)  # noqa: S608
 _REHASH = text("UPDATE account SET password_hash = :new WHERE id = :id AND password_hash = :old")
 # Locks them, so that of two that disable the last two admins one sees the other.
-_OTHER_ADMINS = text("""
-    SELECT id FROM account WHERE is_admin AND disabled_at IS NULL AND id <> :id ORDER BY id FOR UPDATE
-""")
+_ADMINS = text("SELECT id FROM account WHERE is_admin AND disabled_at IS NULL ORDER BY id FOR UPDATE")
 
 
 async def none_yet(connection: AsyncConnection) -> bool:
@@ -85,9 +84,9 @@ async def insert(connection: AsyncConnection, name: str, is_admin: bool, passwor
 
 async def by_name(connection: AsyncConnection, name: str) -> Account:
     """The account of this name, in upper or lower case. Raises `NotFound`."""
-    row = (await connection.execute(_BY_NAME, {"name": name})).first()
+    row = (await connection.execute(_BY_NAME, {"name": sent_name(name)})).first()
     if row is None:
-        raise NotFound(f'there is no account "{name[:100]}"; `shoal user list` shows those there are')
+        raise NotFound(f'there is no account "{sent_name(name)}"; `shoal user list` shows those there are')
     return _account(row)
 
 
@@ -103,7 +102,7 @@ async def held(connection: AsyncConnection, account: AccountId) -> Account:
 
 async def credentials(connection: AsyncConnection, name: str) -> Credentials | None:
     """Of the enabled account of this name, in upper or lower case; None if there is none."""
-    row = (await connection.execute(_CREDENTIALS, {"name": name})).first()
+    row = (await connection.execute(_CREDENTIALS, {"name": sent_name(name)})).first()
     return None if row is None else Credentials(*row)
 
 
@@ -135,9 +134,9 @@ async def rehash(connection: AsyncConnection, account: AccountId, old: str, new:
     await connection.execute(_REHASH, {"id": account, "old": old, "new": new})
 
 
-async def other_admins(connection: AsyncConnection, account: AccountId) -> int:
-    """How many enabled admins there are besides this account; they stay so until the transaction ends."""
-    return len((await connection.execute(_OTHER_ADMINS, {"id": account})).all())
+async def admins_held(connection: AsyncConnection) -> set[AccountId]:
+    """The enabled admins; they stay so until the transaction ends."""
+    return set((await connection.execute(_ADMINS)).scalars())
 
 
 def _account(row: Any) -> Account:

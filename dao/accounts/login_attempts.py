@@ -12,6 +12,7 @@ from typing import NewType
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from model.accounts import sent_name
 from model.login_limits import FREE_OF_ADDRESS, FREE_OF_NAME, WINDOW, counted_address, wait
 
 AttemptId = NewType("AttemptId", int)
@@ -21,16 +22,16 @@ _ONE_AT_A_TIME = text("""
     SELECT pg_advisory_xact_lock(hashtextextended('shoal login name ' || :name, 0)),
            pg_advisory_xact_lock(hashtextextended('shoal login address ' || :address, 1))
 """)
-# index: login_attempt_name, login_attempt_address
+# index: login_attempt_name, login_attempt_address, searched by a time that does not move during the statement
 _COUNT = text("""
     SELECT count(*) FILTER (WHERE counted_by = 'name'),
            clock_timestamp() - max(at) FILTER (WHERE counted_by = 'name'),
            count(*) FILTER (WHERE counted_by = 'address'),
            clock_timestamp() - max(at) FILTER (WHERE counted_by = 'address')
     FROM (
-        SELECT 'name' AS counted_by, at FROM login_attempt WHERE name = :name AND at > clock_timestamp() - :window
+        SELECT 'name' AS counted_by, at FROM login_attempt WHERE name = :name AND at > statement_timestamp() - :window
         UNION ALL
-        SELECT 'address', at FROM login_attempt WHERE address = :address AND at > clock_timestamp() - :window
+        SELECT 'address', at FROM login_attempt WHERE address = :address AND at > statement_timestamp() - :window
     ) counted
 """)
 _INSERT = text("INSERT INTO login_attempt (name, address) VALUES (:name, :address) RETURNING id")
@@ -59,4 +60,4 @@ async def succeeded(connection: AsyncConnection, name: str) -> None:
 
 
 def _counted_name(name: str) -> str:
-    return name[:100].replace("\0", "").lower()
+    return sent_name(name).lower()

@@ -15,8 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import accounts, audit, login_attempts, login_links, sessions
 from dao.postgres.database import Database
+from model.accounts import sent_name
 from model.audits import ActorKind
-from model.errors import Refused, Unauthenticated
+from model.errors import TooMany, Unauthenticated
 from model.ids import AccountId, LoginSessionId
 from model.tokens import hash_of
 from service.accounts.passwords import Passwords
@@ -39,23 +40,12 @@ class LoggedIn:
     csrf: str = field(repr=False)
 
 
-class TooManyAttempts(Refused):
-    """Too many logins failed; the next is allowed after `retry_after`."""
-
-    def __init__(self, retry_after: timedelta) -> None:
-        self.retry_after = retry_after
-        super().__init__(
-            f"too many logins failed for this name or from this address; try again in "
-            f"{max(1, round(retry_after.total_seconds()))} s"
-        )
-
-
 async def log_in(database: Database, passwords: Passwords, name: str, password: str, visitor: Visitor) -> LoggedIn:
     """Begin a session of an account with its password.
 
     Raises:
         Unauthenticated: name or password is wrong, or the account is disabled; it does not say which.
-        TooManyAttempts: for this name or from this address.
+        TooMany: for this name or from this address.
         Unavailable: too many passwords are being checked.
     """
     found = await check_password_of(database, passwords, name, password, visitor)
@@ -74,10 +64,14 @@ async def check_password_of(
         begun = await login_attempts.begin(connection, name, visitor.address)
         known = await accounts.credentials(connection, name)
     if isinstance(begun, timedelta):
-        raise TooManyAttempts(begun)
+        after_s = begun.total_seconds()
+        raise TooMany(
+            f"too many logins failed for this name or from this address; try again in {max(1, round(after_s))} s",
+            after_s,
+        )
     right = await passwords.verify(known.password_hash if known else None, password)
     if known is None or not right:
-        log.warning("login_failed", name=name[:100], address=visitor.address)
+        log.warning("login_failed", name=sent_name(name), address=visitor.address)
         raise Unauthenticated("the name or the password is wrong; try again, or ask an admin for a login link")
     async with database.writing() as connection:
         await login_attempts.succeeded(connection, name)

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from dao.accounts import accounts, login_links, members, sessions, tokens
-from dao.accounts.accounts import Account, Changed
+from dao.accounts.accounts import Account
 from dao.accounts.members import ProjectLimits
-from model.errors import NotFound, Refused
+from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId
 from model.rights import Role, Scope
 from tests.dao.scene import Scene

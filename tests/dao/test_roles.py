@@ -33,6 +33,11 @@ DEFINED = """
     INSERT INTO error_command (command_id, reason, master_id) VALUES (7, 'r', 1);
 """
 ASK = "INSERT INTO command (type, workflow_code{}) VALUES ('START_PROCESS', 1{})"
+AUDIT = "INSERT INTO audit (actor_kind, actor, action, object_kind, outcome) VALUES ('NODE', 'm', 'x', 'run', 'DONE')"
+OF_USERS = (
+    *("account", "login_link", "login_session", "token", "project_member", "login_attempt"),
+    *("audit", "idempotency_key"),
+)
 END = "UPDATE task_instance SET state = 'RUNNING_EXECUTION', worker_id = 1, started_at = now() WHERE id = 1"
 
 ALLOWED = {
@@ -52,6 +57,7 @@ ALLOWED = {
         "INSERT INTO command_history (command_id, type, outcome, master_id, created_at) "
         "VALUES (1, 'x', 'DONE', 1, now())",
         "UPDATE schedule SET next_fire_at = now()",
+        AUDIT,
     ],
     "worker": [
         END,
@@ -75,6 +81,17 @@ ALLOWED = {
         "UPDATE workflow_definition SET release_state = 'OFFLINE'",
         "INSERT INTO schedule (workflow_code, crontab) VALUES (1, '0 0 * * *')",
         "DELETE FROM error_command",
+        "INSERT INTO account (name) VALUES ('berta')",
+        "SELECT password_hash FROM account FOR UPDATE",
+        "UPDATE account SET version = version + 1",
+        "UPDATE token SET revoked_at = now()",
+        "DELETE FROM login_session",
+        "DELETE FROM project_member",
+        "DELETE FROM login_attempt",
+        "DELETE FROM idempotency_key",
+        AUDIT,
+        "SELECT * FROM audit",
+        "UPDATE project SET tenants = '{etl}'",
     ],
     "submitter": [
         ASK.format("", ""),
@@ -119,6 +136,11 @@ REFUSED = {
         "UPDATE node SET state = 'FENCED'",
         "UPDATE task_instance SET worker_id = 3",
         "DROP TABLE command",
+        "UPDATE audit SET actor = 'nobody'",
+        "DELETE FROM audit",
+        "TRUNCATE audit",
+        "DELETE FROM account",
+        "DELETE FROM token",
     ],
     "submitter": [
         ASK.format(", parent", ", '1/1/1/0'"),
@@ -140,6 +162,10 @@ REFUSED = {
         "INSERT INTO workflow_definition (name) VALUES ('x')",
     ],
 }
+
+
+for _part in ("master", "worker", "submitter"):
+    REFUSED[_part] += [f"SELECT FROM {table}" for table in OF_USERS] + ["UPDATE account SET is_admin = true"]
 
 
 @dataclass

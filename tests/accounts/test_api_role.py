@@ -1,0 +1,53 @@
+"""All that is done with accounts is done with the rights of the database role `api`, and of no other part."""
+
+from __future__ import annotations
+
+import secrets
+
+from sqlalchemy import make_url, text
+
+from dao.accounts import expired, idempotency
+from dao.postgres import roles
+from dao.postgres.database import Database
+from model.rights import Role, Scope
+from service.accounts import logins, own_sessions, own_tokens, people, project_access
+from tests.accounts.office import HERE, PASSWORD, ROOT, Office
+
+
+async def test_the_role_api_may_do_all_that_accounts_need(office: Office) -> None:
+    prefix = f"t{secrets.token_hex(4)}_"
+    user = f"{prefix}user"
+    await roles.grant(office.database, prefix)
+    await office.sql(f"CREATE USER {user} PASSWORD 'secret' IN ROLE {prefix}api")
+    url = make_url(office.database.url).set(username=user, password="secret").render_as_string(hide_password=False)
+    database = Database(url, application_name="shoal-test")
+    try:
+        await _do_everything(Office(database, office.passwords))
+    finally:
+        await database.close()
+        for part in roles.PARTS:
+            await office.sql(f"DROP OWNED BY {prefix}{part}")
+        await office.sql(f"DROP ROLE {user}, {', '.join(f'{prefix}{part}' for part in roles.PARTS)}")
+
+
+async def _do_everything(office: Office) -> None:
+    async with office.writing() as connection:
+        (user,) = (await connection.execute(text("SELECT current_user"))).scalars()
+        assert str(user).endswith("_user")
+        link = await people.make_first_admin(connection, ROOT)
+        assert link is not None
+        await logins.log_in_by_link(connection, link.secret, HERE)
+    anna = await office.account("anna", etl=Role.OWNER)
+    caller = await office.caller()
+    await people.change_password(office.database, office.passwords, caller, PASSWORD, "another one", HERE)
+    made = await office.token(caller, Scope.ADMIN)
+    await office.token_caller(made.token.text)
+    async with office.writing() as connection:
+        await idempotency.begin(connection, caller.key, "k", b"h" * 32)
+        await idempotency.finish(connection, caller.key, "k", b"h" * 32, idempotency.Answer(200, {}, b""))
+        await own_tokens.revoke(connection, caller, anna.id, made.row.id)
+        await own_sessions.end_others(connection, caller, anna.id)
+        await project_access.set_limits(connection, ROOT, "etl", {"etl"}, ())
+        await project_access.remove(connection, caller, "etl", "anna")
+        await people.change(connection, ROOT, anna.id, 3, disabled=True)
+        await expired.delete(connection)
