@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import event
 
 from dao.accounts.audit import AuditFilter
 from model.errors import Forbidden, NotFound, Refused, Unauthenticated
 from model.rights import CLUSTER_RIGHTS, Right, Role, Scope
 from service.accounts import audit_pages, own_tokens, people, project_access
 from service.callers import Caller
-from tests.accounts.office import ROOT, Office
+from tests.accounts.office import HERE, ROOT, Office
 
 V, O, E, W, C, A = Right.VIEW, Right.OPERATE, Right.EDIT, Right.OWN, Right.VIEW_CLUSTER, Right.ADMINISTER  # noqa: E741
 
@@ -97,6 +98,20 @@ async def test_what_was_taken_away_is_known_at_the_next_request(office: Office) 
         await office.session(logged_in.secret)
     with pytest.raises(Unauthenticated, match="unknown, revoked or expired"):
         await office.token_caller(made.token.text)
+
+
+async def test_a_caller_is_made_by_one_statement(office: Office) -> None:
+    await office.account("anna", etl=Role.OWNER, bi=Role.VIEWER)
+    logged_in = await office.log_in()
+    made = await office.token(await office.session(logged_in.secret), Scope.ADMIN)
+    sent: list[object] = []
+    async with office.database.reading() as connection:
+        event.listen(connection.sync_connection, "before_cursor_execute", lambda *call: sent.append(call[2]))
+        await Caller.of_session(connection, logged_in.secret, HERE)
+        await Caller.of_token(connection, made.token.text, HERE)
+        with pytest.raises(Unauthenticated):
+            await Caller.of_token(connection, made.token.text + "0", HERE)
+    assert len(sent) == 2, "and none for what is no token"
 
 
 async def test_a_text_that_is_no_token_is_refused_and_not_repeated(office: Office) -> None:
