@@ -33,6 +33,7 @@ class Sizes:
     waiting_dependents: int
     dependents_rounds: int
     dependents_workflows: int
+    verb_calls: int
     is_quick: bool
 
 
@@ -61,6 +62,7 @@ FULL = Sizes(
     waiting_dependents=10_000,
     dependents_rounds=6,
     dependents_workflows=1_500,
+    verb_calls=20,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -88,5 +90,6 @@ QUICK = Sizes(
     waiting_dependents=50,
     dependents_rounds=1,
     dependents_workflows=20,
+    verb_calls=3,
     is_quick=True,
 )

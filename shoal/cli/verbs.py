@@ -7,6 +7,7 @@ and then its own options. The help begins with the examples.
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -88,7 +89,7 @@ def verb(
                     raise Refused(f"give the options after the verb: {examples[0]} {called} ...")
                 return
             call = _shared(**{each.name: given.pop(each.name) for each in shared})
-            asyncio.run(run(call, **given))  # type: ignore[call-arg]
+            asyncio.run(_collecting(run(call, **given)))  # type: ignore[call-arg]
 
         parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared)]
         if default:
@@ -111,3 +112,9 @@ def verb(
         return run
 
     return register
+
+
+async def _collecting(verb: Coroutine[Any, Any, None]) -> None:
+    """Run a verb; the garbage collector, which `main` disabled, runs again when the verb waits for the first time."""
+    asyncio.get_running_loop().call_soon(gc.enable)
+    await verb

@@ -26,8 +26,7 @@ from model.errors import Refused
 from model.master_settings import MasterSettings
 from model.timing import Timing
 from service.secret_keys import SecretSettings
-from shoal.config.whereabouts import unreadable_whereabouts
-from shoal.embedded.server import default_folder
+from shoal.config.whereabouts import default_folder, unreadable_whereabouts
 from worker.settings import WorkerSettings
 
 DEFAULT_FILE = "shoal.toml"
