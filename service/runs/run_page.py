@@ -18,6 +18,7 @@ from model.plan import Plan
 from service.explain.choices import read_choices
 from service.explain.tasks_without_attempts import TaskWithoutAttempt, without_attempts
 from service.runs.references import find_plan
+from service.runs.time_left import TimeLeft, time_left
 
 CHILDREN_NAMED_MAX = 3
 
@@ -27,7 +28,7 @@ class RunPage:
     """The data of the page. `plan` is None when its definition cannot be read, `command` when its history is gone.
 
     `choices` say of the tasks that chose a branch which and why, by name. `failures` are the tasks of child runs for
-    which tasks of this run failed.
+    which tasks of this run failed. `left` are estimates of the time left.
     """
 
     run: Run
@@ -37,6 +38,7 @@ class RunPage:
     command: CommandFate | None
     choices: Mapping[str, str]
     failures: Sequence[FailedBelow]
+    left: TimeLeft
 
     @property
     def not_begun(self) -> dict[str, TaskWithoutAttempt]:
@@ -72,4 +74,5 @@ async def read_page(connection: AsyncConnection, id_: WorkflowInstanceId) -> Run
         await lookups.started_by(connection, id_),
         await read_choices(connection, plan, tasks),
         await relations.failures_below(connection, id_),
+        await time_left(connection, run, tasks),
     )

@@ -8,13 +8,12 @@ from zoneinfo import ZoneInfo
 
 from dao.runs.relations import FailedBelow
 from dao.views.listings import Run, TaskRun
-from dao.views.lookups import CommandFate
 from model.states import TaskState, WorkflowState
 from model.workflow import TaskSpec
 from service.explain.answer import dates_waiting, going_on, task_named
 from service.explain.tasks_without_attempts import NotBegun, TaskWithoutAttempt, of_this_round
 from service.runs.run_page import RunPage
-from service.words import MEANINGS, counted, duration, exact, plain, when
+from service.words import MEANINGS, counted, duration, exact, plain, said_progress, when
 from shoal.cli.output import Column, hint, say, state, table
 
 TREE_TASKS_MAX = 200
@@ -33,7 +32,7 @@ _SAID = {
 def print_run(page: RunPage, now: datetime, *, utc: bool, everything: bool) -> None:
     """Print one run; superseded attempts only if `everything` is set."""
     run = page.run
-    _print_head(run, page.command, now, utc=utc)
+    _print_head(page, now, utc=utc)
     say()
     shown = page.tasks if everything else of_this_round(page.tasks)
     hidden = len(page.tasks) - len(shown)
@@ -69,13 +68,16 @@ def said_dates_left(run: Run) -> str:
     return f"{dates_waiting(run.dates_left)}; go on: {going_on(run.id, run.state)}"
 
 
-def _print_head(run: Run, command: CommandFate | None, now: datetime, *, utc: bool) -> None:
+def _print_head(page: RunPage, now: datetime, *, utc: bool) -> None:
+    run, command = page.run, page.command
     name = run.workflow or f"code {run.workflow_code}"
     slot = f"   slot {command.slot}" if command and command.slot else ""
     owner = f" → {run.owner}" if run.owner else ""
     say(f"{plain(name)}  v{run.version}  run {run.id}{slot}{owner}   started {when(run.started_at, now, utc=utc)}")
     line = state(run.state)
     line.append(f"   {duration(run.took_s)}", style="")
+    if page.left.run_s is not None:
+        line.append(f"   ~{duration(page.left.run_s)} left")
     if run.elapsed_s - run.took_s > REST_SHOWN_S:
         line.append(f" of {duration(run.elapsed_s)}", style="")
     if run.requested_state not in (None, run.state) and not run.state.is_final:
@@ -113,12 +115,13 @@ def _print_tasks(page: RunPage, tasks: Sequence[TaskRun]) -> None:
             rows.append(_row_without_attempt(label, not_begun[name]))
     if not rows:
         return
-    labels, states, attempts, took, ids, workers, why = zip(*rows, strict=True)
+    labels, states, attempts, took, progress, ids, workers, why = zip(*rows, strict=True)
     table(
         Column("TASK", labels),
         Column("STATE", states),
         Column("ATTEMPT", attempts, keep=1, right=True),
         Column("TOOK", took, keep=3, right=True),
+        *([Column("PROGRESS", progress, keep=4)] if any(progress) else []),
         Column("ID", ids, right=True),
         Column("WORKER", workers, keep=0),
         Column("WHY", why, keep=2, sentence=True),
@@ -129,7 +132,7 @@ def _row_without_attempt(label: str, not_begun: TaskWithoutAttempt) -> tuple[obj
     why = _SAID.get(not_begun.state, "")
     if not_begun.state is NotBegun.WAITING:
         why = f"waits for {', '.join(not_begun.missing)}" if not_begun.missing else "starts next"
-    return (label, state(not_begun.state), "-", "-", "-", "-", why)
+    return (label, state(not_begun.state), "-", "-", "", "-", "-", why)
 
 
 def _attempt_row(page: RunPage, label: str, task: TaskRun, *, is_over: bool) -> tuple[object, ...]:
@@ -141,7 +144,15 @@ def _attempt_row(page: RunPage, label: str, task: TaskRun, *, is_over: bool) -> 
         shown.stylize("dim")
         said.insert(0, "counts no more")
     why = ": ".join(filter(None, said))
-    return (label, shown, task.attempt, duration(task.took_s), task.id, task.worker_address or "-", why)
+    how_far = (label, shown, task.attempt, duration(task.took_s), _progress(page, task))
+    return (*how_far, task.id, task.worker_address or "-", why)
+
+
+def _progress(page: RunPage, task: TaskRun) -> str:
+    """What a task that has not succeeded reported last, and the time that a running one has left."""
+    reported = said_progress(task.progress) if task.progress and task.state is not TaskState.SUCCESS else ""
+    left_s = page.left.tasks_s.get(task.id)
+    return "   ".join(filter(None, [reported, "" if left_s is None else f"~{duration(left_s)} left"]))
 
 
 def _tree(tasks: Sequence[TaskSpec]) -> list[tuple[int, str]]:

@@ -176,9 +176,10 @@ def _page_fields(page: RunPage) -> dict[str, Any]:
 
     command = page.command
     slot = str(command.slot) if command and command.slot else None
+    left = {"left_s": page.left.run_s, "usual_s": page.left.usual_s}
     return {
         **_run_fields(page.run),
-        **json_fields({"command_id": command.id if command else None, "slot_at_start": slot}),
+        **json_fields({"command_id": command.id if command else None, "slot_at_start": slot, **left}),
         "tasks": [_task_fields(page, task) for task in page.tasks],
         "not_begun": [{"name": name, "state": not_begun.state} for name, not_begun in page.not_begun.items()],
         "children": [
@@ -195,6 +196,9 @@ def _task_fields(page: RunPage, task: TaskRun) -> dict[str, Any]:
     fields["worker_id"] = fields.pop("worker")
     fields["worker"] = fields.pop("worker_address")
     fields["branch"] = None if task.branch is None else [str(code) for code in sorted(task.branch)]
+    if task.progress is not None:
+        fields["progress"]["percent"] = round(task.progress.percent, 2)
+    fields["left_s"] = page.left.tasks_s.get(task.id)
     fields["choice"] = page.choices.get(task.name) if task.valid else None
     if failed := page.failure_below(task):
         fields["failed_below"] = json_fields({"run_id": failed.run, "task_id": failed.id, "task": failed.task})
