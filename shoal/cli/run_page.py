@@ -19,6 +19,8 @@ from shoal.cli.output import Column, hint, say, state, table
 TREE_TASKS_MAX = 200
 REST_SHOWN_S = 1.0
 """A run whose tasks worked for less than its whole time by more than this shows both."""
+LEFT_SHOWN_S = 1.0
+"""A shorter time left is not shown: an estimate is not that exact."""
 SAME_TIME_S = 5.0
 """The schedule time of a manual start is its start time, which two statements read a moment apart."""
 
@@ -76,8 +78,8 @@ def _print_head(page: RunPage, now: datetime, *, utc: bool) -> None:
     say(f"{plain(name)}  v{run.version}  run {run.id}{slot}{owner}   started {when(run.started_at, now, utc=utc)}")
     line = state(run.state)
     line.append(f"   {duration(run.took_s)}", style="")
-    if page.left.run_s is not None:
-        line.append(f"   ~{duration(page.left.run_s)} left")
+    if left := _said_left(page.left.run_s):
+        line.append(f"   {left}")
     if run.elapsed_s - run.took_s > REST_SHOWN_S:
         line.append(f" of {duration(run.elapsed_s)}", style="")
     if run.requested_state not in (None, run.state) and not run.state.is_final:
@@ -151,8 +153,12 @@ def _attempt_row(page: RunPage, label: str, task: TaskRun, *, is_over: bool) -> 
 def _progress(page: RunPage, task: TaskRun) -> str:
     """What a task that has not succeeded reported last, and the time that a running one has left."""
     reported = said_progress(task.progress) if task.progress and task.state is not TaskState.SUCCESS else ""
-    left_s = page.left.tasks_s.get(task.id)
-    return "   ".join(filter(None, [reported, "" if left_s is None else f"~{duration(left_s)} left"]))
+    return "   ".join(filter(None, [reported, _said_left(page.left.tasks_s.get(task.id))]))
+
+
+def _said_left(left_s: float | None) -> str:
+    """The time left; empty if it is unknown, or over according to the estimate."""
+    return f"~{duration(left_s)} left" if left_s is not None and left_s >= LEFT_SHOWN_S else ""
 
 
 def _tree(tasks: Sequence[TaskSpec]) -> list[tuple[int, str]]:

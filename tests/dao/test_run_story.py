@@ -26,11 +26,10 @@ async def test_what_was_asked_of_a_run_is_found_by_its_index_with_who_asked(scen
         start=start,
         run=run,
     )
-    async with scene.database.reading() as connection:
-        await connection.execute(text("SET enable_seqscan = off"))
+    async with scene.writing() as connection:
+        await connection.execute(text("SET LOCAL enable_seqscan = off"))
         explaining = Explaining(connection)
         found = await run_story.commands_of(cast(AsyncConnection, explaining), WorkflowInstanceId(run))
-        await connection.execute(text("RESET enable_seqscan"))
     assert [(each.type, each.by, each.slot, each.reason) for each in found] == [
         ("PAUSE", "ben", None, None),
         ("STOP", None, Slot(1, 2), "no reason was stored"),
