@@ -31,8 +31,8 @@ async def test_what_was_asked_of_a_run_is_found_by_its_index_with_who_asked(scen
         explaining = Explaining(connection)
         found = await run_story.commands_of(cast(AsyncConnection, explaining), WorkflowInstanceId(run))
     assert [(each.type, each.by, each.slot, each.reason) for each in found] == [
+        ("START_PROCESS", "ada", Slot(0, 1), None),
         ("PAUSE", "ben", None, None),
         ("STOP", None, Slot(1, 2), "no reason was stored"),
-        ("START_PROCESS", "ada", Slot(0, 1), None),
     ]
     assert {"command_history_run", "command_history_pkey"} <= explaining.plan.indexes, explaining.plan
