@@ -81,19 +81,27 @@ _STEAL = text(f"""
 """)  # noqa: S608 - the columns are a constant of this module
 
 _OUTCOMES = RowArrays(
-    {"command_id": "bigint", "type": "text", "outcome": "text", "instance": "bigint", "created_at": "timestamptz"},
+    {
+        "command_id": "bigint",
+        "type": "text",
+        "outcome": "text",
+        "instance": "bigint",
+        "created_at": "timestamptz",
+        "created_by": "text",
+    },
     {
         "command_id": lambda each: each.row.id,
         "type": lambda each: each.row.type[:100],
         "outcome": lambda each: "DONE" if each.reason is None else "ERROR",
         "created_at": lambda each: each.row.created_at,
+        "created_by": lambda each: each.row.created_by,
     },
 )
 _RECORD = text(f"""
     INSERT INTO command_history
-        (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at)
+        (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at, created_by)
     SELECT n.command_id, n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
-           CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END
+           CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END, n.created_by
     FROM {_OUTCOMES.unnest}
 """)  # noqa: S608 - the part is a constant of this module
 

@@ -10,9 +10,11 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.definitions import layouts
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
+from model.layout import Layout
 from model.names import fault_of_workflow_name, faults_of_task_names
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow, Problem
@@ -72,7 +74,8 @@ _LOCK = text("SELECT FROM workflow_definition WHERE code = :code FOR NO KEY UPDA
 _PROJECTS = text("SELECT project FROM workflow_definition WHERE name = :name ORDER BY project")
 _LAST_VERSION = text("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
 _INSERT_VERSION = text("""
-    INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, :version, CAST(:spec AS jsonb))
+    INSERT INTO workflow_version (workflow_code, version, spec, created_by)
+    VALUES (:code, :version, CAST(:spec AS jsonb), coalesce(:by, session_user))
 """)
 _SET_HEAD = text("""
     UPDATE workflow_definition SET version = :version, release_state = :release_state, updated_at = clock_timestamp()
@@ -155,11 +158,14 @@ async def save(
     spec: WorkflowSpec,
     *,
     new_code: WorkflowCode | None = None,
+    layout: Layout | None = None,
+    by: str | None = None,
 ) -> tuple[Definition, bool]:
     """Save as the current version; a content equal to the current one makes no version. Returns whether one was made.
 
     Tasks keep the codes that their names had in the previous version. A new workflow gets `new_code`, or the next free
-    one.
+    one. The version gets `layout`; without one a new version gets that of the previous one. `by` is who saves it;
+    None = the database's user.
 
     Raises `InvalidWorkflow`: its name, or that of a task, may not be saved.
     """
@@ -175,7 +181,12 @@ async def save(
         last = (await connection.execute(_LAST_VERSION, {"code": code})).scalar()
         version, is_new = (last or 0) + 1, True
         content = coded.model_dump_json(exclude_defaults=True)
-        await connection.execute(_INSERT_VERSION, {"code": code, "version": version, "spec": content})
+        await connection.execute(_INSERT_VERSION, {"code": code, "version": version, "spec": content, "by": by})
+    if layout is None and version != head.version:
+        before = await layouts.read(connection, code, head.version)
+        layout = before.only(_codes(coded))
+    if layout is not None:
+        await layouts.write(connection, code, version, layout)
     await connection.execute(_SET_HEAD, {"code": code, "version": version, "release_state": release_state})
     return Definition(code, project, name, version, release_state), is_new
 

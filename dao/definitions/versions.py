@@ -37,6 +37,26 @@ class Version:
     unfinished: int
 
 
+_AUTHORSHIP = text("""
+    SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version = :version
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Authorship:
+    """Who saved a version, and when."""
+
+    version: int
+    created_by: str
+    created_at: datetime
+
+
+async def authorship(connection: AsyncConnection, code: WorkflowCode, version: int) -> Authorship | None:
+    """Who saved a version; None if there is no such version."""
+    row = (await connection.execute(_AUTHORSHIP, {"code": code, "version": version})).first()
+    return None if row is None else Authorship(*row)
+
+
 async def versions_of(connection: AsyncConnection, code: WorkflowCode) -> list[Version]:
     """All versions of a workflow, the newest first."""
     return [Version(*row) for row in (await connection.execute(_VERSIONS, {"code": code})).all()]

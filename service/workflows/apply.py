@@ -44,7 +44,12 @@ class Saved:
 
 
 async def save_all(
-    connection: AsyncConnection, documents: Sequence[WorkflowDocument], secrets: SecretSettings, now: datetime
+    connection: AsyncConnection,
+    documents: Sequence[WorkflowDocument],
+    secrets: SecretSettings,
+    now: datetime,
+    *,
+    by: str | None = None,
 ) -> list[Saved]:
     """Save them and their schedules, their secrets sealed.
 
@@ -52,12 +57,13 @@ async def save_all(
 
     Args:
         now: the database's time.
+        by: who saves them; None = the database's user.
     Raises:
         BadWorkflowFile: one of them refers to a workflow that does not exist, runs itself through others, or has a
             wrong schedule.
         Refused: one of them has a SECRET parameter, and there is no key to seal it.
     """
-    saved = [await _save(connection, each, secrets, now) for each in documents]
+    saved = [await _save(connection, each, secrets, now, by) for each in documents]
     faults = []
     for each in documents:
         wrong = await references.check(connection, each.project, each.name, each.spec)
@@ -68,14 +74,22 @@ async def save_all(
 
 
 async def _save(
-    connection: AsyncConnection, document: WorkflowDocument, secrets: SecretSettings, now: datetime
+    connection: AsyncConnection, document: WorkflowDocument, secrets: SecretSettings, now: datetime, by: str | None
 ) -> Saved:
     try:
         before = (await definitions.find(connection, document.name, document.project)).release_state
     except NotFound:
         before = None
     spec = await sealed_for_saving(connection, document, secrets)
-    head, is_new = await definitions.save(connection, document.project, document.name, document.release_state, spec)
+    head, is_new = await definitions.save(
+        connection,
+        document.project,
+        document.name,
+        document.release_state,
+        spec,
+        layout=document.layout,
+        by=by,
+    )
     try:
         changes = await save_schedules(connection, head, document.schedules, spec.time_zone, secrets, now)
     except Refused as error:

@@ -8,7 +8,7 @@ from difflib import unified_diff
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.definitions import definitions, schedule_contents
+from dao.definitions import definitions, layouts, schedule_contents
 from dao.definitions.definitions import Definition
 from model.errors import NotFound, Refused
 from model.schedules import ScheduleSpec
@@ -35,12 +35,18 @@ async def read_version(connection: AsyncConnection, head: Definition, version: i
     return spec
 
 
-async def exported(connection: AsyncConnection, head: Definition, version: int | None = None) -> str:
-    """A version with the present schedules, as a file that `apply` reads. Raises as `read_version`."""
+async def exported(
+    connection: AsyncConnection, head: Definition, version: int | None = None, *, layout: bool = False
+) -> str:
+    """A version with the present schedules, as a file that `apply` reads; with its `layout` for who draws it.
+
+    Raises as `read_version`.
+    """
     spec = await read_version(connection, head, version)
     stored = await schedule_contents.contents_of(connection, head.code)
     schedules = [(each.spec, each.online) for each in stored if each.spec is not None]
-    return yaml_of(WorkflowContent(head.project, head.name, head.release_state, spec, schedules))
+    places = await layouts.read(connection, head.code, version or head.version) if layout else None
+    return yaml_of(WorkflowContent(head.project, head.name, head.release_state, spec, schedules, places))
 
 
 async def versions_differ(connection: AsyncConnection, head: Definition, older: int, newer: int) -> list[str]:

@@ -1,6 +1,6 @@
 """Workflow definitions in YAML files: read, and validated as far as possible without running them.
 
-One workflow per document. Its keys are those of `Head` and of `model.workflow.WorkflowSpec`.
+One workflow per document. Its keys are those of `Head` and of `model.workflow.WorkflowSpec`, and `layout`.
 All problems are reported at once, each with file, line, task and fix; nothing is saved unless there is none.
 """
 
@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from model.choices import ReleaseState
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX, Name
+from model.layout import Layout
 from model.logic.catalog import LOGIC_TYPES
 from model.names import fault_of_workflow_name, faults_of_task_names
 from model.workflow import WorkflowSpec
@@ -60,6 +61,7 @@ class WorkflowDocument:
     file: str = ""
     lines: Mapping[str, int] = field(default_factory=dict)
     schedules: tuple[ScheduleEntry, ...] = ()
+    layout: Layout | None = None
 
 
 _ELSEWHERE = {
@@ -143,6 +145,7 @@ def _workflow(document: Document, file: str, types: TaskTypes) -> WorkflowDocume
         if isinstance(entry, dict) and isinstance(params := entry.get("params"), dict):
             content["schedules"][place]["params"] = {name: _written(value) for name, value in params.items()}
     head_fields = {name: content.pop(name) for name in Head.model_fields if name in content}
+    layout = content.pop("layout", None)
     problems = list(_head_problems(head_fields))
     try:
         spec = WorkflowSpec.parse(content, tuple(Head.model_fields))
@@ -155,7 +158,16 @@ def _workflow(document: Document, file: str, types: TaskTypes) -> WorkflowDocume
     if problems := list(problems_of(head.schedules, spec.time_zone)):
         raise InvalidWorkflow(problems)
     lines = {task.name: document.line_of(("tasks", place)) for place, task in enumerate(spec.tasks)}
-    return WorkflowDocument(head.project, head.name, head.release_state, spec, file, lines, head.schedules)
+    return WorkflowDocument(
+        head.project,
+        head.name,
+        head.release_state,
+        spec,
+        file,
+        lines,
+        head.schedules,
+        _layout(layout, spec),
+    )
 
 
 def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
@@ -174,6 +186,22 @@ def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
                 f'the field "{field}" is missing' if missing else f'field "{field}": {said[:1].lower()}{said[1:]}'
             )
             yield Problem(where=(field,), sentence=sentence)
+
+
+def _layout(given: Any, spec: WorkflowSpec) -> Layout | None:
+    """Where its tasks stand on a canvas, if the file says so. Raises `InvalidWorkflow`."""
+    if given is None:
+        return None
+    try:
+        layout = Layout.model_validate(given)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors(include_url=False)]
+    else:
+        strangers = layout.strangers([task.name for task in spec.tasks])
+        faults = [f'it has a place for the task "{name}", and there is no such task' for name in strangers]
+        if not faults:
+            return layout
+    raise InvalidWorkflow([Problem(where=("layout",), sentence=f"layout: {fault}") for fault in faults])
 
 
 def _unrunnable(spec: WorkflowSpec, types: TaskTypes) -> Iterator[Problem]:

@@ -41,6 +41,7 @@ MODULES = {
     "doctor": "doctor",
     "workflow": "workflows",
     "schedule": "schedules",
+    "events": "events",
     "errors": "errors",
     "project": "projects",
     "datasource": "data_sources",
