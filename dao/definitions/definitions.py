@@ -10,6 +10,8 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.notify import changed
+from model.changes import Changes
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
@@ -169,6 +171,7 @@ async def save(
         content = coded.model_dump_json(exclude_defaults=True)
         await connection.execute(_INSERT_VERSION, {"code": code, "version": version, "spec": content})
     await connection.execute(_SET_HEAD, {"code": code, "version": version, "release_state": release_state})
+    await changed(connection, Changes(definitions={code}))
     return Definition(code, project, name, version, release_state), is_new
 
 
