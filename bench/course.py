@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
-from bench import buffers, command_line, dependents, holds, idle, large, limits, line, starts, sustained
+from bench import buffers, command_line, dependents, holds, idle, large, limits, line, starts, sustained, watched
 from bench.cluster import Cluster
 from bench.figures import Figure
 from bench.flow import Flow
@@ -17,6 +17,7 @@ from bench.sizes import Sizes
 PARTS = (
     *("limits", "starts", "backlog", "flow", "sustained", "idle", "large", "holds", "line", "dependents"),
     "command-line",
+    "watched",
 )
 """What can be measured alone, in this order."""
 RATIOS = "Shoal beside the limits, in this run"
@@ -83,6 +84,8 @@ def _course(
         yield what, lambda: dependents.beside_waiting(server, sizes)
     if "command-line" in parts:
         yield "short verbs of the command line", lambda: command_line.verbs(server, sizes)
+    if "watched" in parts:
+        yield "tasks while somebody watches", lambda: watched.watched(server, sizes)
 
 
 def _on_one_cluster(

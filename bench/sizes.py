@@ -34,6 +34,9 @@ class Sizes:
     dependents_rounds: int
     dependents_workflows: int
     verb_calls: int
+    watched_rounds: int
+    watched_workflows: int
+    watched_commands: int
     is_quick: bool
 
 
@@ -63,6 +66,9 @@ FULL = Sizes(
     dependents_rounds=6,
     dependents_workflows=1_500,
     verb_calls=20,
+    watched_rounds=8,
+    watched_workflows=1_500,
+    watched_commands=50,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -91,5 +97,8 @@ QUICK = Sizes(
     dependents_rounds=1,
     dependents_workflows=20,
     verb_calls=3,
+    watched_rounds=1,
+    watched_workflows=20,
+    watched_commands=3,
     is_quick=True,
 )

@@ -14,7 +14,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
+from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import CommandType
 from model.commands import CommandRow
@@ -245,6 +247,7 @@ async def record(connection: FencedTransaction, outcomes: Sequence[Outcome], mas
     """Write the outcome of each command, in the transaction that took it."""
     slots = {"current": slot.current if slot else None, "total": slot.total if slot else None}
     await connection.execute(_RECORD, {**_OUTCOMES.values(outcomes), **slots, "master": master})
+    await changed(connection, Changes(queue=True))
     await record_errors(connection, [outcome for outcome in outcomes if outcome.reason is not None], master)
 
 
@@ -252,6 +255,7 @@ async def record_errors(connection: FencedTransaction, refused: Sequence[Outcome
     """Write these to the error table only: the history has a row with their id, or gets one in this transaction."""
     if refused:
         await connection.execute(_REFUSE, [_refusal(outcome, master) for outcome in refused])
+        await changed(connection, Changes(queue=True, errors=True))
 
 
 async def handled_before(connection: AsyncConnection, id_: CommandId) -> str | None:

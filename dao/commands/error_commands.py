@@ -8,6 +8,8 @@ from datetime import datetime
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.notify import changed
+from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 
@@ -81,6 +83,7 @@ async def retry_error_command(connection: AsyncConnection, id_: CommandId) -> Co
         raise _not_found(id_)
     if row.id is None:
         raise Refused(f"what error command {id_} asks for waits already as another command; `shoal errors drop {id_}`")
+    await changed(connection, Changes(errors=True))
     return CommandId(row.id)
 
 
@@ -88,6 +91,7 @@ async def drop_error_command(connection: AsyncConnection, id_: CommandId) -> Non
     """Delete a refused command; `command_history` still records it. Raises `NotFound`."""
     if (await connection.execute(_DROP, {"id": id_})).rowcount == 0:
         raise _not_found(id_)
+    await changed(connection, Changes(errors=True))
 
 
 def _not_found(id_: CommandId) -> NotFound:

@@ -11,6 +11,8 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions import layouts
+from dao.postgres.notify import changed
+from model.changes import Changes
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
@@ -188,6 +190,7 @@ async def save(
     if layout is not None:
         await layouts.write(connection, code, version, layout)
     await connection.execute(_SET_HEAD, {"code": code, "version": version, "release_state": release_state})
+    await changed(connection, Changes(definitions={code}))
     return Definition(code, project, name, version, release_state), is_new
 
 

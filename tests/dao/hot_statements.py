@@ -22,7 +22,7 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances, task_progress
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
-from dao.views import usual_times
+from dao.views import live, usual_times
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
 from model.nodes import Slot
@@ -258,4 +258,8 @@ HOT = {
     "idle look at the schedules": Hot(lambda c: schedules.next_due_in_s(c, Slot(1, 2)), {"schedule_due"}, 5),
     "fire": Hot(lambda c: schedules.fire(c, FIRES), {"schedule_pkey"}, 4 * len(FIRES)),
     "living nodes": Hot(lambda c: nodes.living(c), {"node_alive", "node_beat_pkey"}, 0),
+    "runs that changed": Hot(lambda c: live.runs(c, RUNNING), {"workflow_instance_pkey"}, 2 * len(RUNNING)),
+    "attempts that changed": Hot(lambda c: live.attempts(c, RUNNING), {"task_instance_attempt"}, 20 * len(RUNNING)),
+    "counts of what changed": Hot(lambda c: live.counts(c, RUNNING), {"task_instance_attempt"}, 20 * len(RUNNING)),
+    "counts of the queue": Hot(live.queue, set(), 2 * live.COUNTED_MAX),
 }
