@@ -31,6 +31,7 @@ EVENTS = "text/event-stream"
 SIZE_HEADER = "X-Shoal-Log-Size"
 COMPLETE_HEADER = "X-Shoal-Log-Complete"
 PING_EVERY_S = 15.0
+EVENT_BYTES_MAX = 1 << 16
 OFFSET_DIGITS_MAX = 18
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -131,21 +132,21 @@ async def _bytes(source: Source, query: StreamQuery) -> AsyncGenerator[bytes]:
 
 async def _events(source: Source, query: StreamQuery) -> AsyncGenerator[bytes]:
     """Text as it is added, a comment now and then, and at last `end`, or `problem` with a sentence."""
-    offset, sent_s = query.offset or 0, time.monotonic()
-    left = b""
+    offset, left, sent_s = query.offset or 0, b"", time.monotonic()
     try:
         async for found in slices(source, query):
-            text, used = whole_characters(left + found.data, is_end=False)
-            left = (left + found.data)[used:]
-            offset += used
-            if text:
-                yield event(text, id=offset)
-                sent_s = time.monotonic()
-            elif time.monotonic() - sent_s >= PING_EVERY_S:
+            for at in range(0, len(found.data), EVENT_BYTES_MAX):
+                left += found.data[at : at + EVENT_BYTES_MAX]
+                text, used = whole_characters(left, is_end=False)
+                offset, left, sent_s = offset + used, left[used:], time.monotonic()
+                if text:
+                    yield event(text, id=offset)
+            if time.monotonic() - sent_s >= PING_EVERY_S:
                 yield PING
                 sent_s = time.monotonic()
         if left:
-            yield event(whole_characters(left, is_end=True)[0], id=offset + len(left))
-        yield event("ended", id=offset + len(left), kind="end")
+            offset += len(left)
+            yield event(whole_characters(left, is_end=True)[0], id=offset)
+        yield event("ended", id=offset, kind="end")
     except ShoalError as error:
         yield event(str(error), kind="problem")

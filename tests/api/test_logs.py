@@ -136,6 +136,7 @@ async def test_a_right_that_is_taken_away_ends_a_stream(
     api_: Serving, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api.sending, "CHECK_EVERY_S", 0.1)
+    monkeypatch.setattr(api.streams, "PING_EVERY_S", 0.1)
     task = await run_of(cluster, "echo begun; sleep 60", ended=False)
     path = f"{BASE}/task-instances/{task}/log?follow=1"
     token = await token_of(api_.backend, "ada")
@@ -148,6 +149,8 @@ async def test_a_right_that_is_taken_away_ends_a_stream(
         async with client.stream("GET", path) as answer:
             lines = answer.aiter_lines()
             assert await anext(lines) == "id: 6"
+            while await anext(lines) != ": ping":
+                pass
             cluster.rows("DELETE FROM project_member")
             with pytest.raises(httpx.RemoteProtocolError):
                 async with asyncio.timeout(10):
