@@ -14,11 +14,13 @@ from api.authentication import make_call
 from api.health import add_health
 from api.middleware import Entrance
 from api.routes import add_route
+from api.streams import add_stream
 from model.errors import ShoalError
 from service import problems as kinds
 from service.call import Backend, Call
 from service.operation import Operation
 from service.operations import ALL
+from service.stream import StreamOperation
 
 BASE = "/api/v1"
 
@@ -52,7 +54,10 @@ def create_app(backend: Backend, version: str, *, hosts: Collection[str] = (), r
 
     router = APIRouter(prefix=BASE)
     for operation in ALL:
-        add_route(router, operation, call_of)
+        if isinstance(operation, StreamOperation):
+            add_stream(router, operation, call_of)
+        else:
+            add_route(router, operation, call_of)
     app.include_router(router)
     add_health(app, backend, version, BASE)
     return app

@@ -48,7 +48,7 @@ def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: Make
             return Response(found.body, found.status, headers, "application/json" if found.body else None)
         return _response(operation, answer)
 
-    parameters = [_parameter(each) for each in operation.signature.parameters.values()]
+    parameters = [parameter_of(each) for each in operation.signature.parameters.values()]
     parameters.append(inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request))
     endpoint.__dict__["__signature__"] = inspect.Signature(parameters)
     has_answer = operation.answer is not None
@@ -68,7 +68,8 @@ def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: Make
     )
 
 
-def _parameter(given: inspect.Parameter) -> inspect.Parameter:
+def parameter_of(given: inspect.Parameter) -> inspect.Parameter:
+    """A parameter of an operation as one of its route, with the place in a request where it stands."""
     place = {QUERY: Query, BODY: Body}.get(given.name, Path)
     return given.replace(
         kind=inspect.Parameter.KEYWORD_ONLY,

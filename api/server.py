@@ -12,6 +12,7 @@ import structlog
 import uvicorn
 
 from api.app import create_app
+from api.sending import STALLED_S_MAX
 from api.settings import ApiSettings
 from model.errors import Refused, Unavailable
 from service.call import Backend
@@ -62,6 +63,8 @@ class ApiServer:
         listener = socket.socket(family, socket.SOCK_STREAM)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # Its connections have it too: one whose client reads nothing is ended with what is buffered for it.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(STALLED_S_MAX * 1000))
             listener.bind((settings.host, settings.port))
             listener.listen(BACKLOG)
         except OSError as error:
