@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from api import problems
 from api.authentication import make_call
+from api.events import add_events
 from api.health import add_health
 from api.middleware import Entrance
 from api.routes import add_route
@@ -18,6 +19,7 @@ from api.streams import add_stream
 from model.errors import ShoalError
 from service import problems as kinds
 from service.call import Backend, Call
+from service.live.hub import Hub
 from service.operation import Operation
 from service.operations import ALL
 from service.stream import StreamOperation
@@ -25,11 +27,14 @@ from service.stream import StreamOperation
 BASE = "/api/v1"
 
 
-def create_app(backend: Backend, version: str, *, hosts: Collection[str] = (), root_path: str = "") -> FastAPI:
+def create_app(
+    backend: Backend, hub: Hub, version: str, *, hosts: Collection[str] = (), root_path: str = ""
+) -> FastAPI:
     """The application.
 
     Args:
         backend: what its operations work on.
+        hub: what changes; it runs beside the application.
         version: of Shoal.
         hosts: the names under which it may be reached; none = any.
         root_path: the path below which a proxy serves it.
@@ -59,6 +64,7 @@ def create_app(backend: Backend, version: str, *, hosts: Collection[str] = (), r
         else:
             add_route(router, operation, call_of)
     app.include_router(router)
+    add_events(app, backend, hub, BASE)
     add_health(app, backend, version, BASE)
     return app
 
