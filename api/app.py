@@ -14,6 +14,7 @@ from api.authentication import make_call
 from api.events import add_events
 from api.health import add_health
 from api.middleware import Entrance
+from api.openapi import serve_document
 from api.routes import add_route
 from api.streams import add_stream
 from model.errors import ShoalError
@@ -66,6 +67,7 @@ def create_app(
     app.include_router(router)
     add_events(app, backend, hub, BASE)
     add_health(app, backend, version, BASE)
+    serve_document(app)
     return app
 
 
