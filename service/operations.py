@@ -7,12 +7,12 @@ from typing import Any
 from service.cluster import clock, command_queue, examination, members, settings_in_force
 from service.explain import why
 from service.operation import Operation
-from service.runs import control
+from service.runs import control, error_commands
 from service.runs import listing as run_listing
 from service.workflows import listing as workflow_listing
 
 _MODULES = (
-    *(run_listing, control, why, workflow_listing),
+    *(run_listing, control, error_commands, why, workflow_listing),
     *(clock, members, command_queue, examination, settings_in_force),
 )
 

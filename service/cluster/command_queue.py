@@ -18,7 +18,7 @@ from service.cluster.members import WorkerGroupAnswer, groups_of
 from service.cluster.slot_report import SlotReport, read_slots, registered_masters
 from service.explain.explanation import why_command
 from service.explain.facts import Masters, command_facts
-from service.fields import Answer, Asked, Id
+from service.fields import Answer, Asked, Id, WrittenId
 from service.operation import operation
 from service.pages import PageOf, PageQuery, page_of
 
@@ -28,10 +28,10 @@ class WaitingCommandAnswer(Answer):
 
     id: Id
     type: str
-    workflow_code: Id | None = None
+    workflow_code: WrittenId | None = None
     workflow: str | None = None
     project: str | None = None
-    run_id: Id | None = None
+    run_id: WrittenId | None = None
     priority: str | None = None
     age_s: float | None = None
     created_by: str
@@ -79,7 +79,7 @@ class CommandSlotAnswer(Answer):
     waits: bool
     slot: str | None = None
     owner: str | None = None
-    run_id: Id | None = None
+    run_id: WrittenId | None = None
     taken_by: str | None = None
     taken_slot: str | None = None
     why: str
