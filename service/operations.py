@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.cluster import clock, command_queue, examination, members, settings_in_force
+from service.cluster import claims, clock, command_queue, examination, members, settings_in_force
 from service.explain import why
 from service.operation import Operation
 from service.runs import control, error_commands, log_source
@@ -13,7 +13,7 @@ from service.workflows import listing as workflow_listing
 
 _MODULES = (
     *(run_listing, log_source, control, error_commands, why, workflow_listing),
-    *(clock, members, command_queue, examination, settings_in_force),
+    *(clock, members, claims, command_queue, examination, settings_in_force),
 )
 
 ALL: tuple[Operation[Any, Any], ...] = tuple(

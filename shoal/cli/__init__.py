@@ -33,6 +33,7 @@ from shoal.cli import (
     runs,
     schedules,
     secrets,
+    top,
     why,
     workflows,
 )
@@ -62,6 +63,7 @@ for module in (
     next_fires,
     queue,
     cluster,
+    top,
     errors,
     projects,
     data_sources,
