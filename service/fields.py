@@ -39,6 +39,11 @@ Id = Annotated[
 ]
 """A 64-bit id; in JSON a text, since the numbers of JavaScript have 53 bits."""
 
+WrittenId = Annotated[
+    int, PlainSerializer(str, when_used="json"), WithJsonSchema({"type": "string", "pattern": "^-?[0-9]{1,19}$"})
+]
+"""An id in an answer that stands in a row which people insert by hand: it may be any number of 64 bits."""
+
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]")
 

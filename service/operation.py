@@ -30,6 +30,9 @@ _SUBJECTS = {
     "schedules": "definitions",
     "projects": "projects",
     "cluster": "cluster",
+    "data-sources": "cluster",
+    "environments": "cluster",
+    "secrets": "cluster",
 }
 """What the scopes of tokens call a resource; all others belong to runs."""
 

@@ -36,6 +36,7 @@ MODULES = {
     "queue": "queue",
     "slots": "cluster",
     "workers": "cluster",
+    "top": "top",
     "datasources": "data_sources",
     "environments": "environments",
     "doctor": "doctor",

@@ -22,7 +22,7 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances, task_progress
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
-from dao.views import live, usual_times
+from dao.views import claims, live, task_logs, usual_times
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
 from model.nodes import Slot
@@ -257,6 +257,10 @@ HOT = {
     "due schedules": Hot(lambda c: schedules.due(c, Slot(0, 2), 50), {"schedule_due"}, 110),
     "idle look at the schedules": Hot(lambda c: schedules.next_due_in_s(c, Slot(1, 2)), {"schedule_due"}, 5),
     "fire": Hot(lambda c: schedules.fire(c, FIRES), {"schedule_pkey"}, 4 * len(FIRES)),
+    "where a log is": Hot(
+        lambda c: task_logs.log_place(c, TaskInstanceId(2)), {"task_instance_pkey", "workflow_instance_pkey"}, 2
+    ),
+    "claims of late": Hot(lambda c: claims.recent(c, timedelta(days=1)), {"command_history_pkey"}, 0),
     "living nodes": Hot(lambda c: nodes.living(c), {"node_alive", "node_beat_pkey"}, 0),
     "runs that changed": Hot(lambda c: live.runs(c, RUNNING), {"workflow_instance_pkey"}, 2 * len(RUNNING)),
     "attempts that changed": Hot(lambda c: live.attempts(c, RUNNING), {"task_instance_attempt"}, 20 * len(RUNNING)),
