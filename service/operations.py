@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.cluster import clock, command_queue, examination, members, settings_in_force
+from service.cluster import (
+    clock,
+    command_queue,
+    data_sources,
+    environments,
+    examination,
+    members,
+    secrets,
+    settings_in_force,
+)
 from service.explain import why
 from service.operation import Operation
 from service.runs import control, error_commands
@@ -14,6 +23,7 @@ from service.workflows import listing as workflow_listing
 _MODULES = (
     *(run_listing, control, error_commands, why, workflow_listing),
     *(clock, members, command_queue, examination, settings_in_force),
+    *(data_sources, environments, secrets),
 )
 
 ALL: tuple[Operation[Any, Any], ...] = tuple(
