@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -31,6 +31,18 @@ A = TypeVar("A")
 ANY_VERSION = "*"
 
 
+class Connects(Protocol):
+    """Connects to users' databases as a worker does."""
+
+    async def __call__(self, name: str, url: str) -> str:
+        """Connect to the data source of this name and whole URL, and run a query; returns the kind of database.
+
+        Raises:
+            Refused: the URL is wrong, the driver is missing, or the database refused the query.
+            Unavailable: it cannot be reached, or does not let us in.
+        """
+
+
 @dataclass(frozen=True)
 class Backend:
     """What operations work on. `machine` are the doctor's checks of the machine on which they run."""
@@ -39,6 +51,7 @@ class Backend:
     settings: ServiceSettings
     task_types: TaskTypes
     machine: MachineChecks
+    connects: Connects
 
 
 @dataclass(frozen=True)
@@ -160,16 +173,25 @@ class Call:
         """
         self.permit(subject.project)
         async with self.database.writing() as connection:
-            if self.replay is not None:
-                before = await idempotency.begin(connection, self.caller.key, self.replay.key, self.replay.request_hash)
-                if before is not None:
-                    raise Replayed(before)
+            await self._begin_once(connection)
             change: Change[Any] = Change(connection)
             yield change
             await audit.insert(connection, [self._entry(subject, change)])
             if self.replay is not None:
                 answer = Answer(self.operation.status, {}, _json(change.answer))
                 await idempotency.finish(connection, self.caller.key, self.replay.key, self.replay.request_hash, answer)
+
+    async def check_replayed(self) -> None:
+        """Raises `Replayed` if a request with the same key has been answered."""
+        if self.replay is not None:
+            async with self.database.writing() as connection:
+                await self._begin_once(connection)
+
+    async def _begin_once(self, connection: AsyncConnection) -> None:
+        if self.replay is not None:
+            before = await idempotency.begin(connection, self.caller.key, self.replay.key, self.replay.request_hash)
+            if before is not None:
+                raise Replayed(before)
 
     async def record_denial(self, subject: Subject) -> None:
         """Write the audit row of a call that was not permitted."""

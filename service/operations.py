@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.cluster import claims, clock, command_queue, examination, members, settings_in_force
+from service.cluster import (
+    claims,
+    clock,
+    command_queue,
+    data_sources,
+    environments,
+    examination,
+    members,
+    secrets,
+    settings_in_force,
+)
 from service.explain import why
 from service.operation import Operation
 from service.runs import control, error_commands, log_source
@@ -14,6 +24,7 @@ from service.workflows import listing as workflow_listing
 _MODULES = (
     *(run_listing, log_source, control, error_commands, why, workflow_listing),
     *(clock, members, claims, command_queue, examination, settings_in_force),
+    *(data_sources, environments, secrets),
 )
 
 ALL: tuple[Operation[Any, Any], ...] = tuple(

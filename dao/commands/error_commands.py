@@ -95,7 +95,8 @@ _RETRY = text("""
                coalesce(CAST(:workflow_version AS integer), workflow_version), workflow_instance_id,
                coalesce(CAST(:params AS text), params, '{}'), coalesce(CAST(:priority AS text), priority),
                coalesce(CAST(:failure_strategy AS text), failure_strategy),
-               coalesce(CAST(:worker_group AS text), worker_group), created_by, warning_type, alert_group,
+               coalesce(CAST(:worker_group AS text), worker_group), coalesce(created_by, session_user), warning_type,
+               alert_group,
                coalesce(CAST(:environment AS text), environment), coalesce(dry_run, false),
                coalesce(CAST(:task_depend_type AS text), task_depend_type),
                coalesce(CAST(:start_tasks AS text), start_tasks), schedule_time, time_zone, schedule_id, parent

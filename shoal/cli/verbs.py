@@ -67,6 +67,7 @@ def verb(
     hidden: bool = False,
     default: bool = False,
     passes_on: bool = False,
+    local: bool = False,
 ) -> Callable[[Verb[P]], Verb[P]]:
     """Register a coroutine function as a verb of `app`.
 
@@ -77,6 +78,7 @@ def verb(
         hidden: not listed in the help (a second name of a verb).
         default: called when a group is used without a verb.
         passes_on: whether unknown options are arguments, for another program.
+        local: whether it works on this machine, or on the database itself, and not through an API.
     """
 
     def register(run: Verb[P]) -> Verb[P]:
@@ -89,6 +91,10 @@ def verb(
                     raise Refused(f"give the options after the verb: {examples[0]} {called} ...")
                 return
             call = _shared(**{each.name: given.pop(each.name) for each in shared})
+            if local and call.server is not None:
+                raise Refused(
+                    "this verb works on this machine or on the database itself, not on an API; leave out --server"
+                )
             asyncio.run(_collecting(run(call, **given)))  # type: ignore[call-arg]
 
         parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared)]
