@@ -49,6 +49,7 @@ class Operation(Generic[P, R]):
         right: what the caller needs, on the project or the cluster that the function names to the call.
         tag: the resource to which it belongs, for the documentation.
         status: of the answer when all is well.
+        reads: it changes nothing, though its method is POST since an address could not contain what is asked.
     """
 
     run: Callable[Concatenate[Call, P], Awaitable[R]]
@@ -57,6 +58,7 @@ class Operation(Generic[P, R]):
     right: Right
     tag: str
     status: int = 200
+    reads: bool = False
 
     @property
     def name(self) -> str:
@@ -66,7 +68,7 @@ class Operation(Generic[P, R]):
     @property
     def changes(self) -> bool:
         """Whether it changes something."""
-        return self.method != "GET"
+        return self.method != "GET" and not self.reads
 
     @property
     def scope(self) -> Scope:
@@ -107,11 +109,11 @@ class Operation(Generic[P, R]):
 
 
 def operation(
-    method: Method, path: str, right: Right, tag: str, *, status: int = 200
+    method: Method, path: str, right: Right, tag: str, *, status: int = 200, reads: bool = False
 ) -> Callable[[Callable[Concatenate[Call, P], Awaitable[R]]], Operation[P, R]]:
     """Make an operation of a function. See `Operation` for the arguments."""
 
     def declare(run: Callable[Concatenate[Call, P], Awaitable[R]]) -> Operation[P, R]:
-        return Operation(run, method, path, right, tag, status)
+        return Operation(run, method, path, right, tag, status, reads)
 
     return declare

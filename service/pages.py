@@ -36,11 +36,22 @@ class PageQuery(Asked):
         return None if self.cursor is None else _id_of(self.cursor)
 
 
-def page_of(found: Sequence[S], limit: int, item: Callable[[S], T], id_of: Callable[[S], int]) -> PageOf[T]:
-    """The page of what was found with a limit of one more than the page's."""
-    shown, has_more = found[:limit], len(found) > limit
-    cursor = _cursor(id_of(shown[-1])) if has_more else None
-    return PageOf[T](items=[item(each) for each in shown], next_cursor=cursor, has_more=has_more)
+def page_of(
+    found: Sequence[S],
+    limit: int,
+    item: Callable[[S], T],
+    id_of: Callable[[S], int],
+    *,
+    walked_to: int | None = None,
+) -> PageOf[T]:
+    """The page of what was found with a limit of one more than the page's.
+
+    `walked_to`: the last id that was read, if what is after it was not; the next page begins there.
+    """
+    shown = found[:limit]
+    last = id_of(shown[-1]) if len(found) > limit else walked_to
+    cursor = None if last is None else _cursor(last)
+    return PageOf[T](items=[item(each) for each in shown], next_cursor=cursor, has_more=last is not None)
 
 
 def _cursor(id_: int) -> str:

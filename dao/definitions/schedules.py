@@ -27,6 +27,8 @@ from model.schedules import ScheduleRow, ScheduleSpec
 _COLUMNS = """s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
            s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
            s.counts_from::text"""
+COLUMNS_WITH_WORKFLOW = f"{_COLUMNS}, d.name, d.project, s.from_file"
+"""The fields of a `ScheduleRow`, of a schedule `s` and its definition `d`."""
 
 # The order and the bound are those of the index `schedule_due`; a schedule with a problem is not due until it is
 # changed. now(), not clock_timestamp(): only now() can be the bound of an index scan.
@@ -89,15 +91,13 @@ _FIRE = text("""
     SELECT fired.id, (SELECT count(*) FROM asked WHERE asked.schedule_id = fired.id) AS commands FROM fired
 """)
 
-_ALL = text(f"""
-    SELECT {_COLUMNS}, d.name, d.project FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
-    ORDER BY s.id LIMIT :limit
-""")  # noqa: S608 - the columns are a constant of this module
 _OF_WORKFLOW = text(f"""
-    SELECT {_COLUMNS} FROM schedule s WHERE s.workflow_code = :workflow ORDER BY s.id
+    SELECT {COLUMNS_WITH_WORKFLOW}                 -- index: schedule_of_workflow
+    FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    WHERE s.workflow_code = :workflow ORDER BY s.id
 """)  # noqa: S608 - as above
 _FIND = text(f"""
-    SELECT {_COLUMNS}, d.name, d.project FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    SELECT {COLUMNS_WITH_WORKFLOW} FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.id = :id
 """)  # noqa: S608 - as above
 
@@ -194,11 +194,6 @@ async def fire(connection: FencedTransaction, fires: Sequence[Fire]) -> dict[Sch
     }
     rows = (await connection.execute(_FIRE, values)).all()
     return {ScheduleId(row.id): row.commands for row in rows}
-
-
-async def all_schedules(connection: AsyncConnection, limit: int) -> list[ScheduleRow]:
-    """Up to `limit` schedules by id."""
-    return [_row(row) for row in (await connection.execute(_ALL, {"limit": limit})).all()]
 
 
 async def of_workflow(connection: AsyncConnection, workflow: WorkflowCode) -> list[ScheduleRow]:

@@ -185,8 +185,10 @@ async def attempts(
 ) -> dict[WorkflowInstanceId, list[TaskRun]]:
     """All attempts of the tasks of each of these runs, in the order in which they were queued."""
     found: dict[WorkflowInstanceId, list[TaskRun]] = {id_: [] for id_ in ids}
-    for run_id, *row in (await connection.execute(_tasks_of(ids))).all():
-        found[run_id].append(_task(row))
+    t = task_instance.c
+    query = tasks().where(_is_one_of("workflow_instance_id", ids)).order_by(t.workflow_instance_id, t.id)
+    for run_id, *row in (await connection.execute(query)).all():
+        found[run_id].append(read_task(row))
     return found
 
 
@@ -237,7 +239,8 @@ def _is_one_of(column: str, ids: Collection[WorkflowInstanceId]) -> TextClause:
     return text(f"{column} = ANY(CAST(:ids AS bigint[]))").bindparams(ids=list(ids))
 
 
-def _tasks_of(ids: Collection[WorkflowInstanceId]) -> Select[Any]:
+def tasks() -> Select[Any]:
+    """All attempts of all runs, each after the id of its run in the columns that `read_task` reads."""
     t = task_instance.c
     return (
         select(
@@ -252,8 +255,6 @@ def _tasks_of(ids: Collection[WorkflowInstanceId]) -> Select[Any]:
         )
         .select_from(task_instance)
         .outerjoin(node, node.c.id == t.worker_id)
-        .where(_is_one_of("workflow_instance_id", ids))
-        .order_by(t.workflow_instance_id, t.id)
     )
 
 
@@ -268,7 +269,8 @@ def _run(row: Sequence[Any]) -> Run:
     return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
 
 
-def _task(row: Sequence[Any]) -> TaskRun:
+def read_task(row: Sequence[Any]) -> TaskRun:
+    """An attempt of the columns of `tasks` after the first."""
     id_, code, attempt, name, type_, state, kill_requested, worker_group, priority, *others = row
     *between, wait_reason, due_in_s, valid, branch, retries, done, total, said, progress_at = others
     between += [WaitReason(wait_reason) if wait_reason else None, due_in_s, valid, _codes(branch), retries]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dao.runs.relations import ChildRun, FailedBelow
+from dao.views.attempts import Attempt
 from dao.views.listings import Run, TaskRun
 from dao.views.lookups import CommandFate
 from model.choices import Priority
@@ -140,6 +141,23 @@ class TaskAnswer(Answer):
         progress = None if task.progress is None else ProgressAnswer.of(task.progress)
         fields |= {"worker_id": task.worker, "worker": task.worker_address, "branch": branch, "progress": progress}
         return cls(**{**fields, **more})
+
+
+class AttemptAnswer(TaskAnswer):
+    """One attempt of a task, and whose it is. `workflow` and `project` are left out if the workflow is gone."""
+
+    run_id: Id
+    workflow_code: Id
+    workflow: str | None = None
+    project: str | None = None
+
+    @classmethod
+    def of_attempt(cls, attempt: Attempt) -> AttemptAnswer:
+        """The answer for an attempt in a list across runs."""
+        whose = {name: getattr(attempt, name) for name in ("workflow_code", "workflow", "project")}
+        answer = cls.of(attempt.task, run_id=attempt.run, **whose)
+        assert isinstance(answer, cls)
+        return answer
 
 
 class TaskNotBegun(Answer):

@@ -37,7 +37,7 @@ from service.runs.answers import (
     run_page_fields,
 )
 from service.runs.references import find_plan, find_task, named_run
-from service.runs.requests import RunFilter, RunQuery, RunReference, TaskReference
+from service.runs.requests import RunFilter, RunQuery, RunReference, TaskQuery, TaskReference
 from service.runs.story import EventKind, StoryEvent, read_story
 from service.runs.time_left import time_left
 
@@ -112,8 +112,8 @@ async def list_runs(call: Call, query: RunQuery) -> RunsPage:
     )
 
 
-async def started_after(connection: AsyncConnection, asked: RunFilter) -> datetime | None:
-    """The later one of the two times after which runs are meant, by the database's time; None: of any age."""
+async def started_after(connection: AsyncConnection, asked: RunFilter | TaskQuery) -> datetime | None:
+    """The later one of the two times since which it is to have started, by the database's time; None: of any age."""
     times = [asked.started_after] if asked.started_after is not None else []
     if asked.since is not None:
         now = await database_time(connection)
