@@ -7,11 +7,17 @@ from typing import Any
 from service.cluster import clock
 from service.explain import why
 from service.operation import Operation
+from service.projects import projects
 from service.runs import control
 from service.runs import listing as run_listing
+from service.workflows import applying, history, relations, saving, schemas
 from service.workflows import listing as workflow_listing
 
-_MODULES = (run_listing, control, why, workflow_listing, clock)
+_MODULES = (
+    *(run_listing, control, why),
+    *(workflow_listing, history, applying, saving, relations, schemas, projects),
+    clock,
+)
 
 ALL: tuple[Operation[Any, Any], ...] = tuple(
     each for module in _MODULES for each in vars(module).values() if isinstance(each, Operation)

@@ -54,6 +54,15 @@ _HEAD = """
 _HEADS = text(f"{_HEAD} WHERE d.code = ANY(CAST(:codes AS bigint[]))")
 _BY_NAME = text(f"{_HEAD} WHERE d.project = :project AND d.name = :name")
 _ALL = text(f"{_HEAD} ORDER BY d.project, d.name LIMIT :limit")
+# By the primary key; with a project by workflow_definition_name, of which a project has few rows.
+_PAGE = text(f"""{_HEAD}
+    WHERE d.code > :after
+      AND (CAST(:project AS text) IS NULL OR d.project = :project)
+      AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+      AND (CAST(:state AS text) IS NULL OR d.release_state = :state)
+      AND (CAST(:part AS text) IS NULL OR position(lower(:part) IN lower(d.name)) > 0)
+    ORDER BY d.code LIMIT :limit
+""")
 # As text: JSON nested too deeply for Python's parser must fail one definition, not the whole fetch.
 _SPECS = text("""
     SELECT workflow_code, version, spec::text FROM workflow_version
@@ -72,7 +81,8 @@ _LOCK = text("SELECT FROM workflow_definition WHERE code = :code FOR NO KEY UPDA
 _PROJECTS = text("SELECT project FROM workflow_definition WHERE name = :name ORDER BY project")
 _LAST_VERSION = text("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
 _INSERT_VERSION = text("""
-    INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, :version, CAST(:spec AS jsonb))
+    INSERT INTO workflow_version (workflow_code, version, spec, created_by)
+    VALUES (:code, :version, CAST(:spec AS jsonb), coalesce(:by, session_user))
 """)
 _SET_HEAD = text("""
     UPDATE workflow_definition SET version = :version, release_state = :release_state, updated_at = clock_timestamp()
@@ -125,6 +135,25 @@ async def all_heads(connection: AsyncConnection, limit: int) -> list[Definition]
     return [_definition(row) for row in (await connection.execute(_ALL, {"limit": limit})).all()]
 
 
+async def page(
+    connection: AsyncConnection,
+    limit: int,
+    *,
+    after: int | None = None,
+    project: str | None = None,
+    part: str | None = None,
+    state: ReleaseState | None = None,
+    visible: Collection[str] | None = None,
+) -> list[Definition]:
+    """Up to `limit` definitions by code, those after the code `after`; `part` occurs in the name, in any case.
+
+    Of one `project`, and of the `visible` ones; None = all.
+    """
+    seen = None if visible is None else list(visible)
+    values = {"limit": limit, "after": after or 0, "project": project, "part": part, "state": state, "visible": seen}
+    return [_definition(row) for row in (await connection.execute(_PAGE, values)).all()]
+
+
 async def spec_of(connection: AsyncConnection, code: WorkflowCode, version: int) -> WorkflowSpec | Refused | None:
     """A version, or the reason why it cannot be read; None if it is missing."""
     return (await specs(connection, [(code, version)])).get((code, version))
@@ -155,11 +184,12 @@ async def save(
     spec: WorkflowSpec,
     *,
     new_code: WorkflowCode | None = None,
+    by: str | None = None,
 ) -> tuple[Definition, bool]:
     """Save as the current version; a content equal to the current one makes no version. Returns whether one was made.
 
     Tasks keep the codes that their names had in the previous version. A new workflow gets `new_code`, or the next free
-    one.
+    one. `by` is who saves it; None = the database's user.
 
     Raises `InvalidWorkflow`: its name, or that of a task, may not be saved.
     """
@@ -175,7 +205,7 @@ async def save(
         last = (await connection.execute(_LAST_VERSION, {"code": code})).scalar()
         version, is_new = (last or 0) + 1, True
         content = coded.model_dump_json(exclude_defaults=True)
-        await connection.execute(_INSERT_VERSION, {"code": code, "version": version, "spec": content})
+        await connection.execute(_INSERT_VERSION, {"code": code, "version": version, "spec": content, "by": by})
     await connection.execute(_SET_HEAD, {"code": code, "version": version, "release_state": release_state})
     return Definition(code, project, name, version, release_state), is_new
 
