@@ -165,7 +165,7 @@ async def _documents(call: Call, files: Sequence[WorkflowFile]) -> list[Workflow
 
 async def _parsed(call: Call, files: Sequence[WorkflowFile]) -> list[WorkflowDocument]:
     """In a thread, since a large file takes seconds."""
-    contents = [(each.name, each.content.encode("utf-8", "surrogatepass")) for each in files]
+    contents = [(each.name, each.content.encode()) for each in files]
     return await asyncio.to_thread(parse_files, contents, call.backend.task_types)
 
 

@@ -92,7 +92,6 @@ async def export_workflow(call: Call, code: Id, query: VersionQuery) -> ExportAn
     """Export a workflow and its schedules as a YAML file, which can be applied as the same definition."""
     async with call.reading() as connection:
         head = await permitted_head(call, connection, code)
-        text = await exported(connection, head, query.version)
-    if not call.caller.may(Right.EDIT, head.project):
-        text = without_sealed(text)
+        may_edit = call.caller.may(Right.EDIT, head.project)
+        text = await exported(connection, head, query.version, is_masked=not may_edit)
     return ExportAnswer(name=head.name, version=query.version or head.version, yaml=text)

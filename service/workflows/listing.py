@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Self
 
 from pydantic import Field
@@ -14,7 +13,6 @@ from model.choices import ReleaseState
 from model.errors import NotFound
 from model.ids import WorkflowCode
 from model.rights import Right
-from model.secret_values import without_sealed
 from model.workflow import WorkflowSpec
 from service.call import Call
 from service.fields import Answer, Id, Moment
@@ -22,6 +20,7 @@ from service.operation import operation
 from service.pages import PageOf, page_of
 from service.workflows.requests import VERSION_MAX, WorkflowQuery, WorkflowReference
 from service.workflows.saved_workflow import read_version
+from service.workflows.sealing import masked
 
 
 class WorkflowAnswer(Answer):
@@ -108,7 +107,6 @@ async def _content(connection: AsyncConnection, head: Definition, version: int) 
     spec = await read_version(connection, head, version)
     saved = await versions.authorship(connection, head.code, version)
     assert saved is not None
-    masked = json.loads(without_sealed(spec.model_dump_json(exclude_defaults=True)))
     return WorkflowContentAnswer(
         code=head.code,
         project=head.project,
@@ -118,5 +116,5 @@ async def _content(connection: AsyncConnection, head: Definition, version: int) 
         is_current=version == head.version,
         created_at=saved.created_at,
         created_by=saved.created_by,
-        spec=WorkflowSpec.parse(masked),
+        spec=masked(spec),
     )

@@ -136,7 +136,7 @@ def _document(call: Call, head: Definition, body: PutWorkflow) -> WorkflowDocume
             raise InvalidWorkflow(problems) from None
         return WorkflowDocument(head.project, head.name, head.release_state, spec)
     assert body.yaml is not None
-    found = parse_workflows(body.yaml.encode("utf-8", "surrogatepass"), BODY_FILE, types)
+    found = parse_workflows(body.yaml.encode(), BODY_FILE, types)
     if [(each.project, each.name) for each in found] != [(head.project, head.name)]:
         names = ", ".join(f'"{each.name}" of project "{each.project}"' for each in found[:5])
         raise Refused(
