@@ -110,13 +110,18 @@ async def whereabouts(connection: AsyncConnection, codes: Collection[WorkflowCod
     return {WorkflowCode(row.code): Whereabouts(row.name, row.project, row.project_code) for row in rows}
 
 
-async def find(connection: AsyncConnection, name: str, project: str = "default") -> Definition:
-    """The definition with this name or code. Raises `NotFound`."""
+async def find(
+    connection: AsyncConnection, name: str, project: str = "default", visible: Collection[str] | None = None
+) -> Definition:
+    """The definition with this name or code.
+
+    Raises `NotFound`, which names the `visible` projects that have a workflow of this name; None = all.
+    """
     row = (await connection.execute(_BY_NAME, {"project": project, "name": name})).first()
     if row is None and name.isascii() and name.isdigit() and len(name) < 19:
         row = (await connection.execute(_HEADS, {"codes": [int(name)]})).first()
     if row is None:
-        others = await projects_with(connection, name)
+        others = [each for each in await projects_with(connection, name) if visible is None or each in visible]
         known = f"it is in {', '.join(others)}: name that with --project" if others else ""
         raise NotFound(
             f'there is no workflow "{name}" in project "{project}"; '

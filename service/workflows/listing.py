@@ -73,7 +73,7 @@ async def list_workflows(call: Call, query: WorkflowQuery) -> PageOf[WorkflowAns
 async def find_workflow(call: Call, query: WorkflowReference) -> WorkflowAnswer:
     """Find the workflow that a person names."""
     async with call.reading() as connection:
-        head = await definitions.find(connection, query.name, query.project)
+        head = await definitions.find(connection, query.name, query.project, call.visible())
     call.permit(head.project)
     return WorkflowAnswer.of(head)
 

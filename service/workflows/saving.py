@@ -66,7 +66,7 @@ async def put_workflow(call: Call, code: Id, body: PutWorkflow) -> ChangedWorkfl
     call.permit(seen.project)
     document = await asyncio.to_thread(_document, call, seen, body)
     async with call.changing(_subject(seen)) as change:
-        head = await _expected(call, change.connection, seen)
+        head = await _held(call, change.connection, seen, is_read=True)
         await check_reach(call, change.connection, head.project, document.spec)
         if body.yaml is not None:
             now = await database_time(change.connection)
@@ -85,7 +85,7 @@ async def roll_back_workflow(call: Call, code: Id, body: RollBack) -> ChangedWor
     async with call.reading() as connection:
         seen = await definitions.head(connection, WorkflowCode(code))
     async with call.changing(_subject(seen)) as change:
-        head = await _expected(call, change.connection, seen)
+        head = await _held(call, change.connection, seen, is_read=True)
         spec = await read_version(change.connection, head, body.version)
         await check_reach(call, change.connection, head.project, spec)
         await _save(call, change, head, spec)
@@ -101,7 +101,7 @@ async def set_release_state(call: Call, code: Id, body: SetReleaseState) -> Rele
     async with call.reading() as connection:
         seen = await definitions.head(connection, WorkflowCode(code))
     async with call.changing(_subject(seen)) as change:
-        head = await _held(change.connection, seen)
+        head = await _held(call, change.connection, seen)
         is_changed = await release_rows.set_state(change.connection, head.code, body.release_state)
         change.before, change.after = {"release_state": head.release_state}, {"release_state": body.release_state}
         change.answer = ReleasedWorkflow(
@@ -121,7 +121,7 @@ async def delete_workflow(call: Call, code: Id) -> None:
     async with call.reading() as connection:
         seen = await definitions.head(connection, WorkflowCode(code))
     async with call.changing(_subject(seen)) as change:
-        head = await _held(change.connection, seen)
+        head = await _held(call, change.connection, seen)
         await release.delete(change.connection, head)
         change.before = {"version": head.version, "release_state": head.release_state}
 
@@ -150,16 +150,16 @@ def _subject(head: Definition) -> Subject:
     return Subject(DEFINITION, head.code, head.project, head.name)
 
 
-async def _held(connection: AsyncConnection, seen: Definition) -> Definition:
-    """The workflow as it is now; no other transaction changes it until this one ends."""
+async def _held(call: Call, connection: AsyncConnection, seen: Definition, *, is_read: bool = False) -> Definition:
+    """The workflow as it is now; no other transaction changes it until this one ends.
+
+    Raises `Changed` if it is not the version that the caller says it has read; `is_read`: it must say one.
+    """
     await definitions.lock(connection, seen.code)
-    return await definitions.head(connection, seen.code)
-
-
-async def _expected(call: Call, connection: AsyncConnection, seen: Definition) -> Definition:
-    head = await _held(connection, seen)
-    saved = await versions.authorship(connection, head.code, head.version)
-    call.expect(head.version, f", saved by {saved.created_by} at {saved.created_at:%F %T %Z}" if saved else "")
+    head = await definitions.head(connection, seen.code)
+    if is_read or call.if_match is not None:
+        saved = await versions.authorship(connection, head.code, head.version)
+        call.expect(head.version, f", saved by {saved.created_by} at {saved.created_at:%F %T %Z}" if saved else "")
     return head
 
 

@@ -23,6 +23,8 @@ from model.errors import Refused
 
 BYTES_MAX = 4_000_000
 VALUES_MAX = 300_000
+TOKENS_MAX = 4 * VALUES_MAX
+"""As many as that many values can be."""
 DEPTH_MAX = 60
 
 _TAG = "tag:yaml.org,2002:"
@@ -89,8 +91,18 @@ def text_of(data: bytes) -> str:
 
 
 class _Scanner(Scanner):
-    """Refuses brackets that are nested too deeply when it meets them: for each token it walks through all that are
-    open, so it would take seconds to find out later."""
+    """Refuses what is nested too deeply or has too many values when it meets it: to find out later takes minutes.
+
+    For each token it walks through all brackets that are open.
+    """
+
+    _fetched = 0
+
+    def fetch_more_tokens(self) -> Any:
+        self._fetched += 1
+        if self._fetched > TOKENS_MAX:
+            raise _too_many(self.reader.line + 1)
+        return super().fetch_more_tokens()
 
     def fetch_flow_collection_start(self, TokenClass: Any, to_push: str) -> None:  # noqa: N803 - as in its base
         if self.flow_level >= DEPTH_MAX:
@@ -150,7 +162,7 @@ class _Reader:
 
     def _count(self, line: int) -> None:
         if next(self._number) > VALUES_MAX:
-            raise BadYaml(line, f"it has more than {VALUES_MAX} values, counting each use of an alias; make it smaller")
+            raise _too_many(line)
 
     def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
         merged: dict[str, Any] = {}
@@ -181,6 +193,10 @@ class _Reader:
             if isinstance(parts, list):
                 return merged
         raise BadYaml(line, "<< takes an alias of a mapping, or a list of such aliases")
+
+
+def _too_many(line: int) -> BadYaml:
+    return BadYaml(line, f"it has more than {VALUES_MAX} values, counting each use of an alias; make it smaller")
 
 
 def _scalar(node: ScalarNode, line: int) -> Any:

@@ -183,6 +183,8 @@ async def test_workflows_are_listed_found_published_taken_back_and_deleted(admin
     off, again = [await admin.put(f"{path}/{code}/release-state", json=state) for _ in range(2)]
     assert (off.json()["is_changed"], again.json()["is_changed"]) == (True, False)
     assert [each["name"] for each in (await admin.get(f"{path}?release_state=OFFLINE")).json()["items"]] == ["child"]
+    unread = await admin.delete(f"{path}/{code}", headers={"If-Match": '"7"'})
+    assert unread.status_code == 412, "a version that is said is compared"
     used = await admin.delete(f"{path}/{code}")
     assert (used.status_code, 'workflow "parent" uses it' in used.json()["detail"]) == (422, True)
     parent = (await admin.get(f"{path}:find?name=parent")).json()["code"]
@@ -226,6 +228,8 @@ async def test_roles_limit_what_is_seen_and_changed(api: Serving, admin: httpx.A
             await editor.post(f"{path}:apply", json={"files": files(CHILD + "project: mine\n", theirs)}),
         ]
         assert {each.status_code for each in refused} == {403}
+        elsewhere = await editor.get(f"{path}:find?name=child&project=mine")
+        assert (elsewhere.status_code, "sales" in elsewhere.text) == (404, False)
         mine = PARENT + "project: mine\n"
         for named in ("{workflow: child, project: sales}", f"{{workflow: {sales['code']}}}"):
             content = mine.replace("{workflow: child}", named)
