@@ -26,5 +26,9 @@ def _in_minutes(value: object) -> object:
     return value if seconds is None else seconds / 60
 
 
-Minutes = Annotated[float, Field(ge=0, le=MINUTES_MAX, allow_inf_nan=False), BeforeValidator(_in_minutes)]
+Minutes = Annotated[
+    float,
+    Field(ge=0, le=MINUTES_MAX, allow_inf_nan=False),
+    BeforeValidator(_in_minutes, json_schema_input_type=float | str),
+]
 """A duration: with a unit (`30s`, `5m`, `1h30m`), or a number of minutes as in DolphinScheduler; 0 = none."""

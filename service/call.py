@@ -66,9 +66,13 @@ class Subject:
 
 @dataclass
 class Change(Generic[A]):
-    """A change in the making. `before` and `after` are for the audit, without secrets; `answer` is the operation's."""
+    """A change in the making. `before` and `after` are for the audit, without secrets; `answer` is the operation's.
+
+    `id` is that of what was created, which its subject did not know.
+    """
 
     connection: AsyncConnection
+    id: object | None = None
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
     answer: A | None = None
@@ -143,8 +147,12 @@ class Call:
         if not self.caller.may_in_scope(scope := self.operation.scope):
             raise Forbidden(f"this token may not be used here: it needs the scope {scope}; make another token")
 
-    def expect(self, version: object) -> None:
+    def expect(self, version: object, changed: str = "") -> None:
         """Require that the caller has seen the present version of what is to change.
+
+        Args:
+            version: the present one.
+            changed: who made it and when, as " by ... at ...".
 
         Raises:
             VersionNeeded: the caller did not say which version it has seen.
@@ -155,7 +163,9 @@ class Call:
                 f"say which version is to be changed: If-Match, with the ETag that was read ({version})"
             )
         if self.if_match not in (ANY_VERSION, str(version)):
-            raise Changed(f"it was changed meanwhile: version {self.if_match} was read, version {version} is there now")
+            raise Changed(
+                f"it was changed meanwhile: version {self.if_match} was read, version {version} is there now{changed}"
+            )
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -202,7 +212,7 @@ class Call:
         return self.caller.entry(
             self.operation.name,
             subject.kind,
-            subject.id,
+            subject.id if change.id is None else change.id,
             subject.name,
             project=subject.project,
             before=change.before,

@@ -58,6 +58,15 @@ _HEAD = """
 _HEADS = text(f"{_HEAD} WHERE d.code = ANY(CAST(:codes AS bigint[]))")
 _BY_NAME = text(f"{_HEAD} WHERE d.project = :project AND d.name = :name")
 _ALL = text(f"{_HEAD} ORDER BY d.project, d.name LIMIT :limit")
+# By the primary key; with a project by workflow_definition_name, of which a project has few rows.
+_PAGE = text(f"""{_HEAD}
+    WHERE d.code > :after
+      AND (CAST(:project AS text) IS NULL OR d.project = :project)
+      AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+      AND (CAST(:state AS text) IS NULL OR d.release_state = :state)
+      AND (CAST(:part AS text) IS NULL OR position(lower(:part) IN lower(d.name)) > 0)
+    ORDER BY d.code LIMIT :limit
+""")
 # As text: JSON nested too deeply for Python's parser must fail one definition, not the whole fetch.
 _SPECS = text("""
     SELECT workflow_code, version, spec::text FROM workflow_version
@@ -105,13 +114,18 @@ async def whereabouts(connection: AsyncConnection, codes: Collection[WorkflowCod
     return {WorkflowCode(row.code): Whereabouts(row.name, row.project, row.project_code) for row in rows}
 
 
-async def find(connection: AsyncConnection, name: str, project: str = "default") -> Definition:
-    """The definition with this name or code. Raises `NotFound`."""
+async def find(
+    connection: AsyncConnection, name: str, project: str = "default", visible: Collection[str] | None = None
+) -> Definition:
+    """The definition with this name or code.
+
+    Raises `NotFound`, which names the `visible` projects that have a workflow of this name; None = all.
+    """
     row = (await connection.execute(_BY_NAME, {"project": project, "name": name})).first()
     if row is None and name.isascii() and name.isdigit() and len(name) < 19:
         row = (await connection.execute(_HEADS, {"codes": [int(name)]})).first()
     if row is None:
-        others = await projects_with(connection, name)
+        others = [each for each in await projects_with(connection, name) if visible is None or each in visible]
         known = f"it is in {', '.join(others)}: name that with --project" if others else ""
         raise NotFound(
             f'there is no workflow "{name}" in project "{project}"; '
@@ -128,6 +142,25 @@ async def projects_with(connection: AsyncConnection, name: str) -> list[str]:
 async def all_heads(connection: AsyncConnection, limit: int) -> list[Definition]:
     """Up to `limit` definitions by project and name."""
     return [_definition(row) for row in (await connection.execute(_ALL, {"limit": limit})).all()]
+
+
+async def page(
+    connection: AsyncConnection,
+    limit: int,
+    *,
+    after: int | None = None,
+    project: str | None = None,
+    part: str | None = None,
+    state: ReleaseState | None = None,
+    visible: Collection[str] | None = None,
+) -> list[Definition]:
+    """Up to `limit` definitions by code, those after the code `after`; `part` occurs in the name, in any case.
+
+    Of one `project`, and of the `visible` ones; None = all.
+    """
+    seen = None if visible is None else list(visible)
+    values = {"limit": limit, "after": after or 0, "project": project, "part": part, "state": state, "visible": seen}
+    return [_definition(row) for row in (await connection.execute(_PAGE, values)).all()]
 
 
 async def spec_of(connection: AsyncConnection, code: WorkflowCode, version: int) -> WorkflowSpec | Refused | None:

@@ -147,7 +147,7 @@ async def publish_draft(
     document = await asyncio.to_thread(_document, draft, types)
     await _check_base(connection, draft.head)
     (saved,) = await save_all(connection, [document], secrets, now, by=person)
-    if draft.head.base_version is None and (saved.state_before is not None or saved.head.version > 1):
+    if draft.head.base_version is None and (saved.before is not None or saved.head.version > 1):
         # Somebody made it between the check and the lock of the save.
         await _refuse(connection, draft.head, saved.head)
     if not await drafts.delete(connection, draft.head, revision):
