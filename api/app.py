@@ -11,7 +11,10 @@ from starlette.exceptions import HTTPException
 
 from api import problems
 from api.authentication import make_call
+from api.denials import Denials
 from api.health import add_health
+from api.login import add_login
+from api.login_page import add_login_page
 from api.middleware import Entrance
 from api.routes import add_route
 from model.errors import ShoalError
@@ -51,9 +54,12 @@ def create_app(backend: Backend, version: str, *, hosts: Collection[str] = (), r
         return await make_call(backend, request, operation)
 
     router = APIRouter(prefix=BASE)
+    denials = Denials()
     for operation in ALL:
-        add_route(router, operation, call_of)
+        add_route(router, operation, call_of, denials)
+    add_login(router, backend)
     app.include_router(router)
+    add_login_page(app, backend)
     add_health(app, backend, version, BASE)
     return app
 

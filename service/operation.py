@@ -29,6 +29,11 @@ _SUBJECTS = {
     "workflow-definitions": "definitions",
     "schedules": "definitions",
     "projects": "projects",
+    "members": "projects",
+    "audit": "projects",
+    "users": "admin",
+    "sessions": "admin",
+    "tokens": "admin",
     "cluster": "cluster",
 }
 """What the scopes of tokens call a resource; all others belong to runs."""
@@ -45,6 +50,8 @@ class Operation(Generic[P, R]):
         right: what the caller needs, on the project or the cluster that the function names to the call.
         tag: the resource to which it belongs, for the documentation.
         status: of the answer when all is well.
+        has_secret: its request or answer contains a secret that may not be stored, not even as a hash that can be
+            guessed: an idempotency key has no effect on it.
     """
 
     run: Callable[Concatenate[Call, P], Awaitable[R]]
@@ -53,6 +60,7 @@ class Operation(Generic[P, R]):
     right: Right
     tag: str
     status: int = 200
+    has_secret: bool = False
 
     @property
     def name(self) -> str:
@@ -67,9 +75,9 @@ class Operation(Generic[P, R]):
     @property
     def scope(self) -> Scope:
         """What a token must be for."""
-        if self.right is Right.ADMINISTER:
-            return Scope.ADMIN
         subject = _SUBJECTS.get(self.tag, "runs")
+        if self.right is Right.ADMINISTER or subject == Scope.ADMIN:
+            return Scope.ADMIN
         return Scope(f"{subject}:{'write' if self.changes and subject != 'cluster' else 'read'}")
 
     @cached_property
@@ -97,11 +105,11 @@ class Operation(Generic[P, R]):
 
 
 def operation(
-    method: Method, path: str, right: Right, tag: str, *, status: int = 200
+    method: Method, path: str, right: Right, tag: str, *, status: int = 200, has_secret: bool = False
 ) -> Callable[[Callable[Concatenate[Call, P], Awaitable[R]]], Operation[P, R]]:
     """Make an operation of a function. See `Operation` for the arguments."""
 
     def declare(run: Callable[Concatenate[Call, P], Awaitable[R]]) -> Operation[P, R]:
-        return Operation(run, method, path, right, tag, status)
+        return Operation(run, method, path, right, tag, status, has_secret)
 
     return declare

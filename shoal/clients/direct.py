@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
-from service.callers import Caller
-
 from service.call import Backend, Call
+from service.callers import Caller
 from service.operation import Operation
 
 P = ParamSpec("P")
