@@ -11,8 +11,11 @@ from starlette.exceptions import HTTPException
 
 from api import problems
 from api.authentication import make_call
+from api.denials import Denials
 from api.events import add_events
 from api.health import add_health
+from api.login import add_login
+from api.login_page import add_login_page
 from api.middleware import Entrance
 from api.openapi import serve_document
 from api.routes import add_route
@@ -59,12 +62,15 @@ def create_app(
         return await make_call(backend, request, operation)
 
     router = APIRouter(prefix=BASE)
+    denials = Denials()
     for operation in ALL:
         if isinstance(operation, StreamOperation):
             add_stream(router, operation, call_of)
         else:
-            add_route(router, operation, call_of)
+            add_route(router, operation, call_of, denials)
+    add_login(router, backend)
     app.include_router(router)
+    add_login_page(app, backend)
     add_events(app, backend, hub, BASE)
     add_health(app, backend, version, BASE)
     serve_document(app)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -20,12 +20,16 @@ from dao.accounts.idempotency import Answer
 from dao.postgres.database import Database
 from model.audits import Outcome
 from model.errors import Changed, Forbidden, VersionNeeded
+from model.ids import AccountId, TokenId
 from model.rights import CLUSTER_RIGHTS, Right
 from service.callers import Caller
 from service.cluster.doctor import MachineChecks
 from service.operation import Operation
 from service.settings import ServiceSettings
 from service.workflows.workflow_file import TaskTypes
+
+if TYPE_CHECKING:
+    from service.accounts.passwords import Passwords
 
 A = TypeVar("A")
 ANY_VERSION = "*"
@@ -45,34 +49,44 @@ class Connects(Protocol):
 
 @dataclass(frozen=True)
 class Backend:
-    """What operations work on. `machine` are the doctor's checks of the machine on which they run."""
+    """What operations work on. `machine` are the doctor's checks of the machine on which they run.
+
+    Whoever makes it closes its database and passwords.
+    """
 
     database: Database
     settings: ServiceSettings
     task_types: TaskTypes
     machine: MachineChecks
     connects: Connects
+    passwords: Passwords
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a change is about. `project` None: the cluster."""
+    """What a change is about. `project` None: the cluster.
+
+    With `account` it belongs to that account, which may change it itself; `token` is one that may change itself.
+    """
 
     kind: str
     id: object
     project: str | None = None
     name: str | None = None
+    account: AccountId | None = None
+    token: TokenId | None = None
 
 
 @dataclass
 class Change(Generic[A]):
     """A change in the making. `before` and `after` are for the audit, without secrets; `answer` is the operation's.
 
-    `id` is that of what was created, which its subject did not know.
+    `id` and `name` are those of the subject, where they are known only now.
     """
 
     connection: AsyncConnection
-    id: object | None = None
+    id: object = None
+    name: str | None = None
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
     answer: A | None = None
@@ -117,6 +131,8 @@ class Call:
     if_match: str | None = ANY_VERSION
     replay: Replay | None = None
     is_permitted: bool = field(default=False, init=False)
+    subject: Subject | None = field(default=None, init=False)
+    """What it is about, as far as it has said so."""
 
     @property
     def database(self) -> Database:
@@ -133,8 +149,19 @@ class Call:
         right = self.operation.right
         if project is None and right not in CLUSTER_RIGHTS:
             right = Right.ADMINISTER  # what belongs to a workflow that is gone
+        self.subject = self.subject or Subject(self.operation.tag, None, project)
         self._check_scope()
         self.caller.need(right, project)
+        self.is_permitted = True
+
+    def permit_account(self, account: AccountId, token: TokenId | None = None) -> None:
+        """Require that this is the caller's own account, or the token itself, or an admin. Raises `Forbidden`."""
+        if token is None or (self.caller.account, self.caller.token) != (account, token):
+            self.caller.need_account(account)
+        self.is_permitted = True
+
+    def permit_known(self) -> None:
+        """Require nothing but to be known: what each caller may ask about itself."""
         self.is_permitted = True
 
     def visible(self) -> Collection[str] | None:
@@ -181,7 +208,11 @@ class Call:
             Forbidden: the caller may not.
             Replayed: a request with the same key has been answered.
         """
-        self.permit(subject.project)
+        self.subject = subject
+        if subject.account is None:
+            self.permit(subject.project)
+        else:
+            self.permit_account(subject.account, subject.token)
         async with self.database.writing() as connection:
             await self._begin_once(connection)
             change: Change[Any] = Change(connection)
@@ -213,7 +244,7 @@ class Call:
             self.operation.name,
             subject.kind,
             subject.id if change.id is None else change.id,
-            subject.name,
+            change.name or subject.name,
             project=subject.project,
             before=change.before,
             after=change.after,

@@ -30,6 +30,11 @@ _SUBJECTS = {
     "workflow-definitions": "definitions",
     "schedules": "definitions",
     "projects": "projects",
+    "members": "projects",
+    "audit": "projects",
+    "users": "admin",
+    "sessions": "admin",
+    "tokens": "admin",
     "cluster": "cluster",
     "data-sources": "cluster",
     "environments": "cluster",
@@ -50,6 +55,8 @@ class Operation(Generic[P, R]):
         tag: the resource to which it belongs, for the documentation.
         status: of the answer when all is well.
         reads: it changes nothing, though its method is POST since an address could not contain what is asked.
+        has_secret: its request or answer contains a secret that may not be stored, not even as a hash that can be
+            guessed: an idempotency key has no effect on it.
     """
 
     run: Callable[Concatenate[Call, P], Awaitable[R]]
@@ -59,6 +66,7 @@ class Operation(Generic[P, R]):
     tag: str
     status: int = 200
     reads: bool = False
+    has_secret: bool = False
 
     @property
     def name(self) -> str:
@@ -73,9 +81,9 @@ class Operation(Generic[P, R]):
     @property
     def scope(self) -> Scope:
         """What a token must be for."""
-        if self.right is Right.ADMINISTER:
-            return Scope.ADMIN
         subject = _SUBJECTS.get(self.tag, "runs")
+        if self.right is Right.ADMINISTER or subject == Scope.ADMIN:
+            return Scope.ADMIN
         return Scope(f"{subject}:{'write' if self.changes and subject != 'cluster' else 'read'}")
 
     @cached_property
@@ -109,11 +117,18 @@ class Operation(Generic[P, R]):
 
 
 def operation(
-    method: Method, path: str, right: Right, tag: str, *, status: int = 200, reads: bool = False
+    method: Method,
+    path: str,
+    right: Right,
+    tag: str,
+    *,
+    status: int = 200,
+    reads: bool = False,
+    has_secret: bool = False,
 ) -> Callable[[Callable[Concatenate[Call, P], Awaitable[R]]], Operation[P, R]]:
     """Make an operation of a function. See `Operation` for the arguments."""
 
     def declare(run: Callable[Concatenate[Call, P], Awaitable[R]]) -> Operation[P, R]:
-        return Operation(run, method, path, right, tag, status, reads)
+        return Operation(run, method, path, right, tag, status, reads, has_secret)
 
     return declare

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from service.accounts import audit_pages, own_account, own_sessions, own_tokens, people, project_access
 from service.cluster import (
     claims,
     clock,
@@ -29,6 +30,7 @@ _MODULES = (
     *(schedule_listing, schedule_changes),
     *(clock, members, claims, command_queue, examination, settings_in_force),
     *(data_sources, environments, secrets),
+    *(own_account, people, own_sessions, own_tokens, project_access, audit_pages),
 )
 
 ALL: tuple[Operation[Any, Any], ...] = tuple(
