@@ -88,7 +88,7 @@ async def test_a_draft_becomes_the_next_version_by_its_author_and_is_gone(people
     changed = await people.save("anna", text_of("two"), revision=1)
     assert (changed.base_version, changed.revision, changed.size) == (1, 2, len(text_of("two")))
     saved = await people.publish("anna", 2)
-    assert (saved.head.version, saved.is_new_version, saved.is_switched) == (2, True, False)
+    assert (saved.head.version, saved.is_new_version) == (2, True)
     found = await people.do(versions.authorship, saved.head.code, 2)
     assert found.created_by == "anna"
     with pytest.raises(NotFound, match="you have no draft"):
@@ -123,7 +123,7 @@ async def test_of_two_who_publish_at_once_one_is_refused(people: People) -> None
 async def test_a_draft_of_a_workflow_that_does_not_exist_yet_makes_it(people: People) -> None:
     assert (await people.save("anna", text_of("one", name="new"), "new")).base_version is None
     saved = await people.publish("anna", 1, "new")
-    assert (saved.head.version, saved.state_before) == (1, None)
+    assert (saved.head.version, saved.before) == (1, None)
     await people.save("anna", text_of("one", name="gone"), "gone")
     await people.apply(text_of("else", name="gone"))
     with pytest.raises(DefinitionChanged, match="before there was such a workflow"):
