@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from service import names
 from service.cluster import claims, clock, command_queue, examination, members, settings_in_force
 from service.explain import why
 from service.operation import Operation
@@ -13,7 +14,7 @@ from service.workflows import listing as workflow_listing
 
 _MODULES = (
     *(run_listing, log_source, control, error_commands, why, workflow_listing),
-    *(clock, members, claims, command_queue, examination, settings_in_force),
+    *(clock, members, claims, command_queue, examination, settings_in_force, names),
 )
 
 ALL: tuple[Operation[Any, Any], ...] = tuple(
