@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from service import names
 from service.accounts import audit_pages, own_account, own_sessions, own_tokens, people, project_access
 from service.cluster import (
     claims,
@@ -28,7 +29,7 @@ _MODULES = (
     *(run_listing, log_source, control, error_commands, backfills, attempts, why),
     *(workflow_listing, history, applying, saving, relations, schemas, projects),
     *(schedule_listing, schedule_changes),
-    *(clock, members, claims, command_queue, examination, settings_in_force),
+    *(clock, members, claims, command_queue, examination, settings_in_force, names),
     *(data_sources, environments, secrets),
     *(own_account, people, own_sessions, own_tokens, project_access, audit_pages),
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.errors import Refused
+from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import Params, Project, Timeout, read_values
 from shoal.cli.verbs import verb
@@ -33,7 +34,10 @@ def add_to(app: typer.Typer) -> None:
 
 async def backfill(
     call: Invocation,
-    name: Annotated[str, typer.Argument(metavar="WORKFLOW", help="The workflow's name, or its code.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="WORKFLOW", help="The workflow's name, or its code.", autocompletion=complete_workflow),
+    ],
     begin: Annotated[str | None, typer.Option("--from", metavar="DATE", help="The first date.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="DATE", help="The last date, inclusive.")] = None,
     date: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
@@ -30,7 +31,9 @@ def add_to(app: typer.Typer) -> None:
 
 async def next_fires(
     call: Invocation,
-    workflow: Annotated[str | None, typer.Argument(help="The workflow's name, or its code.")] = None,
+    workflow: Annotated[
+        str | None, typer.Argument(help="The workflow's name, or its code.", autocompletion=complete_workflow)
+    ] = None,
     number: Annotated[
         int,
         typer.Option("--number", "-n", min=1, max=1000, help="How many times: of each schedule, or in all."),

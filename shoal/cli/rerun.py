@@ -8,6 +8,7 @@ import typer
 
 from model.errors import Refused
 from model.states import WorkflowState
+from shoal.cli.completion import complete_run
 from shoal.cli.invocation import Invocation
 from shoal.cli.runs import RunName
 from shoal.cli.values import AnyProject, Depend, Wait
@@ -58,7 +59,12 @@ async def rerun(
 
 async def mark(
     call: Invocation,
-    task: Annotated[str, typer.Argument(metavar="RUN/TASK", help="A failed task of an ended run, or its id.")],
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN/TASK", help="A failed task of an ended run, or its id.", autocompletion=complete_run
+        ),
+    ],
     project: AnyProject = None,
     success: Annotated[
         bool, typer.Option("--success", help="Mark it as a success: tasks that depend on it may run.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.states import WorkflowState
+from shoal.cli.completion import complete_run
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
     from service.runs.answers import RunAnswer
 
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its id, @last, @failed, or a workflow's name.")]
+RunName = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="Its id, @last, @failed, or a workflow's name.", autocompletion=complete_run),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -132,7 +136,9 @@ async def show(
 
 async def log(
     call: Invocation,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A task instance's id, or RUN/name.")],
+    task: Annotated[
+        str, typer.Argument(metavar="TASK", help="A task instance's id, or RUN/name.", autocompletion=complete_run)
+    ],
     project: AnyProject = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the task has ended.")] = False,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.choices import Misfire, ReleaseState
+from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import OnFailure, Params, Project, RunPriority, WorkerGroup, read_values
 from shoal.cli.verbs import verb
@@ -90,7 +91,9 @@ async def schedules(
 
 async def add(
     call: Invocation,
-    workflow: Annotated[str, typer.Argument(help="The workflow's name, or its code.")],
+    workflow: Annotated[
+        str, typer.Argument(help="The workflow's name, or its code.", autocompletion=complete_workflow)
+    ],
     cron: Annotated[str, typer.Argument(help="Quartz (second first) or ordinary cron, in quotes.")],
     zone: Annotated[str | None, typer.Option(help="Time zone of the cron expression; else the workflow's.")] = None,
     start: Annotated[str | None, typer.Option(help="Not before this date or time, in the zone.")] = None,

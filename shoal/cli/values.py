@@ -10,8 +10,12 @@ import typer
 
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.errors import Refused
+from shoal.cli.completion import complete_workflow
 
-WorkflowName = Annotated[str, typer.Argument(metavar="NAME", help="The workflow's name, or its code.")]
+WorkflowName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The workflow's name, or its code.", autocompletion=complete_workflow),
+]
 Project = Annotated[str, typer.Option(help="The project that the workflow belongs to.")]
 Params = Annotated[list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")]
 Wait = Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if it fails.")]

@@ -8,6 +8,7 @@ import typer
 
 from model.errors import NotFound, Refused
 from model.names import as_id
+from shoal.cli.completion import complete_run
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
@@ -21,7 +22,12 @@ def add_to(app: typer.Typer) -> None:
 async def why(
     call: Invocation,
     what: Annotated[
-        list[str], typer.Argument(metavar="RUN | RUN/TASK | command ID", help="A run, a task of it, or a command.")
+        list[str],
+        typer.Argument(
+            metavar="RUN | RUN/TASK | command ID",
+            help="A run, a task of it, or a command.",
+            autocompletion=complete_run,
+        ),
     ],
     project: AnyProject = None,
 ) -> None:

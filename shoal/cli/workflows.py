@@ -12,6 +12,7 @@ import typer
 from model.choices import ReleaseState
 from model.states import WorkflowState
 from shoal.cli import workflow_release, workflow_versions
+from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import (
     Depend,
@@ -118,7 +119,7 @@ async def list_all(call: Invocation) -> None:
 
 async def show(
     call: Invocation,
-    name: Annotated[str, typer.Argument(help="Its name, or its code.")],
+    name: Annotated[str, typer.Argument(help="Its name, or its code.", autocompletion=complete_workflow)],
     project: Project = "default",
     version: Annotated[int | None, typer.Option(help="An older version than the current one.")] = None,
     whole_params: Annotated[bool, typer.Option("--whole", help="Show long scripts and parameters in full.")] = False,

@@ -31,6 +31,10 @@ TIMEOUT_S = 60.0
 PAUSE_S_MAX = 1.0
 
 
+class _Away(Unavailable):
+    """There is no answer."""
+
+
 class RemoteClient:
     """Sends operations to an API server.
 
@@ -76,6 +80,7 @@ class RemoteClient:
         query: StreamQuery = given.pop(QUERY)
         offset, end = query.offset or 0, None if query.limit is None else (query.offset or 0) + query.limit
         away_since_s: float | None = None
+        has_begun = False
         while True:
             limit = None if end is None else end - offset
             rest = StreamQuery.read(offset=offset, limit=limit, follow=query.follow)
@@ -83,7 +88,7 @@ class RemoteClient:
             request.headers["Accept"] = "text/plain"  # the bytes themselves, not events
             try:
                 response = await self._opened(request)
-                away_since_s = None
+                has_begun, away_since_s = True, None
                 try:
                     async for part in response.aiter_raw():
                         offset += len(part)
@@ -93,7 +98,9 @@ class RemoteClient:
                     raise self._away(error) from error
                 finally:
                     await response.aclose()
-            except Unavailable:
+            except Unavailable as error:
+                if not (has_begun or isinstance(error, _Away)):
+                    raise  # it answers that it cannot be read, such as of a worker that is gone
                 away_since_s = away_since_s or time.monotonic()
                 if time.monotonic() + PAUSE_S_MAX > away_since_s + self._retry_within_s:
                     raise
@@ -151,8 +158,8 @@ class RemoteClient:
         after = response.headers.get("Retry-After", "")
         raise error_of(code, detail, float(after) if after.isdecimal() else 1.0)
 
-    def _away(self, error: httpx.HTTPError) -> Unavailable:
-        return Unavailable(f"the server {self._server} does not answer: {error or type(error).__name__}")
+    def _away(self, error: httpx.HTTPError) -> _Away:
+        return _Away(f"the server {self._server} does not answer: {error or type(error).__name__}")
 
 
 def _fields(model: BaseModel) -> dict[str, Any]:

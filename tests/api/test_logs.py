@@ -6,6 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ import api.sending
 import api.streams
 from api.event_text import event, whole_characters
 from api.ranges import NotThatLong, read_range
+from service.runs.log_source import read_log
+from service.stream import StreamQuery
+from shoal.clients.remote import RemoteClient
 from tests.api.serving import BASE, Serving, serving, token_of
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
@@ -132,6 +136,14 @@ async def test_a_log_is_followed_until_its_task_ends_and_from_where_a_reader_sto
         assert await events_of(client, path, **{"Last-Event-ID": "7"}) == [{"event": "end", "id": "7", "data": "ended"}]
 
 
+def until_closed(reader: socket.socket) -> int:
+    """How many bytes still come."""
+    count = 0
+    while part := reader.recv(1 << 16):
+        count += len(part)
+    return count
+
+
 async def test_a_right_that_is_taken_away_ends_a_stream(
     api_: Serving, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +185,7 @@ async def test_a_reader_that_reads_nothing_is_dropped(
         )
         reader.sendall(request.encode())
         await eventually(lambda: "its reader took nothing for 0.5 s" in capsys.readouterr().out, within_s=10)
+        assert await asyncio.to_thread(until_closed, reader) < 1 << 25
 
 
 async def test_a_log_whose_worker_is_gone_says_so(api_: Serving, cluster: Cluster) -> None:
@@ -184,6 +197,46 @@ async def test_a_log_whose_worker_is_gone_says_so(api_: Serving, cluster: Cluste
             gone = await client.get(f"{BASE}/task-instances/{task}/log{query}")
             assert (gone.status_code, gone.json()["code"]) == (503, "SH-1008")
             assert "which is gone since" in gone.json()["detail"]
+
+
+@asynccontextmanager
+async def cutting(url: str, after: int, times: int) -> AsyncIterator[str]:
+    """A way to an API on which the first connections are cut after so many bytes of its answers."""
+    target, cut = httpx.URL(url), 0
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal cut
+        its_reader, its_writer = await asyncio.open_connection(target.host, target.port)
+        left = after if cut < times else 1 << 40
+
+        async def requests() -> None:
+            while data := await reader.read(1 << 16):
+                its_writer.write(data)
+
+        asking = asyncio.create_task(requests())
+        while left > 0 and (data := await its_reader.read(min(left, 1 << 16))):
+            writer.write(data)
+            await writer.drain()
+            left -= len(data)
+        cut += left <= 0
+        asking.cancel()
+        its_writer.close()
+        writer.close()
+
+    server = await asyncio.start_server(forward, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_a_reader_whose_connection_breaks_goes_on_where_it_stood(api_: Serving, cluster: Cluster) -> None:
+    task = await run_of(cluster, "seq 1 50000")
+    wanted = "".join(f"{number}\n" for number in range(1, 50_001)).encode()
+    token = await token_of(api_.backend, "ada", is_admin=True)
+    for query in (StreamQuery(), StreamQuery(follow=True), StreamQuery(offset=10, limit=250_000)):
+        async with cutting(api_.url, 100_000, 2) as url, RemoteClient(url, token) as client:
+            found = b"".join([part async for part in client.stream(read_log, task, query)])
+        first = query.offset or 0
+        assert found == wanted[first : first + (query.limit or len(wanted))]
 
 
 async def test_the_verb_prints_the_same_on_the_database_and_through_the_api(

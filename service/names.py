@@ -1,0 +1,56 @@
+"""The operation that completes what a person types: names of workflows, ids of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dao.views import names
+from model.fields import NAME_LENGTH_MAX
+from model.rights import Right
+from service.call import Call
+from service.fields import Answer, Asked, Text
+from service.operation import operation
+
+SUGGESTED_MAX = 50
+Typed = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
+
+
+class SuggestionQuery(Asked):
+    """What is typed."""
+
+    kind: Annotated[Literal["workflow", "run"], Field(description="what it names")]
+    prefix: Annotated[Typed, Field(description="its beginning")] = ""
+    project: Annotated[Typed | None, Field(description="only of this project")] = None
+
+
+class SuggestionAnswer(Answer):
+    """A name, and what it is."""
+
+    name: str
+    about: str
+
+
+class SuggestionsAnswer(Answer):
+    """The names that begin so, at most 50."""
+
+    items: Sequence[SuggestionAnswer]
+
+
+@operation("GET", "/names", Right.VIEW, "names")
+async def suggest_names(call: Call, query: SuggestionQuery) -> SuggestionsAnswer:
+    """Complete the name of a workflow, or the id of one of the last runs."""
+    visible = call.visible()
+    asked = (query.prefix, query.project, visible, SUGGESTED_MAX)
+    async with call.reading() as connection:
+        if query.kind == "workflow":
+            found = await names.workflows(connection, *asked)
+            items = [SuggestionAnswer(name=each.name, about=f"project {each.project}") for each in found]
+        else:
+            runs = await names.runs(connection, *asked)
+            items = [
+                SuggestionAnswer(name=str(each.id), about=f"{each.workflow or '-'}, {each.state}") for each in runs
+            ]
+    return SuggestionsAnswer(items=items)

@@ -1,0 +1,63 @@
+"""Names from the server, for the shell's completion: `shoal --install-completion` sets that up."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from shoal.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from service.names import SuggestionAnswer
+
+Suggestions = list[tuple[str, str]]
+
+WITHIN_S = 0.6
+"""A person waits with the finger on the key: a server that is slower completes nothing."""
+WORDS = (("@last", "the last run"), ("@failed", "the last run that failed"))
+
+
+def complete_workflow(context: typer.Context, incomplete: str) -> Suggestions:
+    """Names of workflows."""
+    return _asked(context, incomplete, "workflow")
+
+
+def complete_run(context: typer.Context, incomplete: str) -> Suggestions:
+    """Ids of the last runs, and names of workflows, which stand for their last run."""
+    words = [(word, about) for word, about in WORDS if word.startswith(incomplete)]
+    return [*words, *_asked(context, incomplete, "run", "workflow")]
+
+
+def _asked(context: typer.Context, incomplete: str, *kinds: Literal["workflow", "run"]) -> Suggestions:
+    """What the server suggests; nothing if it does not answer in time, or there is any other problem."""
+    # Imported before the time begins: it is that of the server.
+    import asyncio
+
+    import service.names
+    import shoal.clients.direct  # noqa: F401
+
+    given = context.params
+    call = Invocation(given.get("database_url"), given.get("registry_url"), given.get("server"), given.get("config"))
+    found: list[SuggestionAnswer] = []
+
+    async def ask() -> None:
+        async with call.client() as client:
+            for kind in kinds:
+                asked = service.names.SuggestionQuery(kind=kind, prefix=incomplete, project=given.get("project"))
+                found.extend((await client.ask(service.names.suggest_names, asked)).items)
+
+    def ask_silently() -> None:
+        try:
+            asyncio.run(ask())
+        except Exception:  # noqa: BLE001 - a message would stand in the middle of what the person types
+            found.clear()
+
+    asking = threading.Thread(target=ask_silently, daemon=True)
+    asking.start()
+    asking.join(WITHIN_S)
+    if asking.is_alive():
+        os._exit(0)  # an ordinary exit waits for the threads that look up a host's name
+    return [(each.name, each.about) for each in found]
