@@ -69,7 +69,7 @@ def checkable_host(url: URL) -> str:
     """The one host to which a URL leads, if somebody else's process may connect to it without a risk to its machine.
 
     Raises `Refused` for a file, a socket, several hosts, an option that could choose another server or a file, or a URL
-    without a password: the driver would look for one in the files and variables of that process.
+    without a password: the driver would search for one in the files and variables of that process.
     """
     elsewhere = "test it from a machine of the cluster on its database: shoal datasource test NAME"
     if url.get_backend_name() not in _SERVERS:

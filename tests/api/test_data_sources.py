@@ -138,6 +138,10 @@ async def test_the_api_does_not_connect_to_inside_addresses_files_and_other_serv
             answer = await client.post(f"{BASE}/data-sources:test", json={"url": url})
             assert (answer.status_code, says in answer.text) == (422, True), (url, answer.text)
             assert PASSWORD not in answer.text
+        odd = await client.post(
+            f"{BASE}/data-sources:test", json={"url": "mysql://a:b@127.0.0.1/x?connect_timeout=soon"}
+        )
+        assert (odd.status_code, "a value that its driver does not take" in odd.json()["reason"]) == (200, True)
         nowhere = await client.post(f"{BASE}/data-sources:test", json={"url": "mysql://a:b@nowhere.invalid/x"})
         assert (nowhere.status_code, nowhere.json()["is_reached"]) == (200, False)
     assert not Path("/tmp/made-by-a-test.db").exists()

@@ -89,6 +89,21 @@ async def test_one_sees_and_handles_those_of_ones_own_projects_and_an_admin_all(
     ]
 
 
+async def test_what_is_sent_again_after_it_was_done_is_answered_as_the_first_time(
+    api: Serving, cluster: Cluster
+) -> None:
+    """Though it could not be done now: the error command is gone."""
+    refused(cluster, 1, workflow_code=7)
+    token = await member(api.backend, "olga", "default", Role.OPERATOR)
+    async with api.client(token, **{"Idempotency-Key": "k1"}) as client:
+        first, again = [await client.delete(f"{BASE}/error-commands/1") for _ in range(2)]
+        other = await client.delete(f"{BASE}/error-commands/2")
+    assert (first.status_code, again.status_code, again.headers["Idempotency-Replayed"]) == (204, 204, "true")
+    assert (other.status_code, other.json()["code"]) == (422, "SH-1015")
+    async with api.client(token) as client:
+        assert (await client.delete(f"{BASE}/error-commands/1")).status_code == 404
+
+
 async def test_one_is_asked_for_again_with_what_is_corrected_once_a_key(api: Serving, cluster: Cluster) -> None:
     params = json.dumps({"seconds": "x", "secnds": "2", "day": "2026-01-31"})
     refused(cluster, 1, workflow_code=7, workflow_version=9, params=params, worker_group="gpu", priority="HIGH")
