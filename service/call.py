@@ -43,12 +43,13 @@ class Backend:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a change is about. `project` None: the cluster."""
+    """What a change is about. `project` None: the cluster. `after` is for the audit, besides the change's own."""
 
     kind: str
     id: object
     project: str | None = None
     name: str | None = None
+    after: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -151,14 +152,15 @@ class Call:
             yield connection
 
     @asynccontextmanager
-    async def changing(self, subject: Subject) -> AsyncIterator[Change[Any]]:
-        """The transaction of the change, with its audit row. The right is required first.
+    async def changing(self, *subjects: Subject) -> AsyncIterator[Change[Any]]:
+        """The transaction of the change, with an audit row for each subject. The right on all is required first.
 
         Raises:
             Forbidden: the caller may not.
             Replayed: a request with the same key has been answered.
         """
-        self.permit(subject.project)
+        for subject in subjects:
+            self.permit(subject.project)
         async with self.database.writing() as connection:
             if self.replay is not None:
                 before = await idempotency.begin(connection, self.caller.key, self.replay.key, self.replay.request_hash)
@@ -166,7 +168,7 @@ class Call:
                     raise Replayed(before)
             change: Change[Any] = Change(connection)
             yield change
-            await audit.insert(connection, [self._entry(subject, change)])
+            await audit.insert(connection, [self._entry(subject, change) for subject in subjects])
             if self.replay is not None:
                 answer = Answer(self.operation.status, {}, _json(change.answer))
                 await idempotency.finish(connection, self.caller.key, self.replay.key, self.replay.request_hash, answer)
@@ -184,7 +186,7 @@ class Call:
             subject.name,
             project=subject.project,
             before=change.before,
-            after=change.after,
+            after={**(change.after or {}), **subject.after} or None,
             outcome=outcome,
         )
 

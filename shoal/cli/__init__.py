@@ -16,6 +16,7 @@ import typer
 from model.errors import Denied, NotFound, Refused, ShoalError, Unavailable
 from shoal.cli import (
     backfill,
+    bulk,
     cluster,
     config,
     data_sources,
@@ -56,6 +57,7 @@ for module in (
     runs,
     halting,
     rerun,
+    bulk,
     backfill,
     why,
     schedules,

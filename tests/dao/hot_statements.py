@@ -21,6 +21,7 @@ from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances
 from dao.tasks.task_claims import Report
+from dao.views import bulk, schedule_listings
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
 from model.nodes import Slot
@@ -238,5 +239,11 @@ HOT = {
     "due schedules": Hot(lambda c: schedules.due(c, Slot(0, 2), 50), {"schedule_due"}, 110),
     "idle look at the schedules": Hot(lambda c: schedules.next_due_in_s(c, Slot(1, 2)), {"schedule_due"}, 5),
     "fire": Hot(lambda c: schedules.fire(c, FIRES), {"schedule_pkey"}, 4 * len(FIRES)),
+    "a page of schedules": Hot(lambda c: schedule_listings.page(c, 51), {"schedule_pkey"}, 51),
+    "what fires next of all": Hot(lambda c: schedule_listings.upcoming(c, 50), {"schedule_due"}, 110),
+    "runs that are to be stopped": Hot(lambda c: bulk.by_ids(c, RUNNING[:100]), {"workflow_instance_pkey"}, 100),
+    "what became of many commands": Hot(
+        lambda c: bulk.fates(c, range(1, 101)), {"command_pkey", "command_history_pkey"}, 210
+    ),
     "living nodes": Hot(lambda c: nodes.living(c), {"node_alive", "node_beat_pkey"}, 0),
 }
