@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
+from model.errors import Forbidden, Refused
 from model.rights import Right, Scope
 
 if TYPE_CHECKING:
@@ -90,9 +91,15 @@ class Operation(Generic[P, R]):
 
         Raises:
             Forbidden: the caller may not.
+            Replayed: the same request has been answered, and what it asks for cannot be done twice.
             ShoalError: see the function.
         """
-        answer = await self.run(call, *args, **kwargs)
+        try:
+            answer = await self.run(call, *args, **kwargs)
+        except Refused as error:
+            if not isinstance(error, Forbidden):
+                await call.raise_answered()
+            raise
         if not call.is_permitted:
             raise AssertionError(f"{self.name} did not say on what it needs {self.right}")
         return answer

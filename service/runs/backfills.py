@@ -74,6 +74,8 @@ class BackfillAnswer(Answer):
     chains: Sequence[Sequence[Moment]]
     dependents: Sequence[str]
     workflows: Sequence[FilledWorkflow]
+    params: Sequence[str]
+    """The names of those that each run gets."""
     first_run_id: Id | None = None
     reason: str | None = None
 
@@ -89,6 +91,7 @@ class BackfillAnswer(Answer):
             chains=found.chains,
             dependents=sorted(each.name for each in found.dependents.values()),
             workflows=[FilledWorkflow(code=each.code, name=each.name) for each in filled],
+            params=sorted(found.request.params),
         )
 
 
