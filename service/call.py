@@ -64,7 +64,7 @@ class Backend:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a change is about. `project` None: the cluster.
+    """What a change is about. `project` None: the cluster. `after` is for the audit, besides the change's own.
 
     With `account` it belongs to that account, which may change it itself; `token` is one that may change itself.
     """
@@ -73,6 +73,7 @@ class Subject:
     id: object
     project: str | None = None
     name: str | None = None
+    after: Mapping[str, Any] = field(default_factory=dict)
     account: AccountId | None = None
     token: TokenId | None = None
 
@@ -201,23 +202,24 @@ class Call:
             yield connection
 
     @asynccontextmanager
-    async def changing(self, subject: Subject) -> AsyncIterator[Change[Any]]:
-        """The transaction of the change, with its audit row. The right is required first.
+    async def changing(self, *subjects: Subject) -> AsyncIterator[Change[Any]]:
+        """The transaction of the change, with an audit row for each subject. The right on all is required first.
 
         Raises:
             Forbidden: the caller may not.
             Replayed: a request with the same key has been answered.
         """
-        self.subject = subject
-        if subject.account is None:
-            self.permit(subject.project)
-        else:
-            self.permit_account(subject.account, subject.token)
+        for subject in subjects:
+            self.subject = subject
+            if subject.account is None:
+                self.permit(subject.project)
+            else:
+                self.permit_account(subject.account, subject.token)
         async with self.database.writing() as connection:
             await self._begin_once(connection)
             change: Change[Any] = Change(connection)
             yield change
-            await audit.insert(connection, [self._entry(subject, change)])
+            await audit.insert(connection, [self._entry(subject, change) for subject in subjects])
             if self.replay is not None:
                 answer = Answer(self.operation.status, {}, _json(change.answer))
                 await idempotency.finish(connection, self.caller.key, self.replay.key, self.replay.request_hash, answer)
@@ -247,7 +249,7 @@ class Call:
             change.name or subject.name,
             project=subject.project,
             before=change.before,
-            after=change.after,
+            after={**(change.after or {}), **subject.after} or None,
             outcome=outcome,
         )
 

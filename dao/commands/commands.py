@@ -123,17 +123,34 @@ _BEFORE = text("""
     FROM command_history WHERE command_id = :id
 """)
 
+_NEW = RowArrays(
+    {
+        "type": "text",
+        "workflow_code": "bigint",
+        "workflow_version": "integer",
+        "workflow_instance_id": "bigint",
+        "params": "text",
+        "priority": "text",
+        "failure_strategy": "text",
+        "worker_group": "text",
+        "warning_type": "text",
+        "alert_group": "text",
+        "environment": "text",
+        "dry_run": "boolean",
+        "task_depend_type": "text",
+        "start_tasks": "text",
+        "schedule_time": "timestamptz",
+        "time_zone": "text",
+        "created_by": "text",
+    }
+)
 # null = the value of the table or the definition applies.
-_INSERT = text("""
-    INSERT INTO command (type, workflow_code, workflow_version, workflow_instance_id, params, priority,
-                         failure_strategy, worker_group, warning_type, alert_group, environment, dry_run,
-                         task_depend_type, start_tasks, schedule_time, time_zone, created_by)
-    VALUES (:type, CAST(:workflow_code AS bigint), CAST(:workflow_version AS integer),
-            CAST(:workflow_instance_id AS bigint), :params, :priority, :failure_strategy, :worker_group, :warning_type,
-            :alert_group, :environment, :dry_run, :task_depend_type, :start_tasks, CAST(:schedule_time AS timestamptz),
-            :time_zone, coalesce(:created_by, session_user))
+_INSERT = text(f"""
+    INSERT INTO command ({", ".join(_NEW.names)})
+    SELECT {", ".join(f"n.{name}" for name in _NEW.names[:-1])}, coalesce(n.created_by, session_user)
+    FROM {_NEW.unnest}
     RETURNING id
-""")
+""")  # noqa: S608 - the parts are constants of this module
 
 _ID_INCREMENT = text("""
     SELECT seqincrement FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
@@ -184,13 +201,12 @@ class Outcome:
 
 async def insert(connection: AsyncConnection, new: NewCommand) -> CommandId:
     """Insert a command and return its id. The master that takes it checks whether it is valid."""
-    return CommandId((await connection.execute(_INSERT, asdict(new))).scalar_one())
+    return (await insert_many(connection, [new]))[0]
 
 
-async def insert_many(connection: AsyncConnection, new: Sequence[NewCommand]) -> None:
-    """Insert all of these commands."""
-    for each in new:
-        await connection.execute(_INSERT, asdict(each))
+async def insert_many(connection: AsyncConnection, new: Sequence[NewCommand]) -> list[CommandId]:
+    """Insert all of these commands by one statement, and return their ids in the same order."""
+    return [CommandId(id_) for (id_,) in (await connection.execute(_INSERT, _NEW.values(new))).all()]
 
 
 async def claim(

@@ -129,7 +129,7 @@ async def runs(
         visible: only those of workflows of these projects; None = of all.
     """
     query = (
-        _that_match(_runs(), states, workflow, project, since, visible)
+        that_match(_runs(), states, workflow, project, since, visible)
         .order_by(workflow_instance.c.id.desc())
         .limit(limit)
     )
@@ -157,7 +157,7 @@ async def child_count(
         query = query.join(workflow_definition, workflow_definition.c.code == i.workflow_code)
     if after is not None:
         query = query.where(i.id > after)
-    return int((await connection.execute(_that_match(query, states, workflow, project, since, visible))).scalar_one())
+    return int((await connection.execute(that_match(query, states, workflow, project, since, visible))).scalar_one())
 
 
 async def run(connection: AsyncConnection, id_: WorkflowInstanceId) -> tuple[Run, list[TaskRun]]:
@@ -192,7 +192,7 @@ async def attempts(
     return found
 
 
-def _that_match(
+def that_match(
     query: Select[Any],
     states: Sequence[WorkflowState],
     workflow: str | None,
@@ -200,6 +200,7 @@ def _that_match(
     since: datetime | None,
     visible: Collection[str] | None,
 ) -> Select[Any]:
+    """A query on runs, and their definitions if any of these is given, limited as in `runs`."""
     if states:
         query = query.where(workflow_instance.c.state.in_(states))
     if workflow is not None:

@@ -74,6 +74,8 @@ class BackfillAnswer(Answer):
     chains: Sequence[Sequence[Moment]]
     dependents: Sequence[str]
     workflows: Sequence[FilledWorkflow]
+    params: Sequence[str]
+    """The names of those that each run gets."""
     first_run_id: Id | None = None
     reason: str | None = None
 
@@ -89,6 +91,7 @@ class BackfillAnswer(Answer):
             chains=found.chains,
             dependents=sorted(each.name for each in found.dependents.values()),
             workflows=[FilledWorkflow(code=each.code, name=each.name) for each in filled],
+            params=sorted(found.request.params),
         )
 
 
@@ -106,19 +109,22 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
             call.permit(each.project)
         await check_start(connection, head, body.params, [], None)
     answer = BackfillAnswer.of(head, found)
-    if body.dry_run or not found.count:
+    if body.dry_run:
         return answer
-    async with call.changing(Subject(DEFINITION, head.code, head.project, head.name)) as change:
-        new = NewCommand(CommandType.COMPLEMENT_DATA, head.code, created_by=call.caller.name)
-        more = {BACKFILL: as_json(found.request)}
-        secrets = call.settings.secrets
-        command = await ask_start(change.connection, head, body.params, new, secrets, more=more)
-        ends = [min(map(min, found.chains)), max(map(max, found.chains))]
-        said = {"dates": found.count, "chains": len(found.chains), "from": str(ends[0]), "to": str(ends[1])}
-        change.after = {"command": str(command), **said, "params": sorted(body.params), "also": answer.dependents}
-        change.answer = answer.model_copy(update={"command_id": command})
+    subjects = [Subject(DEFINITION, head.code, head.project, head.name)] if found.count else []
+    async with call.changing(*subjects) as change:
+        change.answer = answer
+        if found.count:
+            new = NewCommand(CommandType.COMPLEMENT_DATA, head.code, created_by=call.caller.name)
+            more = {BACKFILL: as_json(found.request)}
+            secrets = call.settings.secrets
+            command = await ask_start(change.connection, head, body.params, new, secrets, more=more)
+            change.after = {"command": str(command), **_said(found), "params": sorted(body.params)}
+            change.answer = answer.model_copy(update={"command_id": command})
     asked: BackfillAnswer = change.answered()
-    taken = await once_taken(call, CommandAsked(command_id=command), query.wait)
+    if asked.command_id is None:
+        return asked
+    taken = await once_taken(call, CommandAsked(command_id=asked.command_id), query.wait)
     return asked.model_copy(update={"first_run_id": taken.run_id, "reason": taken.reason})
 
 
@@ -134,6 +140,13 @@ async def count_backfill(call: Call, id: Id, body: BackfillDates) -> BackfillPro
         names = {code: heads[code].name if code in heads else str(code) for code in codes}
         progress = await read_progress(connection, Backfill(CommandId(id), names, body.chains))
     return progress.model_copy(update={"is_taken": fate.handled_at is not None, "reason": fate.reason})
+
+
+def _said(found: Dates) -> dict[str, Any]:
+    """What the audit says of it."""
+    ends = {"from": min(map(min, found.chains)), "to": max(map(max, found.chains))}
+    also = sorted(each.name for each in found.dependents.values())
+    return {"dates": found.count, "chains": len(found.chains), "also": also, **{k: str(v) for k, v in ends.items()}}
 
 
 def as_json(request: StartBackfill) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, field_validator
 
 from model.backfill import DATES_MAX, Order
+from model.bulk import BulkAction
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.fields import NAME_LENGTH_MAX
 from model.states import TaskState, WorkflowState
@@ -16,6 +17,7 @@ from service.fields import Asked, Id, Moment, Text
 from service.pages import PageQuery
 
 REFERENCE_LENGTH_MAX = 400
+BULK_MAX = 10_000
 Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
 Date = Annotated[Text, Field(max_length=60)]
 Chain = Annotated[Sequence[Moment], Field(max_length=DATES_MAX)]
@@ -155,6 +157,13 @@ class TaskQuery(PageQuery):
 class BulkRuns(Asked):
     """One request for many runs: those with these ids, or those that match a filter."""
 
-    ids: Annotated[Sequence[Id], Field(max_length=10_000)] = ()
+    action: BulkAction
+    ids: Annotated[Sequence[Id], Field(max_length=BULK_MAX)] = ()
     filter: RunFilter | None = None
     dry_run: Annotated[bool, Field(description="only say what would be done")] = True
+
+
+class CommandsQuery(Asked):
+    """Which commands."""
+
+    ids: Annotated[Sequence[Id], Field(min_length=1, max_length=BULK_MAX)]

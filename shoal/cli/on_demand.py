@@ -27,6 +27,8 @@ MODULES = {
     "pause": "halting",
     "stop": "halting",
     "resume": "halting",
+    "tasks": "runs",
+    "bulk": "bulk",
     "rerun": "rerun",
     "mark": "rerun",
     "backfill": "backfill",

@@ -65,9 +65,13 @@ async def test_a_schedule_is_tried_saved_changed_and_deleted(api: Serving, clust
         listed = (await client.get(f"{BASE}/schedules?state=OFFLINE")).json()
         assert (off.json()["state"], [each["id"] for each in listed["items"]]) == ("OFFLINE", [made.json()["id"]])
         assert (await client.get(f"{BASE}/schedules?state=ONLINE")).json()["items"] == []
-        gone = await client.delete(path, headers={"If-Match": off.headers["ETag"]})
+        once = {"If-Match": off.headers["ETag"], "Idempotency-Key": "k1"}
+        gone = await client.delete(path, headers=once)
+        again = await client.delete(path, headers=once)
         missing = await client.get(path)
-        assert (gone.status_code, missing.status_code) == (200, 404)
+        other = await client.delete(path, headers={**once, "Idempotency-Key": "k2"})
+        assert (again.json(), again.headers["Idempotency-Replayed"]) == (gone.json(), "true")
+        assert [each.status_code for each in (gone, again, missing, other)] == [200, 200, 404, 404]
     actions = "SELECT action, project FROM audit ORDER BY id"
     assert cluster.rows(actions) == [
         (action, "default") for action in ("add_schedule", "change_schedule", "turn_off_schedule", "delete_schedule")

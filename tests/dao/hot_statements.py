@@ -22,7 +22,7 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances, task_progress
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
-from dao.views import claims, live, task_logs, usual_times
+from dao.views import bulk, claims, live, schedule_listings, task_logs, usual_times
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
 from model.nodes import Slot
@@ -261,6 +261,12 @@ HOT = {
         lambda c: task_logs.log_place(c, TaskInstanceId(2)), {"task_instance_pkey", "workflow_instance_pkey"}, 2
     ),
     "claims of late": Hot(lambda c: claims.recent(c, timedelta(days=1)), {"command_history_pkey"}, 5_000),
+    "a page of schedules": Hot(lambda c: schedule_listings.page(c, 51), {"schedule_pkey"}, 51),
+    "what fires next of all": Hot(lambda c: schedule_listings.upcoming(c, 50), {"schedule_due"}, 110),
+    "runs that are to be stopped": Hot(lambda c: bulk.by_ids(c, RUNNING[:100]), {"workflow_instance_pkey"}, 100),
+    "what became of many commands": Hot(
+        lambda c: bulk.fates(c, range(1, 101)), {"command_pkey", "command_history_pkey"}, 210
+    ),
     "living nodes": Hot(lambda c: nodes.living(c), {"node_alive", "node_beat_pkey"}, 0),
     "runs that changed": Hot(lambda c: live.runs(c, RUNNING), {"workflow_instance_pkey"}, 2 * len(RUNNING)),
     "attempts that changed": Hot(lambda c: live.attempts(c, RUNNING), {"task_instance_attempt"}, 20 * len(RUNNING)),
