@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,23 @@ async def test_a_definition_is_put_only_over_the_version_that_was_read(admin: ht
     for body in ({}, {"yaml": CHILD, "spec": spec}, {"yaml": PARENT}, {"yaml": CHILD + "---\n" + PARENT}):
         assert (await admin.put(path, json=body, headers={"If-Match": '"3"'})).status_code == 422
     assert (await admin.put(f"{BASE}/workflow-definitions/99", json={"yaml": CHILD})).status_code == 404
+
+
+async def test_of_several_who_change_one_version_one_succeeds(admin: httpx.AsyncClient, sql: Any) -> None:
+    (head,) = await applied(admin, CHILD)
+    path = f"{BASE}/workflow-definitions/{head['code']}"
+    answers = await asyncio.gather(
+        *(
+            admin.put(path, json={"yaml": f"{CHILD}description: text {number}\n"}, headers={"If-Match": "1"})
+            for number in range(5)
+        )
+    )
+    assert sorted(answer.status_code for answer in answers) == [200, 412, 412, 412, 412]
+    request: dict[str, Any] = {"json": {"files": files(CHILD)}, "headers": {"Idempotency-Key": "k"}}
+    first, again = [await admin.post(f"{BASE}/workflow-definitions:apply", **request) for _ in range(2)]
+    assert first.json()["workflows"][0]["is_new_version"]
+    assert (again.json(), again.headers["Idempotency-Replayed"]) == (first.json(), "true")
+    assert sql("SELECT count(*) FROM workflow_version") == [(3,)]
 
 
 async def test_versions_are_listed_compared_exported_and_rolled_back(admin: httpx.AsyncClient, sql: Any) -> None:
