@@ -259,6 +259,25 @@ async def test_roles_limit_what_is_seen_and_changed(api: Serving, admin: httpx.A
         assert len((await editor.get(f"{BASE}/workflow-relations")).json()["items"]) == 1
 
 
+async def test_a_project_uses_only_tenants_and_worker_groups_that_it_may(admin: httpx.AsyncClient, sql: Any) -> None:
+    sql("INSERT INTO project (name, tenants, worker_groups) VALUES ('default', '{etl}', '{big,default}')")
+    path = f"{BASE}/workflow-definitions"
+    for more, refused in (
+        ("worker_group: small\n", 'may not use the worker group "small", only big, default'),
+        ("tenant: root\n", 'may not use the tenant "root", only etl'),
+        ("schedules: [{cron: '@daily', worker_group: small}]\n", 'the worker group "small"'),
+    ):
+        answer = await admin.post(f"{path}:apply", json={"files": files(CHILD + more)})
+        assert (answer.status_code, refused in answer.json()["detail"]) == (422, True), answer.text
+    (head,) = await applied(admin, CHILD + "worker_group: big\ntenant: etl\n")
+    spec = {"tasks": [{"name": "a", "type": "FAKE", "worker_group": "small"}]}
+    put = await admin.put(f"{path}/{head['code']}", json={"spec": spec}, headers={"If-Match": "1"})
+    started = [
+        await admin.post(f"{path}/{head['code']}/runs", json={"worker_group": group}) for group in ("small", "big")
+    ]
+    assert [each.status_code for each in (put, *started)] == [422, 422, 202]
+
+
 async def test_a_secret_is_never_answered_and_asterisks_stand_for_it(
     api: Serving, admin: httpx.AsyncClient, sql: Any
 ) -> None:
