@@ -1,4 +1,4 @@
-"""The tenants and worker groups that a project may use: checked when a workflow is saved, and when a start names one."""
+"""The tenants and worker groups that a project may use; checked when a workflow is saved, or a start names one."""
 
 from __future__ import annotations
 
