@@ -171,7 +171,8 @@ async def _parsed(call: Call, files: Sequence[WorkflowFile]) -> list[WorkflowDoc
 
 async def _save(call: Call, connection: AsyncConnection, documents: Sequence[WorkflowDocument]) -> list[Saved]:
     for each in documents:
-        await check_reach(call, connection, each.project, each.spec)
+        of_schedules = [schedule.worker_group for schedule in each.schedules]
+        await check_reach(call, connection, each.project, each.spec, of_schedules)
     now = await database_time(connection)
     return await save_all(connection, documents, call.settings.secrets, now, by=call.caller.name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -60,14 +60,15 @@ async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(he
     """Save workflows from YAML files, all or none. Unchanged workflows get no new version."""
     from service.workflows.applying import apply_workflows
     from service.workflows.requests import ApplyFiles
-    from shoal.cli.output import answer_fields, print_json
+    from shoal.cli.output import print_json
     from shoal.workflow_files import read_texts
 
     given = [{"name": name, "content": content} for name, content in read_texts(files)]
     async with call.client() as client:
         saved = (await client.ask(apply_workflows, ApplyFiles.read(files=given))).workflows
     if call.as_json:
-        print_json([answer_fields(each) for each in saved])
+        sentences: Any = {"schedules": {"__all__": {"sentence"}}}
+        print_json([each.model_dump(mode="json", exclude_none=True, exclude=sentences) for each in saved])
         return
     for each in saved:
         _print_saved(each)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,23 @@ async def test_a_definition_is_put_only_over_the_version_that_was_read(admin: ht
     assert (await admin.put(f"{BASE}/workflow-definitions/99", json={"yaml": CHILD})).status_code == 404
 
 
+async def test_of_several_who_change_one_version_one_succeeds(admin: httpx.AsyncClient, sql: Any) -> None:
+    (head,) = await applied(admin, CHILD)
+    path = f"{BASE}/workflow-definitions/{head['code']}"
+    answers = await asyncio.gather(
+        *(
+            admin.put(path, json={"yaml": f"{CHILD}description: text {number}\n"}, headers={"If-Match": "1"})
+            for number in range(5)
+        )
+    )
+    assert sorted(answer.status_code for answer in answers) == [200, 412, 412, 412, 412]
+    request: dict[str, Any] = {"json": {"files": files(CHILD)}, "headers": {"Idempotency-Key": "k"}}
+    first, again = [await admin.post(f"{BASE}/workflow-definitions:apply", **request) for _ in range(2)]
+    assert first.json()["workflows"][0]["is_new_version"]
+    assert (again.json(), again.headers["Idempotency-Replayed"]) == (first.json(), "true")
+    assert sql("SELECT count(*) FROM workflow_version") == [(3,)]
+
+
 async def test_versions_are_listed_compared_exported_and_rolled_back(admin: httpx.AsyncClient, sql: Any) -> None:
     (head,) = await applied(admin, CHILD)
     for number in (2, 3):
@@ -239,6 +257,25 @@ async def test_roles_limit_what_is_seen_and_changed(api: Serving, admin: httpx.A
         assert own.status_code == 200, own.text
         assert (await viewer.get(f"{BASE}/workflow-relations")).json()["items"] == []
         assert len((await editor.get(f"{BASE}/workflow-relations")).json()["items"]) == 1
+
+
+async def test_a_project_uses_only_tenants_and_worker_groups_that_it_may(admin: httpx.AsyncClient, sql: Any) -> None:
+    sql("INSERT INTO project (name, tenants, worker_groups) VALUES ('default', '{etl}', '{big,default}')")
+    path = f"{BASE}/workflow-definitions"
+    for more, refused in (
+        ("worker_group: small\n", 'may not use the worker group "small", only big, default'),
+        ("tenant: root\n", 'may not use the tenant "root", only etl'),
+        ("schedules: [{cron: '@daily', worker_group: small}]\n", 'the worker group "small"'),
+    ):
+        answer = await admin.post(f"{path}:apply", json={"files": files(CHILD + more)})
+        assert (answer.status_code, refused in answer.json()["detail"]) == (422, True), answer.text
+    (head,) = await applied(admin, CHILD + "worker_group: big\ntenant: etl\n")
+    spec = {"tasks": [{"name": "a", "type": "FAKE", "worker_group": "small"}]}
+    put = await admin.put(f"{path}/{head['code']}", json={"spec": spec}, headers={"If-Match": "1"})
+    started = [
+        await admin.post(f"{path}/{head['code']}/runs", json={"worker_group": group}) for group in ("small", "big")
+    ]
+    assert [each.status_code for each in (put, *started)] == [422, 422, 202]
 
 
 async def test_a_secret_is_never_answered_and_asterisks_stand_for_it(

@@ -60,7 +60,7 @@ async def test_a_page_of_definitions_is_read_by_the_key_however_many_there_are(s
         SELECT n, 'p' || n % 7, 'w' || n FROM generate_series(1, 20000) AS n RETURNING code
     """)
     await scene.sql("ANALYZE workflow_definition")
-    async with scene.database.reading() as connection:
+    async with scene.writing() as connection:
         explaining = Explaining(connection)
         found = await definitions.page(cast(AsyncConnection, explaining), 51, after=10_000, visible=["p1", "p2"])
         assert [found[0].code, len(found)] == [10_004, 51]
