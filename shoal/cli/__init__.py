@@ -15,6 +15,7 @@ import typer
 
 from model.errors import Denied, NotFound, Refused, ShoalError, Unavailable
 from shoal.cli import (
+    audit,
     backfill,
     cluster,
     config,
@@ -25,6 +26,8 @@ from shoal.cli import (
     environments,
     errors,
     halting,
+    login,
+    members,
     next_fires,
     projects,
     queue,
@@ -33,6 +36,8 @@ from shoal.cli import (
     runs,
     schedules,
     secrets,
+    tokens,
+    users,
     why,
     workflows,
 )
@@ -67,6 +72,11 @@ for module in (
     data_sources,
     environments,
     secrets,
+    users,
+    tokens,
+    members,
+    audit,
+    login,
     database,
     doctor,
     config,
