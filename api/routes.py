@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 
 from api.denials import Denials
 from api.problems import Problem
-from model.errors import Forbidden, Unauthenticated
 from service.call import Call, Replayed
 from service.operation import BODY, QUERY, Operation
 
@@ -43,19 +42,15 @@ def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: Make
         request: Request = given.pop("request")
         call = await make_call(request, operation)
         try:
-            answer = await operation(call, **given)
-        except Forbidden as error:
-            # Not one who gave a wrong password for its own account: that is no want of a right.
-            if not isinstance(error, Unauthenticated):
-                await denials.record(call, next(iter(request.path_params.values()), None))
-            raise
+            async with denials.recording(call, request):
+                answer = await operation(call, **given)
         except Replayed as before:
             found = before.answer
             headers = {**found.headers, "Idempotency-Replayed": "true"}
             return Response(found.body, found.status, headers, "application/json" if found.body else None)
         return _response(operation, answer)
 
-    parameters = [_parameter(each) for each in operation.signature.parameters.values()]
+    parameters = [parameter_of(each) for each in operation.signature.parameters.values()]
     parameters.append(inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request))
     endpoint.__dict__["__signature__"] = inspect.Signature(parameters)
     has_answer = operation.answer is not None
@@ -75,7 +70,8 @@ def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: Make
     )
 
 
-def _parameter(given: inspect.Parameter) -> inspect.Parameter:
+def parameter_of(given: inspect.Parameter) -> inspect.Parameter:
+    """A parameter of an operation as one of its route, with the place in a request where it stands."""
     place = {QUERY: Query, BODY: Body}.get(given.name, Path)
     return given.replace(
         kind=inspect.Parameter.KEYWORD_ONLY,

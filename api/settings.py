@@ -34,6 +34,11 @@ class ApiSettings(BaseModel):
     proxies: Names = Field(
         (), description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"
     )
+    reach: Names = Field(
+        (),
+        description="inside hosts and networks, such as db.example.org or 10.1.0.0/16, to which the API may connect to "
+        "test a data source; others only at public addresses",
+    )
     root_path: str = Field("", pattern="^(/[A-Za-z0-9._~-]+)*$", description="path below which a proxy serves the API")
     certificate: Path | None = Field(None, description="PEM file; if given, the API is served over TLS")
     private_key: Path | None = Field(None, description="PEM file of its key, if that is a different file")

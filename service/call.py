@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -35,6 +35,18 @@ A = TypeVar("A")
 ANY_VERSION = "*"
 
 
+class Connects(Protocol):
+    """Connects to users' databases as a worker does."""
+
+    async def __call__(self, name: str, url: str) -> str:
+        """Connect to the data source of this name and whole URL, and run a query; returns the kind of database.
+
+        Raises:
+            Refused: the URL is wrong, the driver is missing, or the database refused the query.
+            Unavailable: it cannot be reached, or does not let us in.
+        """
+
+
 @dataclass(frozen=True)
 class Backend:
     """What operations work on. `machine` are the doctor's checks of the machine on which they run.
@@ -46,6 +58,7 @@ class Backend:
     settings: ServiceSettings
     task_types: TaskTypes
     machine: MachineChecks
+    connects: Connects
     passwords: Passwords
 
 
@@ -161,8 +174,12 @@ class Call:
         if not self.caller.may_in_scope(scope := self.operation.scope):
             raise Forbidden(f"this token may not be used here: it needs the scope {scope}; make another token")
 
-    def expect(self, version: object) -> None:
+    def expect(self, version: object, changed: str = "") -> None:
         """Require that the caller has seen the present version of what is to change.
+
+        Args:
+            version: the present one.
+            changed: who made it and when, as " by ... at ...".
 
         Raises:
             VersionNeeded: the caller did not say which version it has seen.
@@ -173,7 +190,9 @@ class Call:
                 f"say which version is to be changed: If-Match, with the ETag that was read ({version})"
             )
         if self.if_match not in (ANY_VERSION, str(version)):
-            raise Changed(f"it was changed meanwhile: version {self.if_match} was read, version {version} is there now")
+            raise Changed(
+                f"it was changed meanwhile: version {self.if_match} was read, version {version} is there now{changed}"
+            )
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -195,16 +214,25 @@ class Call:
         else:
             self.permit_account(subject.account, subject.token)
         async with self.database.writing() as connection:
-            if self.replay is not None:
-                before = await idempotency.begin(connection, self.caller.key, self.replay.key, self.replay.request_hash)
-                if before is not None:
-                    raise Replayed(before)
+            await self._begin_once(connection)
             change: Change[Any] = Change(connection)
             yield change
             await audit.insert(connection, [self._entry(subject, change)])
             if self.replay is not None:
                 answer = Answer(self.operation.status, {}, _json(change.answer))
                 await idempotency.finish(connection, self.caller.key, self.replay.key, self.replay.request_hash, answer)
+
+    async def check_replayed(self) -> None:
+        """Raises `Replayed` if a request with the same key has been answered."""
+        if self.replay is not None:
+            async with self.database.writing() as connection:
+                await self._begin_once(connection)
+
+    async def _begin_once(self, connection: AsyncConnection) -> None:
+        if self.replay is not None:
+            before = await idempotency.begin(connection, self.caller.key, self.replay.key, self.replay.request_hash)
+            if before is not None:
+                raise Replayed(before)
 
     async def record_denial(self, subject: Subject) -> None:
         """Write the audit row of a call that was not permitted."""

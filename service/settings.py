@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from model.master_settings import MasterSettings
 from model.timing import Timing
 from service.secret_keys import SecretSettings
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting. `name` is as in the TOML file, `timing.kill_grace`; values are texts, secrets masked."""
+
+    name: str
+    value: str
+    default: str
+    description: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return "SHOAL_" + self.name.upper().replace(".", "__")
 
 
 class ServiceSettings(Protocol):
@@ -28,6 +45,13 @@ class ServiceSettings(Protocol):
     @property
     def log_ca(self) -> Path | None:
         """The CA of workers that serve their logs by TLS; None = the system's."""
+
+    @property
+    def reach(self) -> Sequence[str]:
+        """Inside hosts and networks to which the API may connect on behalf of its users."""
+
+    def in_force(self) -> Sequence[Setting]:
+        """All settings of this process, secrets masked."""
 
     def database(self) -> str:
         """The database's URL. Raises `Refused` if it is not set."""

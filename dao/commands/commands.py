@@ -14,7 +14,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
+from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import CommandType
 from model.commands import CommandRow
@@ -81,19 +83,27 @@ _STEAL = text(f"""
 """)  # noqa: S608 - the columns are a constant of this module
 
 _OUTCOMES = RowArrays(
-    {"command_id": "bigint", "type": "text", "outcome": "text", "instance": "bigint", "created_at": "timestamptz"},
+    {
+        "command_id": "bigint",
+        "type": "text",
+        "outcome": "text",
+        "instance": "bigint",
+        "created_at": "timestamptz",
+        "created_by": "text",
+    },
     {
         "command_id": lambda each: each.row.id,
         "type": lambda each: each.row.type[:100],
         "outcome": lambda each: "DONE" if each.reason is None else "ERROR",
         "created_at": lambda each: each.row.created_at,
+        "created_by": lambda each: each.row.created_by,
     },
 )
 _RECORD = text(f"""
     INSERT INTO command_history
-        (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at)
+        (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at, created_by)
     SELECT n.command_id, n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
-           CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END
+           CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END, n.created_by
     FROM {_OUTCOMES.unnest}
 """)  # noqa: S608 - the part is a constant of this module
 
@@ -237,6 +247,7 @@ async def record(connection: FencedTransaction, outcomes: Sequence[Outcome], mas
     """Write the outcome of each command, in the transaction that took it."""
     slots = {"current": slot.current if slot else None, "total": slot.total if slot else None}
     await connection.execute(_RECORD, {**_OUTCOMES.values(outcomes), **slots, "master": master})
+    await changed(connection, Changes(queue=True))
     await record_errors(connection, [outcome for outcome in outcomes if outcome.reason is not None], master)
 
 
@@ -244,6 +255,7 @@ async def record_errors(connection: FencedTransaction, refused: Sequence[Outcome
     """Write these to the error table only: the history has a row with their id, or gets one in this transaction."""
     if refused:
         await connection.execute(_REFUSE, [_refusal(outcome, master) for outcome in refused])
+        await changed(connection, Changes(queue=True, errors=True))
 
 
 async def handled_before(connection: AsyncConnection, id_: CommandId) -> str | None:

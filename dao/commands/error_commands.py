@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.notify import changed
+from model.changes import Changes
+from model.choices import FailureStrategy, Priority, TaskDependType
+from model.command_moves import CommandType
 from model.errors import NotFound, Refused
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 
@@ -30,16 +35,55 @@ class ErrorCommand:
     reason: str
     master: Epoch
     refused_at: datetime
+    start_tasks: str | None
+    project: str | None
+    project_of_run: str | None
+    """The projects of the workflow that it names, and of the run that it is to change."""
+
+    @property
+    def projects(self) -> frozenset[str]:
+        """All projects that it touches; none if there is no such workflow."""
+        return frozenset(each for each in (self.project, self.project_of_run) if each is not None)
 
 
-_LIST = text("""
-    SELECT command_id, coalesce(type, ''), workflow_code, workflow_version, workflow_instance_id,
-           coalesce(params, ''), priority, failure_strategy, worker_group, created_at::text, created_by, reason,
-           master_id, refused_at
-    FROM error_command WHERE command_id < :before ORDER BY command_id DESC LIMIT :limit
+@dataclass(frozen=True, slots=True)
+class Corrections:
+    """What a command asks for instead of what was refused; None = as it is. `params` and `start_tasks` are JSON."""
+
+    type: CommandType | None = None
+    workflow_code: WorkflowCode | None = None
+    workflow_version: int | None = None
+    params: str | None = None
+    priority: Priority | None = None
+    failure_strategy: FailureStrategy | None = None
+    worker_group: str | None = None
+    environment: str | None = None
+    task_depend_type: TaskDependType | None = None
+    start_tasks: str | None = None
+
+
+_COLUMNS = """
+    SELECT e.command_id, coalesce(e.type, ''), e.workflow_code, e.workflow_version, e.workflow_instance_id,
+           coalesce(e.params, ''), e.priority, e.failure_strategy, e.worker_group, e.created_at::text, e.created_by,
+           e.reason, e.master_id, e.refused_at, e.start_tasks, d.project, r.project
+    FROM error_command e
+    LEFT JOIN workflow_definition d ON d.code = e.workflow_code
+    LEFT JOIN workflow_instance i ON i.id = e.workflow_instance_id
+    LEFT JOIN workflow_definition r ON r.code = i.workflow_code
+"""
+# A command that names workflows of two projects is seen by who sees both.
+_LIST = text(f"""
+    {_COLUMNS}
+    WHERE e.command_id < :before
+      AND (CAST(:visible AS text[]) IS NULL
+           OR coalesce(d.project, r.project) IS NOT NULL
+              AND coalesce(d.project, r.project) = ANY(CAST(:visible AS text[]))
+              AND coalesce(r.project, d.project) = ANY(CAST(:visible AS text[])))
+    ORDER BY e.command_id DESC LIMIT :limit
 """)
-# With all its values, but as a new command: a new id, so a new slot, and a new creation time, so that nobody steals it
-# as one that has waited too long.
+_SOME = text(f"{_COLUMNS} WHERE e.command_id = ANY(CAST(:ids AS bigint[])) ORDER BY e.command_id")
+# With all its values but those that are given instead, and as a new command: a new id, so a new slot, and a new
+# creation time, so that nobody steals it as one that has waited too long.
 _RETRY = text("""
     WITH gone AS (
         DELETE FROM error_command WHERE command_id = :id RETURNING *
@@ -47,48 +91,73 @@ _RETRY = text("""
         INSERT INTO command (type, workflow_code, workflow_version, workflow_instance_id, params, priority,
                              failure_strategy, worker_group, created_by, warning_type, alert_group, environment,
                              dry_run, task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent)
-        SELECT type, workflow_code, workflow_version, workflow_instance_id, coalesce(params, '{}'), priority,
-               failure_strategy, worker_group, created_by, warning_type, alert_group, environment,
-               coalesce(dry_run, false), task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent
+        SELECT coalesce(CAST(:type AS text), type), coalesce(CAST(:workflow_code AS bigint), workflow_code),
+               coalesce(CAST(:workflow_version AS integer), workflow_version), workflow_instance_id,
+               coalesce(CAST(:params AS text), params, '{}'), coalesce(CAST(:priority AS text), priority),
+               coalesce(CAST(:failure_strategy AS text), failure_strategy),
+               coalesce(CAST(:worker_group AS text), worker_group), coalesce(created_by, session_user), warning_type,
+               alert_group,
+               coalesce(CAST(:environment AS text), environment), coalesce(dry_run, false),
+               coalesce(CAST(:task_depend_type AS text), task_depend_type),
+               coalesce(CAST(:start_tasks AS text), start_tasks), schedule_time, time_zone, schedule_id, parent
         FROM gone
         ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
         RETURNING id
     )
     SELECT EXISTS (SELECT FROM gone) AS found, (SELECT id FROM asked) AS id
 """)
-_DROP = text("DELETE FROM error_command WHERE command_id = :id")
+_DROP = text("DELETE FROM error_command WHERE command_id = ANY(CAST(:ids AS bigint[]))")
 
 _ID_MAX = 2**63 - 1
 
 
 async def error_commands(
-    connection: AsyncConnection, limit: int, before: CommandId | None = None
+    connection: AsyncConnection,
+    limit: int,
+    before: int | None = None,
+    visible: Collection[str] | None = None,
 ) -> list[ErrorCommand]:
-    """Up to `limit` refused commands, newest first; `before` is the last id of the previous page."""
-    values = {"limit": limit, "before": before or _ID_MAX}
+    """Up to `limit` refused commands, newest first; `before` is the last id of the previous page.
+
+    `visible`: only those of workflows of these projects; None = all.
+    """
+    values = {"limit": limit, "before": before or _ID_MAX, "visible": None if visible is None else list(visible)}
     return [ErrorCommand(*row) for row in (await connection.execute(_LIST, values)).all()]
 
 
-async def retry_error_command(connection: AsyncConnection, id_: CommandId) -> CommandId:
+async def some_error_commands(connection: AsyncConnection, ids: Collection[int]) -> list[ErrorCommand]:
+    """The refused commands with these ids, oldest first. Raises `NotFound` if one of them does not exist."""
+    found = [ErrorCommand(*row) for row in (await connection.execute(_SOME, {"ids": list(ids)})).all()]
+    if missing := sorted(set(ids) - {each.id for each in found}):
+        raise _not_found(missing[0])
+    return found
+
+
+async def retry_error_command(
+    connection: AsyncConnection, id_: CommandId, corrections: Corrections | None = None
+) -> CommandId:
     """Insert the same command again and return its new id; the error command is deleted in the same transaction.
 
     Raises:
         NotFound: there is no such error command.
         Refused: it requests a failover that is in progress already.
     """
-    row = (await connection.execute(_RETRY, {"id": id_})).one()
+    values = {"id": id_, **asdict(corrections or Corrections())}
+    row = (await connection.execute(_RETRY, values)).one()
     if not row.found:
         raise _not_found(id_)
     if row.id is None:
         raise Refused(f"what error command {id_} asks for waits already as another command; `shoal errors drop {id_}`")
+    await changed(connection, Changes(errors=True))
     return CommandId(row.id)
 
 
-async def drop_error_command(connection: AsyncConnection, id_: CommandId) -> None:
-    """Delete a refused command; `command_history` still records it. Raises `NotFound`."""
-    if (await connection.execute(_DROP, {"id": id_})).rowcount == 0:
-        raise _not_found(id_)
+async def drop_error_commands(connection: AsyncConnection, ids: Collection[CommandId]) -> int:
+    """Delete refused commands, and return how many there were; `command_history` still records them."""
+    dropped = int((await connection.execute(_DROP, {"ids": list(ids)})).rowcount)
+    await changed(connection, Changes(errors=True))
+    return dropped
 
 
-def _not_found(id_: CommandId) -> NotFound:
+def _not_found(id_: int) -> NotFound:
     return NotFound(f"there is no error command {id_}; `shoal errors` lists those there are")

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from model.ids import CommandId, WorkflowCode
+from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingCommand:
-    """A command that no master has taken yet. `workflow` is None when there is no such definition."""
+    """A command that no master has taken yet, and the workflow that it starts or whose run it changes.
+
+    `workflow` and `project` are None when there is no such definition.
+    """
 
     id: CommandId
     type: str
     workflow_code: WorkflowCode | None
     workflow: str | None
+    project: str | None
+    run: WorkflowInstanceId | None
     priority: str | None
     age_s: float | None
     created_by: str
@@ -55,11 +61,15 @@ class GroupQueue:
 
 _AGE = """CASE WHEN isfinite(c.created_at)
                THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END"""
-_WAITING = text(f"""
-    SELECT c.id, c.type, c.workflow_code, d.name, c.priority, {_AGE}, c.created_by
-    FROM command c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
-    ORDER BY c.priority_rank, c.id LIMIT :limit
-""")  # noqa: S608 - the age is a constant of this module
+_COMMANDS = f"""
+    SELECT c.id, c.type, c.workflow_code, d.name, d.project, c.workflow_instance_id, c.priority, {_AGE}, c.created_by
+    FROM command c
+    LEFT JOIN workflow_instance i ON i.id = c.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = coalesce(c.workflow_code, i.workflow_code)
+    WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+"""  # noqa: S608 - the age is a constant of this module
+_WAITING = text(f"{_COMMANDS} ORDER BY c.priority_rank, c.id LIMIT :limit")
+_BY_ID = text(f"{_COMMANDS} AND c.id > :after ORDER BY c.id LIMIT :limit")
 # Commands that need no room have priority: a full master takes them too.
 _WITHOUT_ROOM = text(f"""
     SELECT c.id, c.type, {_AGE}, nullif(split_part(c.parent, '/', 1), '') AS above
@@ -88,9 +98,23 @@ _QUEUE = text("""
 """)
 
 
-async def waiting_commands(connection: AsyncConnection, limit: int) -> list[WaitingCommand]:
-    """The first `limit` commands in the order in which they will be taken."""
-    return [WaitingCommand(*row) for row in (await connection.execute(_WAITING, {"limit": limit})).all()]
+async def waiting_commands(
+    connection: AsyncConnection, limit: int, *, visible: Collection[str] | None = None
+) -> list[WaitingCommand]:
+    """The first `limit` commands in the order in which they will be taken; `visible` as in `commands_by_id`."""
+    values = {"limit": limit, "visible": None if visible is None else list(visible)}
+    return [WaitingCommand(*row) for row in (await connection.execute(_WAITING, values)).all()]
+
+
+async def commands_by_id(
+    connection: AsyncConnection, limit: int, after: int, visible: Collection[str] | None
+) -> list[WaitingCommand]:
+    """The first `limit` commands with an id above `after`, by id.
+
+    `visible`: only those of workflows of these projects; None = all.
+    """
+    values = {"limit": limit, "after": after, "visible": None if visible is None else list(visible)}
+    return [WaitingCommand(*row) for row in (await connection.execute(_BY_ID, values)).all()]
 
 
 async def without_room(connection: AsyncConnection, older_than: timedelta, limit: int) -> list[WithoutRoom]:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.postgres.database import Database
 from dao.runs import relations
-from dao.views import listings
+from dao.views import listings, task_logs
 from dao.views.listings import Run, TaskRun
+from dao.views.task_logs import LogPlace
 from model.errors import Refused
+from model.ids import TaskInstanceId
+from model.rights import Right
 from model.states import TaskState, WorkflowState
+from service.call import Call
 from service.explain.answer import task_named
 from service.explain.choices import read_choices
-from service.runs.references import find_plan, find_task
-from service.runs.task_output import read_output
+from service.fields import Answer, Id
+from service.operation import operation
+from service.runs.references import find_plan
+from service.runs.task_output import Decision, TaskLog, WorkerStore
+from service.stream import Source, StreamQuery, stream
 
 STANDS_FOR_RUNS = ("SUB_PROCESS", "DYNAMIC")
 DEPTH_MAX = 50
@@ -25,26 +30,58 @@ DEPTH_MAX = 50
 
 @dataclass(frozen=True)
 class LogSource:
-    """The task whose log is to be read, and its run. `way` says for each run below the named task how it leads there;
+    """The attempt whose log is to be read. `way` says for each run below the named task how it leads there;
     `decision` is what a task decided that no worker ran: it stands for the log."""
 
-    run: Run
-    task: TaskRun
+    place: LogPlace
     way: list[str] = field(default_factory=list)
     decision: str | None = None
 
 
-async def find_log(connection: AsyncConnection, named: str, project: str | None = None) -> LogSource:
-    """Find the log of a task, given by its id or as RUN/name (see `find_run`).
+class LogSourceAnswer(Answer):
+    """The attempt whose log is that of a task. `way` says for each run below the task how it leads there."""
 
-    Raises:
-        NotFound: there is no such task.
-        Refused: it stands for runs of which no task has begun.
+    task_instance_id: Id
+    run_id: Id
+    way: Sequence[str]
+
+
+@operation("GET", "/task-instances/{id}/log-source", Right.VIEW, "task-instances")
+async def find_log(call: Call, id: Id) -> LogSourceAnswer:
+    """Find the attempt whose log is that of a task: for one that stands for other runs, that of a child's task."""
+    async with call.reading() as connection:
+        found = await _source(call, connection, id)
+    return LogSourceAnswer(task_instance_id=found.place.id, run_id=found.place.run, way=found.way)
+
+
+@stream("/task-instances/{id}/log", Right.VIEW, "task-instances")
+async def read_log(call: Call, id: Id, query: StreamQuery) -> Source:
+    """Read the log of an attempt, from the worker that ran it.
+
+    For a task that stands for other runs, it is the log of the child's task that failed or runs; `Content-Location`
+    names it. For a task that chose a branch, which no worker runs, it is the decision and the reason.
     """
-    run, task = await find_task(connection, named, project)
+    async with call.reading() as connection:
+        found = await _source(call, connection, id)
+    if found.decision is not None:
+        return Decision(found.place.id, found.place.project, found.decision)
+    store = WorkerStore(call.database, call.settings.log_ca)
+    return TaskLog(call.database, found.place, store, waits=query.follow)
+
+
+async def _source(call: Call, connection: AsyncConnection, id_: int) -> LogSource:
+    """Where the log of a task is. Raises `NotFound`, `Forbidden`, and `Refused` if it stands for runs of which no task
+    has begun."""
+    place = await task_logs.log_place(connection, TaskInstanceId(id_))
+    call.permit(place.project)
+    if place.type not in STANDS_FOR_RUNS and not place.chose_branch:
+        return LogSource(place)
+    run, attempts = await listings.run(connection, place.run)
+    task = next(each for each in attempts if each.id == place.id)
     way: list[str] = []
     while task.type in STANDS_FOR_RUNS and len(way) < DEPTH_MAX:
         below, found = await _below(connection, run, task)
+        call.permit(below.project)
         way.append(
             f'task "{task.name}" stands for run {below.id}; its log is that of its task "{found.name}" '
             f"({found.id}, {found.state}): shoal log {found.id}"
@@ -55,17 +92,7 @@ async def find_log(connection: AsyncConnection, named: str, project: str | None 
         _, attempts = await listings.run(connection, run.id)
         others = [each for each in attempts if each.code != task.code]
         decision = (await read_choices(connection, await find_plan(connection, run), [task, *others])).get(task.name)
-    return LogSource(run, task, way, decision)
-
-
-async def read_log(database: Database, source: LogSource, *, follow: bool, ca: Path | None) -> AsyncIterator[bytes]:
-    """The bytes of a log, or the decision that stands for it. For the arguments, and what it raises, see
-    `read_output`."""
-    if source.decision is not None:
-        yield f"{source.decision}\n".encode()
-        return
-    async for part in read_output(database, source.run, source.task, follow=follow, ca=ca):
-        yield part
+    return LogSource(await task_logs.log_place(connection, task.id), way, decision)
 
 
 async def _below(connection: AsyncConnection, run: Run, task: TaskRun) -> tuple[Run, TaskRun]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,8 +12,7 @@ from shoal.cli.verbs import verb
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from dao.cluster.nodes import NodeRow
-    from service.cluster.slot_report import MasterSlot, SlotReport
+    from service.cluster.members import MasterAnswer, SlotsAnswer
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,26 +23,28 @@ def add_to(app: typer.Typer) -> None:
 
 async def slots(call: Invocation) -> None:
     """Show the slot of each master, as it is and as the master itself assumes, and the most recently fenced masters."""
-    from service.cluster.slot_report import read_slots
+    from service.cluster.clock import read_clock
+    from service.cluster.members import get_slots
     from service.words import plain
     from shoal.cli import output
 
-    async with call.reading() as reading:
-        found = await read_slots(reading.connection, call.settings)
+    async with call.client() as client:
+        found = await client.ask(get_slots)
+        now = (await client.ask(read_clock)).now
     if call.as_json:
-        output.print_json(_slots_fields(found))
+        output.print_json(output.answer_fields(found))
         return
     if found.registry_fault:
         output.say(f"The registry cannot be asked: {plain(found.registry_fault)}. This is what the database says.")
     output.say(f"total {found.total}")
-    _print_slots(call, found, reading.now)
+    _print_slots(call, found, now)
     if found.masters:
         output.hint("What waits for them: shoal queue")
     else:
         output.hint("No master is alive. Start one: shoal master")
 
 
-def _print_slots(call: Invocation, found: SlotReport, now: datetime) -> None:
+def _print_slots(call: Invocation, found: SlotsAnswer, now: datetime) -> None:
     from service.words import when
     from shoal.cli import output
     from shoal.cli.output import Column
@@ -70,99 +71,55 @@ def _print_slots(call: Invocation, found: SlotReport, now: datetime) -> None:
 
 async def workers(call: Invocation) -> None:
     """List the living workers: their groups, and how full they are."""
-    from dao.views import node_listings
+    from service.cluster.members import list_workers
     from service.words import ago
     from shoal.cli import output
     from shoal.cli.output import Column
 
-    async with call.reading() as reading:
-        found = await node_listings.workers(reading.connection)
+    async with call.client() as client:
+        found = (await client.ask(list_workers)).items
     if call.as_json or not found:
-        fields = [_node_fields(row) for row in found]
+        fields = [output.answer_fields(worker) for worker in found]
         output.print_result(call, fields, "No worker is alive.", "Start one: shoal worker")
         return
-    beats = [row.heartbeat for row in found]
-    because = [row.heartbeat.because if row.heartbeat and row.state == "ALIVE" else "" for row in found]
-    states = ["BUSY" if why else row.state for row, why in zip(found, because, strict=True)]
+    because = [worker.busy_because for worker in found]
+    states = ["BUSY" if why else worker.state for worker, why in zip(found, because, strict=True)]
+    load = ["-" if worker.load is None else f"{worker.load:.2f}" for worker in found]
     output.table(
-        Column("WORKER", [row.shown for row in found]),
-        Column("EPOCH", [row.epoch for row in found], keep=1, right=True),
+        Column("WORKER", [worker.name for worker in found]),
+        Column("EPOCH", [worker.epoch for worker in found], keep=1, right=True),
         Column("STATE", list(map(output.state, states))),
-        Column("GROUPS", [", ".join(beat.groups) if beat else "-" for beat in beats], keep=4),
-        Column("RUNS", [beat.running if beat else "-" for beat in beats], keep=5, right=True),
-        Column("PLACES", [beat.capacity if beat else "-" for beat in beats], keep=5, right=True),
-        Column("LOAD", [f"{beat.load:.2f}" if beat else "-" for beat in beats], keep=0, right=True),
-        Column("BEAT", [ago(row.beat_age_s) for row in found], keep=2, right=True),
+        Column("GROUPS", [", ".join(worker.groups or "-") for worker in found], keep=4),
+        Column("RUNS", [_said(worker.running) for worker in found], keep=5, right=True),
+        Column("PLACES", [_said(worker.capacity) for worker in found], keep=5, right=True),
+        Column("LOAD", load, keep=0, right=True),
+        Column("BEAT", [ago(worker.beat_age_s) for worker in found], keep=2, right=True),
         *([Column("BUSY BECAUSE", because, sentence=True)] if any(because) else []),
     )
     output.hint("What waits for them: shoal queue")
 
 
-def _master_row(master: MasterSlot) -> tuple[object, ...]:
+def _master_row(master: MasterAnswer) -> tuple[object, ...]:
     from service.words import ago
     from shoal.cli import output
 
-    row, beat = master.row, master.row.heartbeat
-    notes = [beat.because] if beat and beat.because else []
+    notes = [master.because] if master.because else []
     if not master.agrees:
         notes.append(f"still believes {master.believes or 'to have none'}; safe: the claim transaction decides")
     if not master.in_registry:
         notes.append("not in the registry")
     return (
-        master.slot.current if master.slot else "-",
-        row.shown,
-        row.epoch,
-        output.state(beat.status if beat and row.state == "ALIVE" else row.state),
-        beat.running if beat else "-",
-        f"{beat.load:.2f}" if beat else "-",
+        _said(master.slot),
+        master.name,
+        master.epoch,
+        output.state(master.status if master.status and master.state == "ALIVE" else master.state),
+        _said(master.running),
+        "-" if master.load is None else f"{master.load:.2f}",
         master.believes or "-",
-        ago(row.beat_age_s),
+        ago(master.beat_age_s),
         "; ".join(notes),
     )
 
 
-def _node_fields(row: NodeRow) -> dict[str, Any]:
-    from shoal.cli.output import json_fields
-
-    fields: dict[str, Any] = {
-        "epoch": row.epoch,
-        "name": row.shown,
-        "address": row.address,
-        "state": row.state,
-        "beat_age_s": row.beat_age_s,
-        "log_url": row.log_url,
-    }
-    if row.heartbeat is not None:
-        said = row.heartbeat
-        fields |= {"status": said.status, "running": said.running, "capacity": said.capacity, "load": said.load}
-        fields |= {"because": said.because} if said.because else {}
-        fields |= {"groups": list(said.groups)} if said.groups else {}
-    return json_fields(fields)
-
-
-def _slots_fields(found: SlotReport) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from shoal.cli.output import json_fields
-
-    def slot_fields(master: MasterSlot) -> dict[str, Any]:
-        believes = str(master.believes) if master.believes else None
-        slot = master.slot.current if master.slot else None
-        return json_fields(
-            {
-                "slot": slot,
-                **_node_fields(master.row),
-                "believes": believes,
-                "agrees": master.agrees,
-                "in_registry": master.in_registry,
-            }
-        )
-
-    return json_fields(
-        {
-            "total": found.total,
-            "masters": [slot_fields(master) for master in found.masters],
-            "fenced": [json_fields(asdict(node)) for node in found.fenced],
-            "registry_fault": found.registry_fault,
-        }
-    )
+def _said(number: int | None) -> str:
+    return "-" if number is None else str(number)

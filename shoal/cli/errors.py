@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from model.choices import FailureStrategy, Priority
+from model.command_moves import CommandType
+from model.errors import Refused
 from shoal.cli.invocation import Invocation
+from shoal.cli.values import Params, read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
+    from service.runs.error_commands import ErrorCommandAnswer, RetriedAnswer, SkippedAnswer
+    from shoal.clients.client import Client
 
-    from model.ids import CommandId
-
-PAGE = 500
 TYPE_LENGTH_MAX = 40
 
 
@@ -23,8 +25,8 @@ def add_to(app: typer.Typer) -> None:
     """Add the group `errors`, which lists when it is given no verb."""
     group = typer.Typer(help="Commands that could not be handled, with the reason.")
     verb(group, "shoal errors", "shoal errors --limit 100", default=True)(errors)
-    verb(group, "shoal errors retry 17", "shoal errors retry --all")(retry)
-    verb(group, "shoal errors drop 17", "shoal errors drop 17 18 19")(drop)
+    verb(group, "shoal errors retry 17", "shoal errors retry --all", "shoal errors retry 17 -p day=2026-01-31")(retry)
+    verb(group, "shoal errors drop 17", "shoal errors drop 17 18 19", "shoal errors drop --all")(drop)
     app.add_typer(group, name="errors")
 
 
@@ -33,23 +35,24 @@ async def errors(
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many, newest first.")] = 20,
 ) -> None:
     """List the commands that could not be handled, newest first, each with the reason."""
-    from dao.commands.error_commands import error_commands
+    from service.cluster.clock import read_clock
     from service.words import when
     from shoal.cli import output
     from shoal.cli.output import Column
 
-    async with call.reading() as reading:
-        found = await error_commands(reading.connection, limit)
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        found = [each async for each in _error_commands(client, limit)]
     if call.as_json or not found:
-        fields = [output.json_fields({**asdict(each), "master": str(each.master)}) for each in found]
         others = "What waits: shoal queue   What ran: shoal runs"
+        fields = [output.answer_fields(each) for each in found]
         output.print_result(call, fields, "There is no error command.", others)
         return
     output.table(
         Column("COMMAND", [each.id for each in found], right=True),
         Column("TYPE", [each.type[:TYPE_LENGTH_MAX] for each in found], keep=2),
         Column("WORKFLOW", [each.workflow_code or "-" for each in found], keep=1, right=True),
-        Column("REFUSED", [when(each.refused_at, reading.now, utc=call.utc) for each in found], keep=3, right=True),
+        Column("REFUSED", [when(each.refused_at, now, utc=call.utc) for each in found], keep=3, right=True),
         Column("BY", [each.created_by or "-" for each in found], keep=0),
         Column("REASON", [each.reason for each in found], sentence=True),
     )
@@ -60,62 +63,110 @@ async def retry(
     call: Invocation,
     commands: Annotated[list[int] | None, typer.Argument(metavar="ID", min=1, help="Error commands.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All error commands.")] = False,
+    type_: Annotated[
+        CommandType | None, typer.Option("--type", case_sensitive=False, help="Instead of the one that was given.")
+    ] = None,
+    workflow_code: Annotated[int | None, typer.Option(min=1, help="The code of the workflow that is meant.")] = None,
+    version: Annotated[int | None, typer.Option(min=1, help="Another version of the workflow.")] = None,
+    param: Params = None,
+    without_param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Without this value; may be repeated.")
+    ] = None,
+    priority: Annotated[Priority | None, typer.Option(case_sensitive=False, help="Another one.")] = None,
+    on_failure: Annotated[FailureStrategy | None, typer.Option(case_sensitive=False, help="Another one.")] = None,
+    worker_group: Annotated[str | None, typer.Option(help="Another one.")] = None,
+    environment: Annotated[str | None, typer.Option(help="Another one.")] = None,
 ) -> None:
-    """Retry with a new command. Fix the cause first."""
-    from dao.commands.error_commands import retry_error_command
-    from model.errors import Refused
-    from model.ids import CommandId
+    """Retry with a new command, as it was, or one of them corrected by the options. Fix the cause first."""
+    from service.runs.error_commands import CorrectedCommand, retry_error_command
     from shoal.cli import output
 
     if bool(commands) == everything:
         raise Refused("say which error commands to retry: their ids, or --all")
-    asked: list[tuple[CommandId, CommandId]] = []
-    refused: list[str] = []
-    async with call.reading() as reading:
-        wanted = [CommandId(each) for each in commands or ()]
-        if everything:
-            wanted = await _all(reading.connection)
-        for id_ in wanted:
-            try:
-                async with reading.database.writing() as connection:
-                    asked.append((id_, await retry_error_command(connection, id_)))
-            except Refused as error:
-                if not everything:
-                    raise
-                refused.append(str(error))
+    params: dict[str, str | None] = {**dict.fromkeys(without_param or ()), **read_values(param or ())}
+    corrected = CorrectedCommand.read(
+        type=type_,
+        workflow_code=workflow_code,
+        version=version,
+        params=params,
+        priority=priority,
+        failure_strategy=on_failure,
+        worker_group=worker_group,
+        environment=environment,
+    )
+    refused: Sequence[SkippedAnswer] = ()
+    async with call.client() as client:
+        if corrected == CorrectedCommand.read():
+            asked, refused = await _retried(client, commands)
+        elif commands is None or len(commands) != 1:
+            raise Refused("a correction is of one error command; name one")
+        else:
+            asked = [await client.ask(retry_error_command, commands[0], corrected)]
     if call.as_json:
-        output.print_json([output.json_fields({"id": old, "command_id": new}) for old, new in asked])
+        output.print_json([output.answer_fields(each) for each in asked])
         return
-    for old, new in asked:
-        output.say(f"Error command {old} is asked for again as command {new}.")
-    for sentence in refused:
-        output.say(sentence)
+    for each in asked:
+        output.say(f"Error command {each.id} is asked for again as command {each.command_id}.")
+    for skipped in refused:
+        output.say(skipped.reason)
     if not asked and not refused:
         output.say("There is no error command.")
     output.hint("What became of them: shoal errors   shoal runs")
 
 
 async def drop(
-    call: Invocation, commands: Annotated[list[int], typer.Argument(metavar="ID", min=1, help="Error commands.")]
+    call: Invocation,
+    commands: Annotated[list[int] | None, typer.Argument(metavar="ID", min=1, help="Error commands.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All error commands.")] = False,
 ) -> None:
     """Delete error commands. The history still contains them."""
-    from dao.commands.error_commands import drop_error_command
-    from model.ids import CommandId
+    from service.runs.error_commands import ErrorCommandIds, drop_error_commands
     from service.words import counted
     from shoal.cli import output
 
-    async with call.reading() as reading, reading.database.writing() as connection:
-        for id_ in commands:
-            await drop_error_command(connection, CommandId(id_))
-    said = f"Dropped {counted(len(commands), 'error command')}."
-    output.print_result(call, [str(id_) for id_ in commands], said, "What is left: shoal errors")
+    if bool(commands) == everything:
+        raise Refused("say which error commands to drop: their ids, or --all")
+    dropped: list[int] = []
+    async with call.client() as client:
+        for ids in _pages(commands or [each.id async for each in _error_commands(client)]):
+            dropped += (await client.ask(drop_error_commands, ErrorCommandIds.read(ids=ids))).dropped
+    said = f"Dropped {counted(len(dropped), 'error command')}."
+    output.print_result(call, [str(id_) for id_ in dropped], said, "What is left: shoal errors")
 
 
-async def _all(connection: AsyncConnection) -> list[CommandId]:
-    """The ids of all error commands, in the order in which they were created."""
-    from dao.commands.error_commands import error_commands
+async def _retried(client: Client, commands: Sequence[int] | None) -> tuple[list[RetriedAnswer], list[SkippedAnswer]]:
+    """Retry these, or all that there are, in the order in which they were created."""
+    from service.runs.error_commands import RetryCommands, retry_error_commands
 
-    found: list[CommandId] = []
-    while page := [each.id for each in await error_commands(connection, PAGE, found[-1] if found else None)]:
-        found += page
-    return found[::-1]
+    asked: list[RetriedAnswer] = []
+    refused: list[SkippedAnswer] = []
+    for ids in _pages(commands or [each.id async for each in _error_commands(client)]):
+        body = RetryCommands.read(ids=ids, skip_refused=commands is None)
+        found = await client.ask(retry_error_commands, body)
+        asked += found.retried
+        refused += found.refused
+    return asked, refused
+
+
+async def _error_commands(client: Client, limit: int | None = None) -> AsyncIterator[ErrorCommandAnswer]:
+    """The error commands, newest first; at most `limit`."""
+    from service.pages import LIMIT_MAX, PageQuery
+    from service.runs.error_commands import list_error_commands
+
+    cursor, left = None, limit
+    while left is None or left > 0:
+        size = LIMIT_MAX if left is None else min(left, LIMIT_MAX)
+        page = await client.ask(list_error_commands, PageQuery.read(limit=size, cursor=cursor))
+        for each in page.items:
+            yield each
+        left = None if left is None else left - size
+        if (cursor := page.next_cursor) is None:
+            return
+
+
+def _pages(ids: Sequence[int]) -> Iterator[list[int]]:
+    """As many as are handled in one transaction at most, oldest first."""
+    from service.pages import LIMIT_MAX
+
+    ordered = sorted(ids)
+    return (ordered[at : at + LIMIT_MAX] for at in range(0, len(ordered), LIMIT_MAX))

@@ -82,8 +82,8 @@ class Invocation:
         return load_settings({**urls, **flags})
 
     @asynccontextmanager
-    async def client(self) -> AsyncIterator[Client]:
-        """The way to ask: an API if one is named, else the database.
+    async def client(self, *, checks: bool = True) -> AsyncIterator[Client]:
+        """The way to ask: an API if one is named, else the database; without `checks` one that may not answer.
 
         Raises as `checked_database`, and `Refused` if both are named by options.
         """
@@ -103,7 +103,7 @@ class Invocation:
         from shoal.backend import backend_of
         from shoal.clients.direct import DirectClient
 
-        async with self.checked_database() as database:
+        async with self.checked_database() if checks else self._unchecked_database() as database:
             backend = backend_of(database, self.settings)
             try:
                 yield DirectClient(backend, Caller.of_system_user(system_user()))
@@ -119,11 +119,9 @@ class Invocation:
             Denied: it does not let us in.
             Unavailable: it cannot be reached; the sentence names it, without its password.
         """
-        from dao.postgres.database import Database
         from model.errors import Denied, Unavailable
 
-        database = Database(self.settings.database(), application_name="shoal-cli", connections_max=2)
-        try:
+        async with self._unchecked_database() as database:
             try:
                 async with database.reading():
                     pass
@@ -133,6 +131,15 @@ class Invocation:
                 raise Unavailable(
                     f"cannot reach the database {database.shown}: {error}; is it running, and is the URL right?"
                 ) from error
+            yield database
+
+    @asynccontextmanager
+    async def _unchecked_database(self) -> AsyncIterator[Database]:
+        """The database, which may not answer. Raises `Refused` if none is configured."""
+        from dao.postgres.database import Database
+
+        database = Database(self.settings.database(), application_name="shoal-cli", connections_max=2)
+        try:
             yield database
         finally:
             await database.close()

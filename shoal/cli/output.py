@@ -21,6 +21,7 @@ from shoal.cli.encoding import shows_all
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
     from shoal.cli.invocation import Invocation
@@ -68,6 +69,18 @@ def table(*columns: Column, indent: int = 0) -> None:
     """Print a table; nothing without rows, as the caller prints a sentence then."""
     if not columns[0].values:
         return
+    room = console().width - indent
+    grid, needed = laid_out(columns, room)
+    # The columns that must stay may be wider than the terminal: then the terminal wraps them, without truncation.
+    canvas = console(max(room, needed))
+    with canvas.capture() as captured:
+        canvas.print(grid)
+    for line in captured.get().splitlines():
+        sys.stdout.write(f"{' ' * indent}{line.rstrip()}\n")
+
+
+def laid_out(columns: Sequence[Column], room: int) -> tuple[Table, int]:
+    """A table of the columns that fit into `room`, and the width that it needs."""
     from rich.table import Table
     from rich.text import Text
 
@@ -75,10 +88,7 @@ def table(*columns: Column, indent: int = 0) -> None:
         [each if isinstance(each, Text) else Text(plain(str(each))) for each in column.values] for column in columns
     ]
     widths = [max(len(column.title), *(cell.cell_len for cell in cells[at])) for at, column in enumerate(columns)]
-    room = console().width - indent
     kept = fitting(columns, widths, room)
-    # The columns that must stay may be wider than the terminal: then the terminal wraps them, without truncation.
-    canvas = console(max(room, needed_width(columns, widths, kept)))
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", collapse_padding=True)
     for place in kept:
         column = columns[place]
@@ -91,10 +101,7 @@ def table(*columns: Column, indent: int = 0) -> None:
         )
     for row in zip(*(cells[place] for place in kept), strict=True):
         grid.add_row(*row)
-    with canvas.capture() as captured:
-        canvas.print(grid)
-    for line in captured.get().splitlines():
-        sys.stdout.write(f"{' ' * indent}{line.rstrip()}\n")
+    return grid, needed_width(columns, widths, kept)
 
 
 def fitting(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:

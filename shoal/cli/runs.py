@@ -142,23 +142,28 @@ async def log(
     CONDITIONS task, which no worker runs, it is the decision and the reason.
     """
     import sys
+    from contextlib import aclosing
 
+    from service.runs.listing import find_task_instance
     from service.runs.log_source import find_log, read_log
+    from service.runs.requests import TaskReference
+    from service.stream import StreamQuery
     from service.words import plain
     from shoal.cli import output
     from shoal.terminal import harmless
 
-    ca = call.settings.worker.log_ca
-    async with call.reading() as reading:
-        found = await find_log(reading.connection, task, project)
+    whole = bytearray()
+    async with call.client() as client:
+        named = await client.ask(find_task_instance, TaskReference.read(name=task, project=project))
+        found = await client.ask(find_log, named.id)
         for step in found.way:
             sys.stderr.write(f"shoal: {plain(step)}\n")
-        whole = bytearray()
-        async for part in read_log(reading.database, found, follow=follow, ca=ca):
-            if call.as_json:
-                whole += part
-            else:
-                sys.stdout.buffer.write(harmless(part) if sys.stdout.isatty() else part)
-                sys.stdout.buffer.flush()
+        async with aclosing(client.stream(read_log, found.task_instance_id, StreamQuery(follow=follow))) as parts:
+            async for part in parts:
+                if call.as_json:
+                    whole += part
+                else:
+                    sys.stdout.buffer.write(harmless(part) if sys.stdout.isatty() else part)
+                    sys.stdout.buffer.flush()
     if call.as_json:
-        output.print_json({"task_instance_id": str(found.task.id), "log": whole.decode(errors="replace")})
+        output.print_json({"task_instance_id": str(found.task_instance_id), "log": whole.decode(errors="replace")})

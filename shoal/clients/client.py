@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import ParamSpec, Protocol, TypeVar
 
 from service.operation import Operation
+from service.stream import StreamOperation
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -15,3 +17,9 @@ class Client(Protocol):
 
     async def ask(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The answer of an operation. Raises what the operation raises, and `Unavailable`."""
+
+    def stream(self, operation: StreamOperation[P], *args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[bytes]:
+        """The bytes of a stream; they go on where they stood after a lost connection. Use it in `aclosing`.
+
+        Raises what the operation raises, and `Unavailable`.
+        """

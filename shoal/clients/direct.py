@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from service.call import Backend, Call
 from service.callers import Caller
-from service.operation import Operation
+from service.operation import QUERY, Operation
+from service.stream import StreamOperation, StreamQuery, slices
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,3 +26,12 @@ class DirectClient:
     async def ask(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """See `Client`."""
         return await operation(Call(self.backend, self.caller, operation), *args, **kwargs)
+
+    async def stream(self, operation: StreamOperation[P], *args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[bytes]:
+        """See `Client`."""
+        query: StreamQuery = operation.signature.bind(*args, **kwargs).arguments[QUERY]
+        source = await operation(Call(self.backend, self.caller, operation), *args, **kwargs)
+        async with aclosing(source):
+            async for found in slices(source, query):
+                if found.data:
+                    yield found.data

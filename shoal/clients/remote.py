@@ -10,7 +10,7 @@ import json
 import ssl
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 from urllib.parse import quote
@@ -21,6 +21,7 @@ from pydantic import BaseModel, TypeAdapter
 from model.errors import Refused, Unavailable
 from service.operation import BODY, QUERY, Operation
 from service.problems import error_of
+from service.stream import StreamOperation, StreamQuery
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,6 +86,35 @@ class RemoteClient:
             return cast(R, None)
         return cast(R, TypeAdapter(operation.answer).validate_json(content))
 
+    async def stream(self, operation: StreamOperation[P], *args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[bytes]:
+        """See `Client`."""
+        given = operation.signature.bind(*args, **kwargs).arguments
+        query: StreamQuery = given.pop(QUERY)
+        offset, end = query.offset or 0, None if query.limit is None else (query.offset or 0) + query.limit
+        away_since_s: float | None = None
+        while True:
+            limit = None if end is None else end - offset
+            rest = StreamQuery.read(offset=offset, limit=limit, follow=query.follow)
+            request = self._request(operation, **given, query=rest)
+            request.headers["Accept"] = "text/plain"  # the bytes themselves, not events
+            try:
+                response = await self._opened(request)
+                away_since_s = None
+                try:
+                    async for part in response.aiter_raw():
+                        offset += len(part)
+                        yield part
+                    return
+                except httpx.HTTPError as error:
+                    raise self._away(error) from error
+                finally:
+                    await response.aclose()
+            except Unavailable:
+                away_since_s = away_since_s or time.monotonic()
+                if time.monotonic() + PAUSE_S_MAX > away_since_s + self._retry_within_s:
+                    raise
+            await asyncio.sleep(PAUSE_S_MAX)
+
     def _request(self, operation: Operation[Any, Any], *args: Any, **kwargs: Any) -> httpx.Request:
         given = operation.signature.bind(*args, **kwargs).arguments
         query, body = given.pop(QUERY, None), given.pop(BODY, None)
@@ -111,12 +141,23 @@ class RemoteClient:
 
     async def _sent(self, request: httpx.Request) -> bytes:
         """The body of the answer. Raises the error that a problem stands for."""
+        response = await self._opened(request)
         try:
-            response = await self._http.send(request)
+            return await response.aread()
         except httpx.HTTPError as error:
-            raise Unavailable(f"the server {self._server} does not answer: {error or type(error).__name__}") from error
-        if response.is_success:
-            return response.content
+            raise self._away(error) from error
+        finally:
+            await response.aclose()
+
+    async def _opened(self, request: httpx.Request) -> httpx.Response:
+        """An answer whose body is to be read, and which is to be closed. Raises the error that a problem stands for."""
+        try:
+            response = await self._http.send(request, stream=True)
+            if response.is_success:
+                return response
+            await response.aread()
+        except httpx.HTTPError as error:
+            raise self._away(error) from error
         try:
             problem = response.json()
             code, detail = str(problem["code"]), str(problem["detail"])
@@ -125,6 +166,9 @@ class RemoteClient:
             raise (Unavailable if response.status_code >= 500 else Refused)(sentence) from None
         after = response.headers.get("Retry-After", "")
         raise error_of(code, detail, float(after) if after.isdecimal() else 1.0)
+
+    def _away(self, error: httpx.HTTPError) -> Unavailable:
+        return Unavailable(f"the server {self._server} does not answer: {error or type(error).__name__}")
 
 
 def _fields(model: BaseModel) -> dict[str, Any]:

@@ -26,8 +26,9 @@ from model.errors import Refused
 from model.master_settings import MasterSettings
 from model.timing import Timing
 from service.secret_keys import SecretSettings
-from shoal.config.whereabouts import unreadable_whereabouts
-from shoal.embedded.server import default_folder
+from service.settings import Setting
+from shoal.config.settings_list import settings_of
+from shoal.config.whereabouts import default_folder, unreadable_whereabouts
 from worker.settings import WorkerSettings
 
 DEFAULT_FILE = "shoal.toml"
@@ -124,6 +125,15 @@ class Settings(BaseSettings):
     def log_ca(self) -> Path | None:
         """The CA of workers that serve their logs by TLS; None = the system's."""
         return self.worker.log_ca
+
+    @property
+    def reach(self) -> tuple[str, ...]:
+        """Inside hosts and networks to which the API may connect on behalf of its users."""
+        return self.api.reach
+
+    def in_force(self) -> list[Setting]:
+        """All settings, secrets masked."""
+        return settings_of(self)
 
     def named_registry(self) -> str | None:
         """The registry's URL, if it is set; else the cluster's recorded registry is used."""

@@ -1,33 +1,17 @@
-"""Every setting with its names, value and meaning: for `shoal config show`, and for the test of `docs/settings.md`."""
+"""Every setting with its names, value and meaning: for people, and for the test of `docs/settings.md`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
-from shoal.config.settings import Settings
+from service.settings import Setting
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One setting. `name` is as in the TOML file, `timing.kill_grace`; values are texts, secrets masked."""
-
-    name: str
-    value: str
-    default: str
-    description: str
-
-    @property
-    def variable(self) -> str:
-        """The environment variable."""
-        return "SHOAL_" + self.name.upper().replace(".", "__")
-
-
-def settings_of(settings: Settings) -> list[Setting]:
+def settings_of(settings: BaseModel) -> list[Setting]:
     """All settings, in the order of the models."""
     return list(_settings(settings, type(settings), ""))
 

@@ -6,6 +6,7 @@ a word of `Objects`, such as `run`, stands for that object of the project; all o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,11 +18,11 @@ class Row:
 
     Args:
         path: values of the path.
-        body: JSON.
+        body: JSON; in it `<run>` stands for that object.
         query: its fields.
         is_own: it is about the caller's own account: right and project do not count, but whose it is.
         is_open: everybody who is known may ask.
-        is_list: it is answered with what the caller may see: who may see nothing gets an empty list.
+        is_list: everybody may ask, and gets what it may see: an empty list where that is nothing.
     """
 
     path: Mapping[str, object] = field(default_factory=dict)
@@ -31,24 +32,35 @@ class Row:
     is_open: bool = False
     is_list: bool = False
 
-    def with_objects(self, objects: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
-        """The values of path and query."""
+    def with_objects(self, objects: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object], Any]:
+        """The values of path and query, and the body."""
         path, query = (
             {name: objects.get(str(value), value) for name, value in given.items()} for given in (self.path, self.query)
         )
-        return path, query
+        body = json.dumps(self.body)
+        for name, value in objects.items():
+            body = body.replace(f"<{name}>", str(value))
+        return path, query, json.loads(body)
 
 
-RUN, TASK, DEFINITION = Row({"id": "run"}), Row({"id": "task"}), Row({"code": "workflow"})
+RUN, TASK, DEFINITION, ALL_OF_THEM = (
+    Row({"id": "run"}),
+    Row({"id": "task"}),
+    Row({"code": "workflow"}),
+    Row(is_list=True),
+)
+COMMAND, ERROR, SCHEDULE = Row({"id": "command"}), Row({"id": "error"}), Row({"id": "schedule"})
+NAMED = Row({"name": "x"})
+FILES = [{"name": "w.yaml", "content": "name: w2\nproject: <project>\ntasks: [{name: a, type: FAKE}]\n"}]
 PROJECT = {"project": "project"}
 ACCOUNT, OF_ACCOUNT = {"id": "account"}, {"account": "account"}
 
 ROWS: Mapping[str, Row] = {
-    "list_runs": Row(is_list=True),
+    "list_runs": ALL_OF_THEM,
     "find_run": Row(query={"name": "run"}),
     "get_run": RUN,
     "find_task_instance": Row(query={"name": "task"}),
-    "get_command": Row({"id": "command"}),
+    "get_command": COMMAND,
     "start_run": Row({"code": "workflow"}, {}),
     "rerun_run": Row({"id": "run"}, {}),
     "pause_run": RUN,
@@ -56,7 +68,74 @@ ROWS: Mapping[str, Row] = {
     "resume_run": RUN,
     "force_task_success": TASK,
     "explain_run": RUN,
-    "explain_command": Row({"id": "command"}),
+    "explain_command": COMMAND,
+    "get_story": RUN,
+    "find_log": TASK,
+    "read_log": TASK,
+    "list_task_instances": ALL_OF_THEM,
+    "get_task_instance": TASK,
+    "list_error_commands": ALL_OF_THEM,
+    "get_error_command": ERROR,
+    "retry_error_command": Row({"id": "error"}, {}),
+    "drop_error_command": ERROR,
+    "retry_error_commands": Row(body={"ids": ["<error>"]}),
+    "drop_error_commands": Row(body={"ids": ["<error>"]}),
+    "start_backfill": Row({"code": "workflow"}, {"dates": ["2026-01-01"]}),
+    "count_backfill": Row({"id": "command"}, {"workflows": ["<workflow>"], "chains": []}),
+    "list_commands": ALL_OF_THEM,
+    "locate_command": COMMAND,
+    "list_workflows": ALL_OF_THEM,
+    "get_workflow": DEFINITION,
+    "get_workflow_version": Row({"code": "workflow", "version": 1}),
+    "list_workflow_versions": DEFINITION,
+    "diff_workflow_versions": Row({"code": "workflow"}, query={"older": 1, "newer": 1}),
+    "export_workflow": DEFINITION,
+    "apply_workflows": Row(body={"files": FILES}),
+    "validate_workflows": Row(body={"files": FILES}),
+    "diff_workflow_files": Row({"code": "workflow"}, {"files": FILES}),
+    "put_workflow": Row({"code": "workflow"}, {"yaml": "name: w"}),
+    "roll_back_workflow": Row({"code": "workflow"}, {"version": 1}),
+    "set_release_state": Row({"code": "workflow"}, {"release_state": "ONLINE"}),
+    "delete_workflow": DEFINITION,
+    "list_relations": ALL_OF_THEM,
+    "get_workflow_relations": DEFINITION,
+    "get_workflow_schema": ALL_OF_THEM,
+    "list_task_types": ALL_OF_THEM,
+    "list_projects": ALL_OF_THEM,
+    "get_project": Row({"name": "project"}),
+    "create_project": Row(body={"name": "fresh"}),
+    "change_project": Row({"name": "project"}, {"params": {"a": "b"}}),
+    "delete_project": Row({"name": "project"}),
+    "list_schedules": ALL_OF_THEM,
+    "get_schedule": SCHEDULE,
+    "preview_schedule": Row(body={"cron": "0 0 5 * * ?"}),
+    "list_fires": ALL_OF_THEM,
+    "add_schedule": Row({"code": "workflow"}, {"cron": "0 0 6 * * ?", "again": True}),
+    "change_schedule": Row({"id": "schedule"}, {"cron": "0 0 7 * * ?"}),
+    "turn_on_schedule": SCHEDULE,
+    "turn_off_schedule": SCHEDULE,
+    "delete_schedule": SCHEDULE,
+    "get_slots": Row(),
+    "list_masters": Row(),
+    "list_workers": Row(),
+    "list_worker_groups": Row(),
+    "list_claims": Row(),
+    "get_queue": Row(),
+    "examine_cluster": Row(),
+    "get_settings": Row(),
+    "list_data_sources": Row(),
+    "get_data_source": NAMED,
+    "save_data_source": Row({"name": "x"}, {"url": "sqlite:////nothing"}),
+    "delete_data_source": NAMED,
+    "check_data_source": NAMED,
+    "check_data_source_url": Row(body={"url": "sqlite:////nothing"}),
+    "list_environments": Row(),
+    "get_environment": NAMED,
+    "save_environment": Row({"name": "x"}, {"script": "export A=1"}),
+    "delete_environment": NAMED,
+    "list_secrets": Row(),
+    "list_keys": Row(),
+    "rotate_secrets": Row(),
     "find_workflow": Row(query={"name": "w", "project": "project"}),
     "read_clock": Row(),
     "get_me": Row(is_open=True),

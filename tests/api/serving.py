@@ -31,6 +31,8 @@ class Serving:
 
     backend: Backend
     url: str
+    stop: asyncio.Event
+    """Set, it ends the server."""
 
     @property
     def database(self) -> Database:
@@ -53,7 +55,7 @@ async def serving(database_url: str, **settings: Any) -> AsyncIterator[Serving]:
     stop = asyncio.Event()
     running = asyncio.create_task(server.serve(stop))
     try:
-        yield Serving(backend, server.url)
+        yield Serving(backend, server.url, stop)
     finally:
         stop.set()
         await running

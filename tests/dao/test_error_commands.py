@@ -89,9 +89,9 @@ async def test_a_failover_that_is_under_way_is_not_asked_for_twice(scene: Scene)
 async def test_a_dropped_one_is_gone_but_history_knows_that_it_was_there(scene: Scene) -> None:
     [id_] = await refused(scene, "INSERT INTO command (type) VALUES ('NONSENSE')")
     async with scene.writing() as connection:
-        await error_commands.drop_error_command(connection, id_)
+        assert await error_commands.drop_error_commands(connection, [id_, CommandId(id_ + 1)]) == 1
     assert await scene.sql("SELECT count(*) FROM error_command") == [0]
     assert await scene.sql("SELECT outcome FROM command_history") == ["ERROR"]
     with pytest.raises(NotFound):
         async with scene.writing() as connection:
-            await error_commands.drop_error_command(connection, id_)
+            await error_commands.some_error_commands(connection, [id_])

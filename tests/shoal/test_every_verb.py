@@ -47,6 +47,7 @@ MORE = {
     "backfill": ["--date", "2026-01-01"],
     "datasource set": ["sqlite:////nothing"],
     "environment set": [str(EXAMPLE)],
+    "errors drop": ["1"],
     "errors retry": ["1"],
     "mark": ["--success"],
     "next": ["hello"],

@@ -1,0 +1,46 @@
+"""How many commands the masters took lately. Reads only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.ids import Epoch
+
+READ_MAX = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The commands that a master took lately, and how many that is a second."""
+
+    master: Epoch
+    taken: int
+    per_s: float
+
+
+# index: command_history_pkey, of which only the newest entries are read. If these reach less far back, the rate is
+# computed from the time that they cover.
+_RECENT = text("""
+    WITH newest AS (
+        SELECT master_id, handled_at FROM command_history ORDER BY command_id DESC LIMIT :read_max
+    ), lately AS (
+        SELECT master_id, handled_at FROM newest WHERE handled_at > clock_timestamp() - :within
+    ), covered AS (
+        SELECT CASE WHEN count(*) = :read_max
+                    THEN least(:within, greatest(clock_timestamp() - min(handled_at), interval '1 second'))
+                    ELSE :within END AS span
+        FROM lately
+    )
+    SELECT l.master_id, count(*), (count(*) / extract(epoch FROM c.span))::float8
+    FROM lately l, covered c GROUP BY l.master_id, c.span ORDER BY l.master_id
+""")
+
+
+async def recent(connection: AsyncConnection, within: timedelta) -> list[Claims]:
+    """The claims of each master within this time, until now."""
+    values = {"within": within, "read_max": READ_MAX}
+    return [Claims(*row) for row in (await connection.execute(_RECENT, values)).all()]

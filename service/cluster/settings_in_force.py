@@ -1,0 +1,52 @@
+"""The operation that shows which settings are in force: those of the process that answers, and the cluster's times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dao.cluster import cluster
+from model.rights import Right
+from service.call import Call
+from service.fields import Answer
+from service.operation import operation
+from service.settings import Setting
+
+
+class SettingAnswer(Answer):
+    """A setting: its name in a settings file, its environment variable, its value as text, and its default.
+
+    The value of a secret is `***` if it is set.
+    """
+
+    name: str
+    variable: str
+    value: str
+    default: str
+    description: str
+
+    @classmethod
+    def of(cls, setting: Setting) -> SettingAnswer:
+        """The answer for a setting."""
+        return cls.model_validate(setting)
+
+
+class SettingsAnswer(Answer):
+    """The settings of the process that answers, and the times of the cluster, in seconds.
+
+    `timing` is what all nodes take at their start; without it no node has started yet.
+    """
+
+    settings: Sequence[SettingAnswer]
+    timing: Mapping[str, float] | None = None
+
+
+@operation("GET", "/settings", Right.VIEW_CLUSTER, "cluster")
+async def get_settings(call: Call) -> SettingsAnswer:
+    """Show the settings of the process that answers, without its secrets, and the times of the cluster."""
+    call.permit(None)
+    async with call.reading() as connection:
+        timing = await cluster.timing(connection)
+    return SettingsAnswer(
+        settings=[SettingAnswer.of(each) for each in call.settings.in_force()],
+        timing=timing.seconds() if timing is not None else None,
+    )

@@ -1,0 +1,290 @@
+"""The operations about commands that could not be handled: list them, ask again as it was or corrected, drop them.
+
+Each needs the right in the project of the workflow that the command names; one without a workflow is an admin's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.accounts import audit
+from dao.commands import error_commands
+from dao.commands.error_commands import Corrections, ErrorCommand
+from dao.definitions import definitions
+from model.choices import FailureStrategy, Priority, TaskDependType
+from model.command_moves import HALTING, REVIVING, STARTING, CommandType
+from model.errors import NotFound, Refused
+from model.ids import CommandId, WorkflowCode
+from model.rights import Right
+from model.secret_values import without_sealed
+from service.call import Call, Change, Subject
+from service.fields import Answer, Asked, Id, Moment, Text, WrittenId
+from service.operation import operation
+from service.pages import LIMIT_MAX, PageOf, PageQuery, page_of
+from service.runs.requests import Name
+from service.runs.start_check import check_start
+from service.workflows.sealing import sealed_for_start
+
+TAG, KIND = "error-commands", "error-command"
+NAME_MAX = 100
+"""The type of a command that was inserted by hand may be a text of any length."""
+_TYPES = STARTING | REVIVING | HALTING
+
+
+class ErrorCommandAnswer(Answer):
+    """A refused command with all that it asked for, and the reason. Sealed values in `params` are masked.
+
+    `created_at` is a text, since a row that was inserted by hand may have any date. `master` is the epoch of the master
+    that refused it.
+    """
+
+    id: Id
+    type: str
+    project: str | None = None
+    workflow_code: WrittenId | None = None
+    workflow_version: int | None = None
+    workflow_instance_id: WrittenId | None = None
+    params: str
+    start_tasks: str | None = None
+    priority: str | None = None
+    failure_strategy: str | None = None
+    worker_group: str | None = None
+    created_at: str | None = None
+    created_by: str | None = None
+    reason: str
+    master: Id
+    refused_at: Moment
+
+    @classmethod
+    def of(cls, error: ErrorCommand) -> ErrorCommandAnswer:
+        """The answer for a refused command."""
+        found = cls.model_validate(error)
+        project = error.project or error.project_of_run
+        return found.model_copy(update={"params": without_sealed(error.params), "project": project})
+
+
+class CorrectedCommand(Asked):
+    """What the new command asks for instead; what is left out is as it was."""
+
+    type: Annotated[CommandType | None, Field(description="one that people ask for")] = None
+    workflow_code: Id | None = None
+    version: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="of the workflow")] = None
+    params: Annotated[
+        dict[Text, Text | None],
+        Field(max_length=1000, default_factory=dict, description="values to set; null takes one away"),
+    ]
+    priority: Priority | None = None
+    failure_strategy: FailureStrategy | None = None
+    worker_group: Name | None = None
+    environment: Name | None = None
+    tasks: Annotated[Sequence[Name], Field(max_length=10_000, description="begin with these tasks only")] = ()
+    depend: Annotated[TaskDependType | None, Field(description="with `tasks`: what runs beside them")] = None
+
+
+class ErrorCommandIds(Asked):
+    """Several error commands: all are handled in one transaction."""
+
+    ids: Annotated[Sequence[Id], Field(min_length=1, max_length=LIMIT_MAX)]
+
+
+class RetryCommands(ErrorCommandIds):
+    """Several error commands to ask for again. One that cannot be undoes all, unless `skip_refused`."""
+
+    skip_refused: Annotated[bool, Field(description="leave those that cannot be asked for again, and say why")] = False
+
+
+class RetriedAnswer(Answer):
+    """The error command with the number `id` is gone; the new command has the number `command_id`."""
+
+    id: Id
+    command_id: Id
+
+
+class SkippedAnswer(Answer):
+    """An error command that is still there, and why."""
+
+    id: Id
+    reason: str
+
+
+class RetriedCommands(Answer):
+    """What was asked for again, and what was not; oldest first."""
+
+    retried: Sequence[RetriedAnswer]
+    refused: Sequence[SkippedAnswer]
+
+
+class DroppedCommands(Answer):
+    """The error commands that are gone."""
+
+    dropped: Sequence[Id]
+
+
+@operation("GET", "/error-commands", Right.VIEW, TAG)
+async def list_error_commands(call: Call, query: PageQuery) -> PageOf[ErrorCommandAnswer]:
+    """List the commands that could not be handled, newest first, each with the reason."""
+    visible = call.visible()
+    async with call.reading() as connection:
+        found = await error_commands.error_commands(connection, query.limit + 1, query.after, visible)
+    return page_of(found, query.limit, ErrorCommandAnswer.of, lambda each: each.id)
+
+
+@operation("GET", "/error-commands/{id}", Right.VIEW, TAG)
+async def get_error_command(call: Call, id: Id) -> ErrorCommandAnswer:
+    """Show a command that could not be handled."""
+    [error] = await _read(call, [id])
+    return ErrorCommandAnswer.of(error)
+
+
+@operation("POST", "/error-commands/{id}/retry", Right.OPERATE, TAG, status=202)
+async def retry_error_command(call: Call, id: Id, body: CorrectedCommand) -> RetriedAnswer:
+    """Ask again for what an error command asked for, as it was or corrected; the error command is deleted."""
+    [error] = await _read(call, [id])
+    if body.type is not None and body.type not in _TYPES:
+        raise Refused(f"type: people do not ask for {body.type}; there are {', '.join(sorted(_TYPES))}")
+    async with call.changing(_subject(error)) as change:
+        corrections = await _corrections(call, change.connection, error, body)
+        new = await error_commands.retry_error_command(change.connection, error.id, corrections)
+        said = body.model_dump(mode="json", exclude_defaults=True)
+        change.before = _said(error)
+        change.after = {"command": str(new), **said, **({"params": sorted(body.params)} if body.params else {})}
+        change.answer = RetriedAnswer(id=id, command_id=new)
+    answer: RetriedAnswer = change.answered()
+    return answer
+
+
+@operation("DELETE", "/error-commands/{id}", Right.OPERATE, TAG, status=204)
+async def drop_error_command(call: Call, id: Id) -> None:
+    """Delete an error command; the history still contains it."""
+    await _drop(call, await _read(call, [id]))
+
+
+@operation("POST", "/error-commands:retry", Right.OPERATE, TAG, status=202)
+async def retry_error_commands(call: Call, body: RetryCommands) -> RetriedCommands:
+    """Ask again for what several error commands asked for, each as it was."""
+    errors = await _read(call, body.ids)
+    retried: list[RetriedAnswer] = []
+    refused: list[SkippedAnswer] = []
+    after: dict[CommandId, Mapping[str, Any]] = {}
+    async with call.changing(_subject(errors[0])) as change:
+        for error in errors:
+            try:
+                async with change.connection.begin_nested():
+                    new = await error_commands.retry_error_command(change.connection, error.id)
+            except Refused as reason:
+                if not body.skip_refused:
+                    raise
+                refused.append(SkippedAnswer(id=error.id, reason=str(reason)))
+                after[error.id] = {"refused": str(reason)}
+            else:
+                retried.append(RetriedAnswer(id=error.id, command_id=new))
+                after[error.id] = {"command": str(new)}
+        await _record(call, change, errors, after)
+        change.answer = RetriedCommands(retried=retried, refused=refused)
+    answer: RetriedCommands = change.answered()
+    return answer
+
+
+@operation("POST", "/error-commands:drop", Right.OPERATE, TAG)
+async def drop_error_commands(call: Call, body: ErrorCommandIds) -> DroppedCommands:
+    """Delete several error commands; the history still contains them."""
+    return await _drop(call, await _read(call, body.ids))
+
+
+async def _drop(call: Call, errors: Sequence[ErrorCommand]) -> DroppedCommands:
+    async with call.changing(_subject(errors[0])) as change:
+        ids = [error.id for error in errors]
+        await error_commands.drop_error_commands(change.connection, ids)
+        await _record(call, change, errors, {})
+        change.answer = None if call.operation is drop_error_command else DroppedCommands(dropped=ids)
+    return DroppedCommands(dropped=ids)
+
+
+async def _read(call: Call, ids: Collection[int]) -> list[ErrorCommand]:
+    """These error commands, oldest first, all of which the caller may handle. Raises `NotFound`, `Forbidden`."""
+    async with call.reading() as connection:
+        found = await error_commands.some_error_commands(connection, ids)
+    for error in found:
+        for project in error.projects or [None]:
+            call.permit(project)
+    return found
+
+
+async def _corrections(
+    call: Call, connection: AsyncConnection, error: ErrorCommand, body: CorrectedCommand
+) -> Corrections:
+    """The corrections as they are stored: checked against the workflow as a start is, its secrets sealed."""
+    code = body.workflow_code or error.workflow_code
+    try:
+        head = None if code is None else await definitions.head(connection, WorkflowCode(code))
+    except NotFound:
+        if body.workflow_code is not None:
+            raise
+        head = None
+    if head is not None:
+        call.permit(head.project)
+    params = None
+    if body.params:
+        given = {name: value for name, value in body.params.items() if value is not None}
+        if head is not None:
+            version = body.version or error.workflow_version
+            await check_start(connection, head, given, body.tasks, version)
+            given = await sealed_for_start(connection, head, given, call.settings.secrets, version)
+        kept = {name: value for name, value in _params_of(error).items() if name not in body.params}
+        params = json.dumps({**kept, **given}, ensure_ascii=False)
+    return Corrections(
+        type=body.type,
+        workflow_code=None if body.workflow_code is None else WorkflowCode(body.workflow_code),
+        workflow_version=body.version,
+        params=params,
+        priority=body.priority,
+        failure_strategy=body.failure_strategy,
+        worker_group=body.worker_group,
+        environment=body.environment,
+        task_depend_type=body.depend,
+        start_tasks=json.dumps(list(body.tasks)) if body.tasks else None,
+    )
+
+
+def _params_of(error: ErrorCommand) -> dict[str, Any]:
+    """The parameters that a command had; none if they cannot be read, which may be why it was refused."""
+    try:
+        found = json.loads(error.params or "{}", parse_float=str)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _subject(error: ErrorCommand) -> Subject:
+    return Subject(KIND, error.id, next(iter(sorted(error.projects)), None), error.type[:NAME_MAX])
+
+
+def _said(error: ErrorCommand) -> dict[str, Any]:
+    return {"type": error.type[:NAME_MAX], "reason": error.reason}
+
+
+async def _record(
+    call: Call, change: Change[Any], errors: Sequence[ErrorCommand], after: Mapping[CommandId, Mapping[str, Any]]
+) -> None:
+    """One audit row for each: that of the first is the change's."""
+    change.before, change.after = _said(errors[0]), after.get(errors[0].id)
+    rows = []
+    for error in errors[1:]:
+        subject = _subject(error)
+        rows.append(
+            call.caller.entry(
+                call.operation.name,
+                subject.kind,
+                subject.id,
+                subject.name,
+                project=subject.project,
+                before=_said(error),
+                after=after.get(error.id),
+            )
+        )
+    await audit.insert(change.connection, rows)

@@ -1,0 +1,153 @@
+"""The picture of `shoal top`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from service.cluster.claims import ClaimsAnswer
+from service.cluster.command_queue import QueueAnswer
+from service.cluster.members import NodeAnswer, SlotsAnswer
+from service.runs.answers import RunAnswer
+from service.words import ago, counted, duration, exact, plain
+from shoal.cli.output import Column, answer_fields, laid_out, state
+
+WORKERS_SHOWN = 10
+RUNS_SHOWN_MIN = 3
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What there was at `now`, the database's time."""
+
+    now: datetime
+    slots: SlotsAnswer
+    claims: Sequence[ClaimsAnswer]
+    workers: Sequence[NodeAnswer]
+    queue: QueueAnswer
+    runs: Sequence[RunAnswer]
+
+
+def fields_of(frame: Frame) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "now": exact(frame.now),
+        "slots": answer_fields(frame.slots),
+        "claims": [answer_fields(each) for each in frame.claims],
+        "workers": [answer_fields(each) for each in frame.workers],
+        "queue": answer_fields(frame.queue),
+        "runs": [answer_fields(each) for each in frame.runs],
+    }
+
+
+def drawn(
+    frame: Frame | None, width: int, *, height: int | None = None, fault: str | None = None, is_live: bool = False
+) -> RenderableType:
+    """The picture, as wide as the terminal; with `height` only so many runs that it fits.
+
+    Args:
+        frame: the last that was read; None if there was none yet.
+        fault: why there is no newer one.
+        is_live: it changes, and says how to end that.
+    """
+    lines: list[RenderableType] = []
+    if fault is not None:
+        lines.append(Text(f"{plain(fault)}; it is asked again", "bold red"))
+    if frame is not None:
+        tables = [_masters(frame), _workers(frame), _groups(frame)]
+        lines.append(_head(frame, is_old=fault is not None))
+        for columns in tables:
+            if columns[0].values:
+                lines += [Text(), laid_out(columns, width)[0]]
+        rows = sum(len(columns[0].values) + 2 for columns in tables if columns[0].values)
+        left = RUNS_SHOWN_MIN if height is None else max(height - rows - len(lines[:2]) - 3, RUNS_SHOWN_MIN)
+        runs = frame.runs if height is None else frame.runs[:left]
+        if runs:
+            lines += [Text(), laid_out(_runs(frame, runs), width)[0]]
+    if is_live:
+        lines.append(Text("q ends it", "dim"))
+    return Group(*lines)
+
+
+def _head(frame: Frame, *, is_old: bool) -> Text:
+    commands = sum(each.waiting for each in frame.queue.slots)
+    tasks = sum(each.waiting for each in frame.queue.worker_groups)
+    waits = f"{counted(commands, 'command')} and {counted(tasks, 'task')} wait"
+    if not frame.slots.masters:
+        waits = f"no master is alive; {counted(tasks, 'task')} {'waits' if tasks == 1 else 'wait'}"
+    members = f"{counted(len(frame.slots.masters), 'master')}, {counted(len(frame.workers), 'worker')}"
+    return Text(f"shoal   {exact(frame.now)}   {members}; {waits}", "dim" if is_old else "bold")
+
+
+def _masters(frame: Frame) -> list[Column]:
+    masters = frame.slots.masters
+    per_s = {each.epoch: each.per_s for each in frame.claims}
+    waiting = {each.slot: each for each in frame.queue.slots}
+    slots = [waiting.get(each.slot) if each.slot is not None else None for each in masters]
+    states = [each.status if each.status and each.state == "ALIVE" else each.state for each in masters]
+    return [
+        Column("SLOT", [_number(each.slot) for each in masters], right=True),
+        Column("MASTER", [each.name for each in masters]),
+        Column("EPOCH", [each.epoch for each in masters], keep=1, right=True),
+        Column("STATE", [state(each) for each in states]),
+        Column("RUNS", [_number(each.running) for each in masters], right=True),
+        Column("CLAIMS/S", [f"{per_s.get(each.epoch, 0.0):.1f}" for each in masters], keep=6, right=True),
+        Column("WAITING", [slot.waiting if slot else 0 for slot in slots], keep=5, right=True),
+        Column("OLDEST", [duration(slot.oldest_s if slot else None) for slot in slots], keep=4, right=True),
+        Column("LOAD", [_load(each) for each in masters], keep=2, right=True),
+        Column("BEAT", [ago(each.beat_age_s) for each in masters], keep=3, right=True),
+    ]
+
+
+def _workers(frame: Frame) -> list[Column]:
+    workers = frame.workers[:WORKERS_SHOWN]
+    names = [each.name for each in workers]
+    if left := len(frame.workers) - len(workers):
+        names[-1] += f" (and {left} more)"
+    states = ["BUSY" if each.busy_because else each.state for each in workers]
+    return [
+        Column("WORKER", names),
+        Column("EPOCH", [each.epoch for each in workers], keep=1, right=True),
+        Column("STATE", [state(each) for each in states]),
+        Column("GROUPS", [", ".join(each.groups or "-") for each in workers], keep=4),
+        Column("RUNS", [_number(each.running) for each in workers], right=True),
+        Column("PLACES", [_number(each.capacity) for each in workers], keep=5, right=True),
+        Column("LOAD", [_load(each) for each in workers], keep=2, right=True),
+        Column("BEAT", [ago(each.beat_age_s) for each in workers], keep=3, right=True),
+    ]
+
+
+def _groups(frame: Frame) -> list[Column]:
+    groups = [each for each in frame.queue.worker_groups if each.waiting]
+    return [
+        Column("GROUP", [each.worker_group for each in groups]),
+        Column("WAITING", [each.waiting for each in groups], right=True),
+        Column("OLDEST", [duration(each.oldest_s) for each in groups], keep=3, right=True),
+        Column("RUNNING", [each.running for each in groups], keep=2, right=True),
+        Column("WORKERS", [each.workers for each in groups], keep=4, right=True),
+    ]
+
+
+def _runs(frame: Frame, runs: Sequence[RunAnswer]) -> list[Column]:
+    started = [ago((frame.now - each.started_at).total_seconds()) for each in runs]
+    return [
+        Column("RUN", [each.id for each in runs], right=True),
+        Column("WORKFLOW", [each.workflow or f"code {each.workflow_code}" for each in runs], keep=6),
+        Column("STATE", [state(each.state) for each in runs]),
+        Column("STARTED", started, keep=4, right=True),
+        Column("TOOK", [duration(each.took_s) for each in runs], keep=3, right=True),
+        Column("MASTER", [each.master or "-" for each in runs], keep=1),
+    ]
+
+
+def _number(given: int | None) -> str:
+    return "-" if given is None else str(given)
+
+
+def _load(node: NodeAnswer) -> str:
+    return "-" if node.load is None else f"{node.load:.2f}"

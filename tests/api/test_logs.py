@@ -1,0 +1,257 @@
+"""Logs over the API: slices, ranges, and what is added, from the worker that has them."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import api.sending
+import api.streams
+from api.event_text import event, whole_characters
+from api.ranges import NotThatLong, read_range
+from tests.api.serving import BASE, Serving, serving, token_of
+from tests.cluster.cluster import Cluster
+from tests.eventually import eventually
+from tests.shoal.command_line import CommandLine
+
+QUICK = {"SHOAL_WORKER__LOG_BYTES_MAX": str(1 << 30)}
+
+
+@pytest.fixture
+def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
+    with Cluster(database_url, database_url, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def api_(database_url: str) -> AsyncIterator[Serving]:
+    async with serving(database_url) as running:
+        yield running
+
+
+async def run_of(cluster: Cluster, script: str, *, ended: bool = True) -> int:
+    """Start masters, a worker and a task; its id, once it has ended (or runs)."""
+    cluster.define(7, "w", tasks=[{"name": "a", "type": "SHELL", "params": {"script": script}}])
+    await cluster.master()
+    await cluster.worker(**QUICK)
+    cluster.start(7)
+    state = "SUCCESS" if ended else "RUNNING_EXECUTION"
+    find = "SELECT coalesce(min(id), 0) FROM task_instance WHERE state = %s"
+    return int(await eventually(lambda: cluster.one(find, state), within_s=20))
+
+
+async def events_of(client: httpx.AsyncClient, path: str, **headers: str) -> list[dict[str, str]]:
+    """All events of a stream, as a browser reads them."""
+    found: list[dict[str, str]] = []
+    async with client.stream("GET", path, headers=headers) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream"), answer.headers
+        now: dict[str, Any] = {"data": []}
+        async for line in answer.aiter_lines():
+            if not line:
+                if now["data"]:
+                    found.append({**now, "data": "\n".join(now["data"])})
+                now = {"data": []}
+            elif line.startswith("data: "):
+                now["data"].append(line[6:])
+            elif not line.startswith(":"):
+                name, _, value = line.partition(": ")
+                now[name] = value
+    return found
+
+
+async def test_a_log_is_read_in_slices_in_ranges_and_whole(api_: Serving, cluster: Cluster) -> None:
+    task = await run_of(cluster, "printf 0123456789")
+    path = f"{BASE}/task-instances/{task}/log"
+    async with api_.client(await token_of(api_.backend, "ada", is_admin=True)) as client:
+
+        async def read(query: str = "", **headers: str) -> tuple[int, str, str | None]:
+            answer = await client.get(path + query, headers=headers)
+            return answer.status_code, answer.text, answer.headers.get("content-range")
+
+        whole = await client.get(path)
+        assert whole.text == "0123456789"
+        wanted = {
+            "content-length": "10",
+            "content-type": "text/plain; charset=utf-8",
+            "x-content-type-options": "nosniff",
+            "content-disposition": f'attachment; filename="task-{task}.log"',
+            "x-shoal-log-size": "10",
+            "x-shoal-log-complete": "true",
+            "content-location": path,
+        }
+        assert {name: whole.headers.get(name) for name in wanted} == wanted
+        assert await read("?offset=4&limit=3") == (200, "456", None)
+        assert await read("?offset=8") == (200, "89", None)
+        assert await read("?offset=99") == (200, "", None)
+        assert await read("?limit=0") == (200, "", None)
+        assert await read(range="bytes=2-4") == (206, "234", "bytes 2-4/10")
+        assert await read(range="bytes=-3") == (206, "789", "bytes 7-9/10")
+        assert await read(range="bytes=7-") == (206, "789", "bytes 7-9/10")
+        assert await read(range="bytes=0-1,5-6") == (200, "0123456789", None)
+        status, said, at = await read(range="bytes=10-")
+        assert (status, at) == (416, "bytes */10")
+        assert "there are 10 bytes" in said
+        for query in ("?offset=-1", "?limit=x", "?nonsense=1", f"?offset={2**63}"):
+            assert (await read(query))[0] == 422
+        assert (await read("?follow=1", **{"Last-Event-ID": "x"}))[0] == 422
+        assert (await client.get(f"{BASE}/task-instances/999/log")).status_code == 404
+
+
+async def test_a_log_is_followed_until_its_task_ends_and_from_where_a_reader_stood(
+    api_: Serving, cluster: Cluster, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    script = (
+        f"printf 'a\\303'; sleep 0.2; printf '\\244\\n\\n'; until [ -e {go} ]; do sleep 0.05; done; printf 'b\\377'"
+    )
+    task = await run_of(cluster, script, ended=False)
+    path = f"{BASE}/task-instances/{task}/log?follow=1"
+    token = await token_of(api_.backend, "ada", is_admin=True)
+    async with api_.client(token) as client, api_.client(token, Accept="text/plain") as plain:
+        following = [
+            asyncio.create_task(events_of(client, path)),
+            asyncio.create_task(events_of(client, path, **{"Last-Event-ID": "1"})),
+        ]
+        raw = asyncio.create_task(plain.get(path))
+        size = await eventually(lambda: client.get(f"{BASE}/task-instances/{task}/log"))
+        assert size.headers["x-shoal-log-complete"] == "false"
+        assert "content-length" not in size.headers
+        go.touch()
+        whole, rest = await asyncio.gather(*following)
+        assert "".join(each["data"] for each in whole[:-1]) == "aä\n\nb\ufffd"
+        assert "".join(each["data"] for each in rest[:-1]) == "ä\n\nb\ufffd"
+        assert (whole[-1]["event"], whole[-1]["id"], whole[-2]["id"]) == ("end", "7", "7")
+        assert (await raw).content == b"a\xc3\xa4\n\nb\xff"
+        assert await events_of(client, path, **{"Last-Event-ID": "7"}) == [{"event": "end", "id": "7", "data": "ended"}]
+
+
+async def test_a_right_that_is_taken_away_ends_a_stream(
+    api_: Serving, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api.sending, "CHECK_EVERY_S", 0.1)
+    monkeypatch.setattr(api.streams, "PING_EVERY_S", 0.1)
+    task = await run_of(cluster, "echo begun; sleep 60", ended=False)
+    path = f"{BASE}/task-instances/{task}/log?follow=1"
+    token = await token_of(api_.backend, "ada")
+    async with api_.client(token) as client:
+        refused = await client.get(path)
+        assert (refused.status_code, refused.json()["code"]) == (403, "SH-1002")
+        cluster.rows(
+            "INSERT INTO project_member (project, account_id, role) SELECT 'default', id, 'VIEWER' FROM account"
+        )
+        async with client.stream("GET", path) as answer:
+            lines = answer.aiter_lines()
+            assert await anext(lines) == "id: 6"
+            while await anext(lines) != ": ping":
+                pass
+            cluster.rows("DELETE FROM project_member")
+            with pytest.raises(httpx.RemoteProtocolError):
+                async with asyncio.timeout(10):
+                    async for _line in lines:
+                        pass
+        assert (await client.get(path)).status_code == 403
+
+
+async def test_a_reader_that_reads_nothing_is_dropped(
+    api_: Serving, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(api.sending, "STALLED_S_MAX", 0.5)
+    task = await run_of(cluster, "head -c 33554432 /dev/zero")
+    token = await token_of(api_.backend, "ada", is_admin=True)
+    url = httpx.URL(api_.url)
+    with socket.create_connection((url.host, url.port or 80)) as reader:
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        request = (
+            f"GET {BASE}/task-instances/{task}/log HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
+        )
+        reader.sendall(request.encode())
+        await eventually(lambda: "its reader took nothing for 0.5 s" in capsys.readouterr().out, within_s=10)
+
+
+async def test_a_log_whose_worker_is_gone_says_so(api_: Serving, cluster: Cluster) -> None:
+    task = await run_of(cluster, "echo hello")
+    cluster.nodes[1].signal(signal.SIGTERM)
+    await cluster.nodes[1].ended()
+    async with api_.client(await token_of(api_.backend, "ada", is_admin=True)) as client:
+        for query in ("", "?follow=1"):
+            gone = await client.get(f"{BASE}/task-instances/{task}/log{query}")
+            assert (gone.status_code, gone.json()["code"]) == (503, "SH-1008")
+            assert "which is gone since" in gone.json()["detail"]
+
+
+async def test_the_verb_prints_the_same_on_the_database_and_through_the_api(
+    api_: Serving, cluster: Cluster, database_url: str
+) -> None:
+    task = await run_of(cluster, "printf 'one\\ntwo \\303\\244\\n'; head -c 3000000 /dev/zero | tr '\\0' x")
+    token = await token_of(api_.backend, "ada", is_admin=True)
+    direct = CommandLine.at(database_url)
+    remote = CommandLine.at(None, SHOAL_SERVER=api_.url, SHOAL_TOKEN=token)
+    for words in ((str(task),), ("w/a", "-f"), ("w/a", "--json"), ("w/b",), ("77",), ("w/a", "--project", "p")):
+        one, other = await direct("log", *words), await remote("log", *words)
+        assert (one.code, one.out, one.err) == (other.code, other.out, other.err)
+    assert len((await remote("log", "w/a")).out.encode("utf-8", "surrogateescape")) > 3_000_000
+
+
+async def test_the_log_of_a_task_that_stands_for_another_run_is_that_of_its_task(
+    api_: Serving, cluster: Cluster
+) -> None:
+    cluster.define(8, "above", tasks=[{"name": "below", "type": "SUB_PROCESS", "params": {"workflow": "w"}}])
+    await run_of(cluster, "echo deep")
+    cluster.start(8)
+    find = "SELECT coalesce(min(id), 0) FROM task_instance WHERE task_name = 'below' AND state = 'SUCCESS'"
+    above = await eventually(lambda: cluster.one(find), within_s=20)
+    async with api_.client(await token_of(api_.backend, "ada", is_admin=True)) as client:
+        found = await client.get(f"{BASE}/task-instances/{above}/log")
+        assert found.text == "deep\n"
+        where = (await client.get(f"{BASE}/task-instances/{above}/log-source")).json()
+        assert found.headers["content-location"] == f"{BASE}/task-instances/{where['task_instance_id']}/log"
+        assert "stands for run" in where["way"][0]
+
+
+@pytest.mark.parametrize(
+    ("header", "size", "wanted"),
+    [
+        (None, 10, None),
+        ("bytes=0-0", 10, (0, 1)),
+        ("bytes=0-99", 10, (0, 10)),
+        ("Bytes=5-", 10, (5, 10)),
+        ("bytes=-99", 10, (0, 10)),
+        ("bytes=-0", 10, NotThatLong),
+        ("bytes=10-12", 10, NotThatLong),
+        ("bytes=0-", 0, NotThatLong),
+        ("bytes=-1", 0, NotThatLong),
+        ("bytes=5-4", 10, None),
+        ("bytes=-", 10, None),
+        ("bytes=1-2,4-5", 10, None),
+        ("lines=1-2", 10, None),
+        ("bytes=٣-٤", 10, None),
+        (f"bytes={'9' * 40}-", 10, None),
+    ],
+)
+def test_a_range_is_read_as_http_says(header: str | None, size: int, wanted: object) -> None:
+    if wanted is NotThatLong:
+        with pytest.raises(NotThatLong):
+            read_range(header, size)
+        return
+    found = read_range(header, size)
+    assert (None if found is None else (found.first, found.end)) == wanted
+
+
+@pytest.mark.parametrize("whole", [b"a\xc3\xa4\r\n\xf0\x9f\x90\x9f\rb", b"\xff\xfe\xc3\r", b"\r\n\r\n", b"\xf0\x9f"])
+def test_text_that_is_cut_anywhere_is_the_same_text(whole: bytes) -> None:
+    wanted = whole.decode(errors="replace")
+    for at in range(len(whole) + 1):
+        first, used = whole_characters(whole[:at], is_end=False)
+        rest, last = whole_characters(whole[used:], is_end=True)
+        assert (first + rest, used + last) == (wanted, len(whole))
+
+
+def test_an_event_carries_any_line_end_as_one_line() -> None:
+    assert event("a\r\nb\rc\n", id=7, kind="k") == b"event: k\nid: 7\ndata: a\ndata: b\ndata: c\ndata: \n\n"
