@@ -65,7 +65,7 @@ def create_app(
     denials = Denials()
     for operation in ALL:
         if isinstance(operation, StreamOperation):
-            add_stream(router, operation, call_of)
+            add_stream(router, operation, call_of, denials)
         else:
             add_route(router, operation, call_of, denials)
     add_login(router, backend)

@@ -6,9 +6,13 @@ Only who is known leaves one, and few a minute: neither a stranger nor an accoun
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import structlog
+from fastapi import Request
 
+from model.errors import Forbidden, Unauthenticated
 from service.call import Call, Subject
 
 log = structlog.get_logger()
@@ -24,14 +28,21 @@ class Denials:
         self._began_s = time.monotonic()
         self._counts: dict[str, int] = {}
 
-    async def record(self, call: Call, id_: object) -> None:
-        """Write the row of a call that was refused; `id_` is what it was about, if the call has not said so."""
-        if not self._may_write(call.caller.key):
-            return
-        subject = call.subject or Subject(call.operation.tag, None)
-        if subject.id is None and subject.name is None:
-            subject = Subject(subject.kind, id_, subject.project)
-        await call.record_denial(subject)
+    @asynccontextmanager
+    async def recording(self, call: Call, request: Request) -> AsyncIterator[None]:
+        """Write the row of a call if it is refused here."""
+        try:
+            yield
+        except Unauthenticated:  # a wrong password for its own account is no want of a right
+            raise
+        except Forbidden:
+            if self._may_write(call.caller.key):
+                subject = call.subject or Subject(call.operation.tag, None)
+                if subject.id is None and subject.name is None:
+                    id_ = next(iter(request.path_params.values()), None)
+                    subject = Subject(subject.kind, id_, subject.project)
+                await call.record_denial(subject)
+            raise
 
     def _may_write(self, key: str) -> bool:
         if time.monotonic() - self._began_s > MINUTE_S:

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 
 from api.denials import Denials
 from api.problems import Problem
-from model.errors import Forbidden, Unauthenticated
 from service.call import Call, Replayed
 from service.operation import BODY, QUERY, Operation
 
@@ -43,12 +42,8 @@ def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: Make
         request: Request = given.pop("request")
         call = await make_call(request, operation)
         try:
-            answer = await operation(call, **given)
-        except Forbidden as error:
-            # Not one who gave a wrong password for its own account: that is no want of a right.
-            if not isinstance(error, Unauthenticated):
-                await denials.record(call, next(iter(request.path_params.values()), None))
-            raise
+            async with denials.recording(call, request):
+                answer = await operation(call, **given)
         except Replayed as before:
             found = before.answer
             headers = {**found.headers, "Idempotency-Replayed": "true"}

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Request, Response
 
 from api import problems
+from api.denials import Denials
 from api.event_text import PING, event, whole_characters
 from api.ranges import NotThatLong, read_range
 from api.routes import PROBLEMS, MakeCall, parameter_of
@@ -42,14 +43,16 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def add_stream(router: APIRouter, operation: StreamOperation[Any], make_call: MakeCall) -> None:
-    """Add the route of a stream operation; `make_call` knows who sent a request."""
+def add_stream(router: APIRouter, operation: StreamOperation[Any], make_call: MakeCall, denials: Denials) -> None:
+    """Add the route of a stream operation; see `add_route` for the arguments."""
 
     async def endpoint(**given: Any) -> Response:
         request: Request = given.pop("request")
         given_range, last_event = given.pop("range_"), given.pop("last_event_id")
         query = _after(given[QUERY], last_event)
-        source = await operation(await make_call(request, operation), **{**given, QUERY: query})
+        call = await make_call(request, operation)
+        async with denials.recording(call, request):
+            source = await operation(call, **{**given, QUERY: query})
 
         async def check() -> None:
             (await make_call(request, operation)).permit(source.project)

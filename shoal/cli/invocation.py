@@ -92,8 +92,10 @@ class Invocation:
         settings = self.own_settings({})
         if settings.server is not None and self.database_url is None:
             from shoal.clients.remote import RemoteClient
+            from shoal.config.logins import stored_token
 
-            token = settings.token.get_secret_value() if settings.token is not None else None
+            given = settings.token
+            token = given.get_secret_value() if given is not None else stored_token(settings.server)
             async with RemoteClient(settings.server, token) as remote:
                 yield remote
             return

@@ -6,10 +6,11 @@ Every request that changes something has an idempotency key, so it is sent again
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 from urllib.parse import quote
@@ -48,11 +49,12 @@ class RemoteClient:
         parsed = httpx.URL(url)
         if parsed.scheme not in ("http", "https") or not parsed.host:
             raise Refused(f'"{url}" is no address of a server; write it as https://shoal.example.org')
-        if parsed.scheme == "http" and token and parsed.host not in ("127.0.0.1", "localhost", "::1"):
-            raise Refused(f"the token would be sent to {parsed.host} in clear text; use https://")
+        self._server = url.rstrip("/")
+        self._is_clear = parsed.scheme == "http" and parsed.host not in ("127.0.0.1", "localhost", "::1")
+        if token:
+            self._check_secrecy()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         tls: ssl.SSLContext | bool = ssl.create_default_context() if parsed.scheme == "https" else False
-        self._server = url.rstrip("/")
         self._retry_within_s = retry_within_s
         self._http = httpx.AsyncClient(
             base_url=self._server, headers=headers, verify=tls, timeout=TIMEOUT_S, trust_env=False
@@ -65,6 +67,20 @@ class RemoteClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._http.aclose()
+
+    async def log_in(self, given: Mapping[str, str]) -> None:
+        """Ask with a session from now on, until `log_out`. Raises `Unauthenticated`, `TooMany`."""
+        self._check_secrecy()
+        session = json.loads(await self._sent(self._http.build_request("POST", f"{BASE}/sessions", json=dict(given))))
+        self._http.headers["X-CSRF-Token"] = session["csrf"]
+
+    async def log_out(self) -> None:
+        """End that session."""
+        await self._sent(self._http.build_request("DELETE", f"{BASE}/sessions/current"))
+
+    def _check_secrecy(self) -> None:
+        if self._is_clear:
+            raise Refused(f"a secret would be sent to {self._server} in clear text; use https://")
 
     async def ask(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """See `Client`."""

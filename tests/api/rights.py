@@ -6,6 +6,7 @@ a word of `Objects`, such as `run`, stands for that object of the project; all o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,12 +18,11 @@ class Row:
 
     Args:
         path: values of the path.
-        body: JSON.
+        body: JSON; in it `<run>` stands for that object.
         query: its fields.
         is_own: it is about the caller's own account: right and project do not count, but whose it is.
-        is_open: everybody who is known may ask, whatever a token is for.
-        is_for_all: everybody who is known may ask, by a token that is for it.
-        is_list: it is answered with what the caller may see: who may see nothing gets an empty list.
+        is_open: everybody who is known may ask.
+        is_list: everybody may ask, and gets what it may see: an empty list where that is nothing.
     """
 
     path: Mapping[str, object] = field(default_factory=dict)
@@ -30,39 +30,37 @@ class Row:
     query: Mapping[str, object] = field(default_factory=dict)
     is_own: bool = False
     is_open: bool = False
-    is_for_all: bool = False
     is_list: bool = False
 
     def with_objects(self, objects: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object], Any]:
-        """The values of path and query, and the body; in that an object is written as `@run`."""
+        """The values of path and query, and the body."""
         path, query = (
             {name: objects.get(str(value), value) for name, value in given.items()} for given in (self.path, self.query)
         )
-        return path, query, _filled(self.body, objects)
+        body = json.dumps(self.body)
+        for name, value in objects.items():
+            body = body.replace(f"<{name}>", str(value))
+        return path, query, json.loads(body)
 
 
-def _filled(given: Any, objects: Mapping[str, object]) -> Any:
-    if isinstance(given, dict):
-        return {name: _filled(each, objects) for name, each in given.items()}
-    if isinstance(given, list):
-        return [_filled(each, objects) for each in given]
-    return str(objects[given[1:]]) if isinstance(given, str) and given.startswith("@") else given
-
-
-RUN, TASK, DEFINITION = Row({"id": "run"}), Row({"id": "task"}), Row({"code": "workflow"})
+RUN, TASK, DEFINITION, ALL_OF_THEM = (
+    Row({"id": "run"}),
+    Row({"id": "task"}),
+    Row({"code": "workflow"}),
+    Row(is_list=True),
+)
+COMMAND, ERROR, SCHEDULE = Row({"id": "command"}), Row({"id": "error"}), Row({"id": "schedule"})
+NAMED = Row({"name": "x"})
+FILES = [{"name": "w.yaml", "content": "name: w2\nproject: <project>\ntasks: [{name: a, type: FAKE}]\n"}]
 PROJECT = {"project": "project"}
-WORKFLOW = {"code": "workflow"}
-SCHEDULE = Row({"id": "schedule"})
-SOURCE, ENVIRONMENT = {"name": "source"}, {"name": "environment"}
-FILES = [{"name": "w.yaml", "content": "@yaml"}]
 ACCOUNT, OF_ACCOUNT = {"id": "account"}, {"account": "account"}
 
 ROWS: Mapping[str, Row] = {
-    "list_runs": Row(is_list=True),
+    "list_runs": ALL_OF_THEM,
     "find_run": Row(query={"name": "run"}),
     "get_run": RUN,
     "find_task_instance": Row(query={"name": "task"}),
-    "get_command": Row({"id": "command"}),
+    "get_command": COMMAND,
     "start_run": Row({"code": "workflow"}, {}),
     "rerun_run": Row({"id": "run"}, {}),
     "pause_run": RUN,
@@ -70,50 +68,53 @@ ROWS: Mapping[str, Row] = {
     "resume_run": RUN,
     "force_task_success": TASK,
     "explain_run": RUN,
-    "explain_command": Row({"id": "command"}),
-    "find_workflow": Row(query={"name": "w", "project": "project"}),
-    "read_clock": Row(),
+    "change_runs": Row(body={"action": "STOP", "ids": ["<run>"], "dry_run": False}),
+    "count_commands": Row(body={"ids": ["<command>"]}, is_list=True),
+    "suggest_names": Row(query={"kind": "workflow"}, is_list=True),
+    "explain_command": COMMAND,
     "get_story": RUN,
     "find_log": TASK,
     "read_log": TASK,
-    "list_error_commands": Row(is_list=True),
-    "get_error_command": Row({"id": "error_1"}),
-    "retry_error_command": Row({"id": "error_1"}, {}),
-    "drop_error_command": Row({"id": "error_2"}),
-    "retry_error_commands": Row(body={"ids": ["@error_3"]}),
-    "drop_error_commands": Row(body={"ids": ["@error_4"]}),
-    "start_backfill": Row(WORKFLOW, {"dates": ["2026-01-31"]}),
-    "count_backfill": Row({"id": "command"}, {"workflows": ["@workflow"], "chains": [["2026-01-31T00:00:00Z"]]}),
-    "list_task_instances": Row(is_list=True),
+    "list_task_instances": ALL_OF_THEM,
     "get_task_instance": TASK,
-    "list_workflows": Row(is_list=True),
+    "list_error_commands": ALL_OF_THEM,
+    "get_error_command": ERROR,
+    "retry_error_command": Row({"id": "error"}, {}),
+    "drop_error_command": ERROR,
+    "retry_error_commands": Row(body={"ids": ["<error>"]}),
+    "drop_error_commands": Row(body={"ids": ["<error>"]}),
+    "start_backfill": Row({"code": "workflow"}, {"dates": ["2026-01-01"]}),
+    "count_backfill": Row({"id": "command"}, {"workflows": ["<workflow>"], "chains": []}),
+    "list_commands": ALL_OF_THEM,
+    "locate_command": COMMAND,
+    "list_workflows": ALL_OF_THEM,
     "get_workflow": DEFINITION,
-    "get_workflow_version": Row({**WORKFLOW, "version": 1}),
+    "get_workflow_version": Row({"code": "workflow", "version": 1}),
     "list_workflow_versions": DEFINITION,
-    "diff_workflow_versions": Row(WORKFLOW, query={"older": 1, "newer": 1}),
+    "diff_workflow_versions": Row({"code": "workflow"}, query={"older": 1, "newer": 1}),
     "export_workflow": DEFINITION,
     "apply_workflows": Row(body={"files": FILES}),
     "validate_workflows": Row(body={"files": FILES}),
-    "diff_workflow_files": Row(WORKFLOW, {"files": FILES}),
-    "put_workflow": Row(WORKFLOW, {"yaml": "@yaml"}),
-    "roll_back_workflow": Row(WORKFLOW, {"version": 1}),
-    "set_release_state": Row(WORKFLOW, {"release_state": "ONLINE"}),
+    "diff_workflow_files": Row({"code": "workflow"}, {"files": FILES}),
+    "put_workflow": Row({"code": "workflow"}, {"yaml": "name: w"}),
+    "roll_back_workflow": Row({"code": "workflow"}, {"version": 1}),
+    "set_release_state": Row({"code": "workflow"}, {"release_state": "ONLINE"}),
     "delete_workflow": DEFINITION,
-    "list_relations": Row(is_list=True),
+    "list_relations": ALL_OF_THEM,
     "get_workflow_relations": DEFINITION,
-    "get_workflow_schema": Row(is_for_all=True),
-    "list_task_types": Row(is_for_all=True),
-    "list_projects": Row(is_list=True),
+    "get_workflow_schema": ALL_OF_THEM,
+    "list_task_types": ALL_OF_THEM,
+    "list_projects": ALL_OF_THEM,
     "get_project": Row({"name": "project"}),
     "create_project": Row(body={"name": "fresh"}),
-    "change_project": Row({"name": "project"}, {}),
+    "change_project": Row({"name": "project"}, {"params": {"a": "b"}}),
     "delete_project": Row({"name": "project"}),
-    "list_schedules": Row(is_list=True),
+    "list_schedules": ALL_OF_THEM,
     "get_schedule": SCHEDULE,
-    "preview_schedule": Row(body={"cron": "0 5 * * *"}),
-    "list_fires": Row(is_list=True),
-    "add_schedule": Row(WORKFLOW, {"cron": "0 6 * * *"}),
-    "change_schedule": Row({"id": "schedule"}, {"cron": "0 7 * * *"}),
+    "preview_schedule": Row(body={"cron": "0 0 5 * * ?"}, is_list=True),
+    "list_fires": ALL_OF_THEM,
+    "add_schedule": Row({"code": "workflow"}, {"cron": "0 0 6 * * ?", "again": True}),
+    "change_schedule": Row({"id": "schedule"}, {"cron": "0 0 7 * * ?"}),
     "turn_on_schedule": SCHEDULE,
     "turn_off_schedule": SCHEDULE,
     "delete_schedule": SCHEDULE,
@@ -123,23 +124,23 @@ ROWS: Mapping[str, Row] = {
     "list_worker_groups": Row(),
     "list_claims": Row(),
     "get_queue": Row(),
-    "list_commands": Row(is_list=True),
-    "locate_command": Row({"id": "command"}),
     "examine_cluster": Row(),
     "get_settings": Row(),
     "list_data_sources": Row(),
-    "get_data_source": Row(SOURCE),
-    "save_data_source": Row(SOURCE, {"url": "sqlite:///x.db"}),
-    "delete_data_source": Row(SOURCE),
-    "check_data_source": Row(SOURCE),
-    "check_data_source_url": Row(body={"url": "sqlite:///x.db"}),
+    "get_data_source": NAMED,
+    "save_data_source": Row({"name": "x"}, {"url": "sqlite:////nothing"}),
+    "delete_data_source": NAMED,
+    "check_data_source": NAMED,
+    "check_data_source_url": Row(body={"url": "sqlite:////nothing"}),
     "list_environments": Row(),
-    "get_environment": Row(ENVIRONMENT),
-    "save_environment": Row(ENVIRONMENT, {"script": "export A=1"}),
-    "delete_environment": Row(ENVIRONMENT),
+    "get_environment": NAMED,
+    "save_environment": Row({"name": "x"}, {"script": "export A=1"}),
+    "delete_environment": NAMED,
     "list_secrets": Row(),
     "list_keys": Row(),
     "rotate_secrets": Row(),
+    "find_workflow": Row(query={"name": "w", "project": "project"}),
+    "read_clock": Row(),
     "get_me": Row(is_open=True),
     "change_own_password": Row(body={"password": "a new password"}, is_own=True),
     "list_users": Row(),

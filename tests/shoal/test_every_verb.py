@@ -40,6 +40,8 @@ ARGUMENTS = {
     "commands": "1",
     "param": "a=b",
     "action": "stop",
+    "role": "VIEWER",
+    "token": "1",
 }
 """A value for each argument of a verb, by its name."""
 MORE = {
@@ -51,12 +53,16 @@ MORE = {
     "errors retry": ["1"],
     "mark": ["--success"],
     "next": ["hello"],
+    "token make": ["--scope", "runs:read"],
+    "token list": ["--user", "anna"],
+    "token revoke": ["--user", "anna"],
     "schedule edit": ["--off"],
 }
 """What a verb needs besides."""
 NEEDS_NO_DATABASE = {"workflow check", "secrets add-key", "secrets seal", "config show"}
 BRINGS_ITS_OWN = {"up", "standalone", "demo"}
-IN_A_PROCESS = {"master", "worker", "db init", "db upgrade", "db psql"}
+NEEDS_A_SERVER = {"login", "logout"}
+IN_A_PROCESS = {"master", "worker", "api", "db init", "db upgrade", "db psql"}
 """Those that change their process: its logging, its environment, or the program that it runs."""
 
 BUILT = cache(typer.main.get_command)
@@ -81,7 +87,7 @@ CONDITIONS = {
         "postgresql+psycopg://me:secret@127.0.0.1:1/x",
         "127.0.0.1:1/x: the database does not answer",
         3,
-        {"master": 1, "worker": 1},
+        {"master": 1, "worker": 1, "api": 1},
     ),
     "the password is wrong": Condition("{wrong}", "; fix user and password in the database URL", 2, {"doctor": 3}),
     "there is no such database": Condition("{nowhere}", '"nowhere" does not exist; create it, or', 2, {"doctor": 3}),
@@ -210,6 +216,8 @@ def faults(name: str, condition: Condition, answer: Answer) -> Iterator[str]:
         wanted, says = 0, ""
     elif name in BRINGS_ITS_OWN:
         wanted, says = 2, "brings its own database"
+    elif name in NEEDS_A_SERVER:
+        wanted, says = 2, "say to which server: --server"
     else:
         wanted, says = condition.codes.get(name, condition.code), condition.says
     if answer.code != wanted:

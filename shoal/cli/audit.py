@@ -1,0 +1,84 @@
+"""`shoal audit`: who changed what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from model.audits import Outcome
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.accounts.audit_pages import AuditAnswer
+
+PAGE = 1000
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this verb."""
+    verb(app, "shoal audit", "shoal audit --actor anna --since 7d", "shoal audit --project etl --outcome DENIED")(audit)
+
+
+async def audit(
+    call: Invocation,
+    project: Annotated[str | None, typer.Option(help="Only of this project.")] = None,
+    actor: Annotated[str | None, typer.Option(help="Only by this account, user or node.")] = None,
+    action: Annotated[str | None, typer.Option(help="Only this operation, such as start_run.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only about objects of this kind, such as account.")] = None,
+    id_: Annotated[str | None, typer.Option("--id", help="With --kind: only about this object.")] = None,
+    outcome: Annotated[Outcome | None, typer.Option(case_sensitive=False, help="Only DONE, or DENIED.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only of this time: 30s, 15m, 12h, 7d.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
+) -> None:
+    """List who changed what, newest first; and who was denied what."""
+    from datetime import timedelta
+
+    from model.durations import read_duration
+    from service.accounts.audit_pages import AuditQuery, list_audit
+    from service.cluster.clock import read_clock
+    from service.words import when
+    from shoal.cli.output import Column, answer_fields, print_result, table
+
+    found: list[AuditAnswer] = []
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        began = None if since is None else now - min(read_duration(since, "--since"), timedelta(days=36_500))
+        cursor: str | None = None
+        while True:
+            query = AuditQuery.read(
+                **{"project": project, "actor": actor, "action": action, "object_kind": kind, "object_id": id_},
+                **{"outcome": outcome, "since": began, "cursor": cursor, "limit": min(PAGE, limit - len(found))},
+            )
+            page = await client.ask(list_audit, query)
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= limit:
+                break
+    if call.as_json or not found:
+        print_result(call, [answer_fields(each) for each in found], "The audit has no such entry.")
+        return
+    table(
+        Column("WHEN", [when(each.at, now, utc=call.utc) for each in found], right=True),
+        Column("WHO", [each.actor for each in found]),
+        Column("DID", [each.action for each in found]),
+        Column("", ["denied" if each.outcome is Outcome.DENIED else "" for each in found]),
+        Column("WHAT", [_subject(each) for each in found], sentence=True),
+        Column("PROJECT", [each.project or "" for each in found], keep=2),
+        Column("CHANGE", [_change(each) for each in found], keep=0, sentence=True),
+        Column("FROM", [each.address or "" for each in found], keep=1),
+    )
+
+
+def _subject(entry: AuditAnswer) -> str:
+    return " ".join(filter(None, (entry.object_kind, entry.object_id, entry.object_name)))
+
+
+def _change(entry: AuditAnswer) -> str:
+    before, after = entry.before or {}, entry.after or {}
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return ", ".join(
+        f"{name}: {before[name]} → {after.get(name, '-')}" if name in before else f"{name}: {after[name]}"
+        for name in names
+    )

@@ -1,0 +1,85 @@
+"""`shoal login`, `shoal logout`: a token of this user for a server, which the other verbs use from then on."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from typing import Annotated
+
+import typer
+
+from model.errors import Forbidden, Refused
+from shoal.cli.invocation import Invocation, system_user
+from shoal.cli.verbs import verb
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these verbs."""
+    verb(app, "shoal login --server https://shoal.example.org", "shoal login --link < link.txt")(login)
+    verb(app, "shoal logout --server https://shoal.example.org")(logout)
+
+
+async def login(
+    call: Invocation,
+    name: Annotated[str | None, typer.Option(help="The account; else asked for.")] = None,
+    link: Annotated[bool, typer.Option("--link", help="With a login link, from standard input or a prompt.")] = False,
+) -> None:
+    """Log in to a server, with a password from a prompt or standard input, and store a token for it."""
+    from model.rights import Scope
+    from service.accounts.own_account import get_me
+    from service.accounts.own_tokens import NewToken, make_token
+    from shoal.cli.output import print_result
+    from shoal.cli.secrets import read_secret
+    from shoal.clients.remote import RemoteClient
+    from shoal.config.logins import store_token
+
+    server = _server(call)
+    if link:
+        given = {"link": read_secret("login link").strip().rpartition("link=")[2]}
+    else:
+        name = name or str(typer.prompt("Name"))
+        given = {"name": name, "password": read_secret("Password").rstrip("\n")}
+    async with RemoteClient(server, None) as client:
+        await client.log_in(given)
+        try:
+            me = await client.ask(get_me)
+            assert me.account is not None
+            # Another one each time, since the token of an earlier login may be in use.
+            of_machine = f"shoal login of {system_user()} on {socket.gethostname()[:40]}, {secrets.token_hex(3)}"
+            made = await client.ask(make_token, me.account, NewToken.read(name=of_machine, scopes=[Scope.ADMIN]))
+            file = store_token(server, made.token)
+        finally:
+            await client.log_out()
+    fields = {"server": server, "name": me.name, "expires_at": made.expires_at, "file": str(file)}
+    said = f"You are logged in to {server} as {me.name}."
+    print_result(call, fields, said, f"End it: shoal logout --server {server}")
+
+
+async def logout(call: Invocation) -> None:
+    """Revoke the token that `shoal login` stored for a server, and remove it."""
+    from service.accounts.own_account import get_me
+    from service.accounts.own_tokens import revoke_token
+    from shoal.cli.output import print_result
+    from shoal.clients.remote import RemoteClient
+    from shoal.config.logins import store_token, stored_token
+
+    server = _server(call)
+    token = stored_token(server)
+    if token is None:
+        raise Refused(f"nobody is logged in to {server} here; `shoal login` does that")
+    async with RemoteClient(server, token) as client:
+        try:
+            me = await client.ask(get_me)
+            if me.account is not None and me.token is not None:
+                await client.ask(revoke_token, me.account, me.token)
+        except Forbidden:
+            pass  # it has ended already
+    store_token(server, None)
+    print_result(call, {"server": server}, f"You are logged out of {server}.")
+
+
+def _server(call: Invocation) -> str:
+    server = call.own_settings({}).server
+    if server is None:
+        raise Refused("say to which server: --server https://shoal.example.org, or SHOAL_SERVER")
+    return server

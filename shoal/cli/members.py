@@ -1,0 +1,70 @@
+"""`shoal member`: who has which role in a project."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from model.rights import Role
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+Project = Annotated[str, typer.Option(help="Which project.")]
+AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `member`."""
+    group = typer.Typer(no_args_is_help=True, help="Members of a project, each with a role.")
+    verb(group, "shoal member list --project etl", name="list")(list_all)
+    verb(group, "shoal member set anna OPERATOR --project etl", name="set")(put)
+    verb(group, "shoal member remove anna --project etl")(remove)
+    app.add_typer(group, name="member")
+
+
+async def list_all(call: Invocation, project: Project = "default") -> None:
+    """List the members of a project. Admins are none: they may do everything in every project."""
+    from service.accounts.project_access import list_members
+    from shoal.cli.output import Column, answer_fields, hint, print_result, table
+
+    async with call.client() as client:
+        found = (await client.ask(list_members, project)).items
+    how = f"shoal member set NAME VIEWER|OPERATOR|EDITOR|OWNER --project {quote(project)}"
+    if call.as_json or not found:
+        fields = [answer_fields(each) for each in found]
+        print_result(call, fields, f'Project "{project}" has no members.', f"Give it one: {how}")
+        return
+    table(
+        Column("NAME", [each.name for each in found]),
+        Column("ROLE", [each.role for each in found]),
+        Column("", ["disabled" if each.disabled else "" for each in found], keep=0),
+    )
+    hint(f"Give another role: {how}")
+
+
+async def put(
+    call: Invocation,
+    name: AccountName,
+    role: Annotated[Role, typer.Argument(case_sensitive=False, help="What it may do; docs/users.md.")],
+    project: Project = "default",
+) -> None:
+    """Give an account a role in a project, in place of another."""
+    from service.accounts.project_access import MemberRole, put_member
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        member = await client.ask(put_member, project, name, MemberRole(role=role))
+    print_result(call, answer_fields(member), f'{member.name} is {member.role} of project "{project}".')
+
+
+async def remove(call: Invocation, name: AccountName, project: Project = "default") -> None:
+    """Take the role of an account in a project away."""
+    from service.accounts.project_access import remove_member
+    from shoal.cli.output import print_result
+
+    async with call.client() as client:
+        await client.ask(remove_member, project, name)
+    fields = {"name": name, "project": project}
+    print_result(call, fields, f'{name} is no member of project "{project}" any more.')

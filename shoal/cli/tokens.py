@@ -1,0 +1,124 @@
+"""`shoal token`: what programs send instead of a login."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from model.errors import Refused
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.accounts.own_tokens import TokenAnswer
+    from shoal.clients.client import Client
+
+User = Annotated[str | None, typer.Option(help="Whose; else that of the caller.", metavar="NAME")]
+LIST_PAGE = 1000
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `token`."""
+    group = typer.Typer(no_args_is_help=True, help="Tokens: what programs send instead of a login.")
+    verb(group, "shoal token list", "shoal token list --user anna", name="list")(list_all)
+    verb(
+        group,
+        "shoal token make ci --scope runs:write --server https://shoal.example.org",
+        "shoal token make deploy --user anna --scope definitions:write --project etl --expires-in 30d",
+    )(make)
+    verb(group, "shoal token revoke 12 --user anna")(revoke)
+    app.add_typer(group, name="token")
+
+
+async def list_all(call: Invocation, user: User = None) -> None:
+    """List the tokens of an account, newest first, with those that ended."""
+    from service.accounts.own_tokens import list_tokens
+    from service.cluster.clock import read_clock
+    from service.pages import PageQuery
+    from service.words import ahead, exact, when
+    from shoal.cli.output import Column, answer_fields, hint, print_result, table
+
+    found: list[TokenAnswer] = []
+    async with call.client() as client:
+        account, cursor = await _account(client, user), None
+        while True:
+            page = await client.ask(list_tokens, account, PageQuery(limit=LIST_PAGE, cursor=cursor))
+            found += page.items
+            if (cursor := page.next_cursor) is None:
+                break
+        now = (await client.ask(read_clock)).now
+    if call.as_json or not found:
+        fields = [answer_fields(each) for each in found]
+        print_result(call, fields, "There is no token.", "Make one: shoal token make NAME --scope runs:write")
+        return
+
+    def ends(token: TokenAnswer) -> str:
+        if token.revoked_at is not None or token.expires_at < now:
+            return "revoked" if token.revoked_at is not None else "ended"
+        return exact(token.expires_at) if call.utc else ahead((token.expires_at - now).total_seconds())
+
+    def used(token: TokenAnswer) -> str:
+        if token.last_used_at is None:
+            return "never"
+        return f"{when(token.last_used_at, now, utc=call.utc)} from {token.last_used_from}"
+
+    table(
+        Column("ID", [each.id for each in found], right=True),
+        Column("NAME", [each.name for each in found]),
+        Column("SCOPES", [", ".join(each.scopes) for each in found], sentence=True),
+        Column("PROJECTS", [", ".join(each.projects or ["all"]) for each in found], keep=1, sentence=True),
+        Column("ENDS", [ends(each) for each in found], right=True),
+        Column("USED", [used(each) for each in found], keep=0),
+    )
+    hint("End one: shoal token revoke ID")
+
+
+async def make(
+    call: Invocation,
+    name: Annotated[str, typer.Argument(help="What it is for; each token of an account has another name.")],
+    scope: Annotated[list[str], typer.Option(help="Such as runs:write; may be repeated.")],
+    project: Annotated[list[str] | None, typer.Option(help="Only for this project; may be repeated.")] = None,
+    expires_in: Annotated[str, typer.Option(help="When it ends: 30d, 12h; at most 366d.")] = "90d",
+    user: User = None,
+) -> None:
+    """Make a token. It is shown this once: put it where secrets are kept."""
+    from model.durations import read_duration
+    from model.rights import parse_scopes
+    from service.accounts.own_tokens import NewToken, make_token
+    from shoal.cli.output import answer_fields, print_result
+
+    lives_s = read_duration(expires_in, "--expires-in").total_seconds()
+    wanted = NewToken.read(name=name, scopes=sorted(parse_scopes(scope)), projects=project or None, lives_s=lives_s)
+    async with call.client() as client:
+        made = await client.ask(make_token, await _account(client, user), wanted)
+    print_result(
+        call, answer_fields(made), made.token, "It is not shown again. Programs send it; verbs take SHOAL_TOKEN."
+    )
+
+
+async def revoke(
+    call: Invocation,
+    token: Annotated[int, typer.Argument(metavar="ID", help="Which; `shoal token list` shows it.")],
+    user: User = None,
+) -> None:
+    """End a token."""
+    from service.accounts.own_tokens import revoke_token
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        ended = await client.ask(revoke_token, await _account(client, user), token)
+    print_result(call, answer_fields(ended), f'Token {ended.id} "{ended.name}" is revoked.')
+
+
+async def _account(client: Client, user: str | None) -> int:
+    """Whose tokens are meant. Raises `NotFound`, `Refused` if the caller is no account and names none."""
+    from service.accounts.own_account import get_me
+    from service.accounts.people import UserReference, find_user
+
+    me = await client.ask(get_me)
+    if me.account is not None and user in (None, me.name):
+        return me.account
+    if user is None:
+        raise Refused("on the database itself there is no account of yours; say whose tokens: --user NAME")
+    return (await client.ask(find_user, UserReference.read(name=user))).id

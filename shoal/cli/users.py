@@ -1,0 +1,146 @@
+"""`shoal user`: who may log in."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.accounts.people import UserAnswer
+    from shoal.clients.client import Client
+
+AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")]
+LIST_PAGE = 1000
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `user`."""
+    group = typer.Typer(no_args_is_help=True, help="Accounts: who may log in, and who is an admin.")
+    verb(group, "shoal user list", name="list")(list_all)
+    verb(group, "shoal user add anna", "shoal user add ada --admin")(add)
+    verb(group, "shoal user link anna")(link)
+    verb(group, "shoal user password anna", "shoal user password anna < password.txt")(password)
+    verb(group, "shoal user disable anna")(disable)
+    verb(group, "shoal user enable anna")(enable)
+    verb(group, "shoal user admin anna", "shoal user admin anna --no")(admin)
+    app.add_typer(group, name="user")
+
+
+async def list_all(call: Invocation) -> None:
+    """List the accounts."""
+    from service.accounts.people import list_users
+    from service.cluster.clock import read_clock
+    from service.pages import PageQuery
+    from service.words import when
+    from shoal.cli.output import Column, answer_fields, hint, print_result, table
+
+    found: list[UserAnswer] = []
+    async with call.client() as client:
+        cursor = None
+        while True:
+            page = await client.ask(list_users, PageQuery(limit=LIST_PAGE, cursor=cursor))
+            found += page.items
+            if (cursor := page.next_cursor) is None:
+                break
+        now = (await client.ask(read_clock)).now
+    if call.as_json or not found:
+        fields = [answer_fields(each) for each in found]
+        print_result(call, fields, "There is no account yet.", "Make one: shoal user add NAME --admin")
+        return
+    table(
+        Column("NAME", [each.name for each in found]),
+        Column("ADMIN", ["admin" if each.is_admin else "" for each in found]),
+        Column("STATE", [_state(each) for each in found]),
+        Column("MADE", [when(each.created_at, now, utc=call.utc) for each in found], keep=0, right=True),
+        Column("ID", [each.id for each in found], keep=1, right=True),
+    )
+    hint("Let one in: shoal user link NAME")
+
+
+async def add(
+    call: Invocation,
+    name: AccountName,
+    is_admin: Annotated[bool, typer.Option("--admin", help="It may do everything.")] = False,
+) -> None:
+    """Make an account, and a link by which it logs in for the first time."""
+    from service.accounts.people import NewUser, create_user, make_login_link
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        made = await client.ask(create_user, NewUser.read(name=name, is_admin=is_admin))
+        link = await client.ask(make_login_link, made.id)
+    said = f"Account {made.name} is made. It logs in once, within 5 minutes, by /login?link={link.secret}"
+    print_result(call, {**answer_fields(made), "link": link.secret}, said, _role_hint(made.name))
+
+
+async def link(call: Invocation, name: AccountName) -> None:
+    """Make a link by which an account logs in once, within 5 minutes, without its password."""
+    from service.accounts.people import make_login_link
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        made = await client.ask(make_login_link, (await _found(client, name)).id)
+    said = f"{made.name} logs in once, within 5 minutes, by /login?link={made.secret}"
+    print_result(call, answer_fields(made), said, "It follows the address of an API; or: shoal login --link")
+
+
+async def password(call: Invocation, name: AccountName) -> None:
+    """Give an account a password, from standard input or a prompt. It is logged out everywhere."""
+    from service.accounts.people import NewPassword, set_user_password
+    from shoal.cli.output import print_result
+    from shoal.cli.secrets import read_secret
+
+    given = read_secret("new password").rstrip("\n")
+    async with call.client() as client:
+        user = await _found(client, name)
+        await client.ask(set_user_password, user.id, NewPassword.read(password=given))
+    print_result(call, {"name": user.name}, f"{user.name} has a new password, and is logged out everywhere.")
+
+
+async def disable(call: Invocation, name: AccountName) -> None:
+    """Disable an account: it is out at once, and may not log in. Its tokens are refused meanwhile."""
+    await _change(call, name, "is disabled", disabled=True)
+
+
+async def enable(call: Invocation, name: AccountName) -> None:
+    """Let a disabled account in again."""
+    await _change(call, name, "may log in again", disabled=False)
+
+
+async def admin(
+    call: Invocation,
+    name: AccountName,
+    no: Annotated[bool, typer.Option("--no", help="Not any more.")] = False,
+) -> None:
+    """Make an account an admin, who may do everything."""
+    await _change(call, name, "is no admin any more" if no else "is an admin", is_admin=not no)
+
+
+async def _change(call: Invocation, name: str, said: str, **what: bool) -> None:
+    from service.accounts.people import ChangeUser, change_user
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        changed = await client.ask(change_user, (await _found(client, name)).id, ChangeUser(**what))
+    print_result(call, answer_fields(changed), f"{changed.name} {said}.")
+
+
+async def _found(client: Client, name: str) -> UserAnswer:
+    from service.accounts.people import UserReference, find_user
+
+    return await client.ask(find_user, UserReference.read(name=name))
+
+
+def _state(user: UserAnswer) -> str:
+    if user.disabled_at is not None:
+        return "disabled"
+    return "has a password" if user.has_password else "no password yet"
+
+
+def _role_hint(name: str) -> str:
+    return f"Give it a role in a project: shoal member set {quote(name)} OPERATOR --project NAME"

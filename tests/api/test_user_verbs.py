@@ -1,0 +1,100 @@
+"""The verbs about accounts: on the database as its user, and on a server as who is logged in there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from model.rights import Role
+from tests.accounts.office import PASSWORD, Office
+from tests.api.serving import Serving, serving, token_of
+from tests.shoal.command_line import CommandLine
+
+
+@pytest.fixture
+async def api(database_url: str) -> AsyncIterator[Serving]:
+    async with serving(database_url) as running:
+        yield running
+
+
+async def test_accounts_tokens_and_members_are_kept_on_the_database_itself(database_url: str) -> None:
+    shoal = CommandLine.at(database_url)
+    answers = await shoal.each(
+        "user list", "user add ada --admin", "user add anna", "user disable anna", "user list", "user enable anna",
+        "user admin anna", "user admin anna --no", "user link anna", "member set anna operator --project etl",
+        "member list --project etl", "token make ci --user anna --scope runs:write --project etl --expires-in 7d",
+        "token list --user anna", "token revoke 1 --user anna", "token list --user anna",
+        "member remove anna --project etl", "audit --kind account --limit 3",
+    )  # fmt: skip
+    assert [answer.code for answer in answers] == [0] * len(answers), [answer.err for answer in answers]
+    said = [answer.out for answer in answers]
+    assert "There is no account yet" in said[0]
+    assert "It logs in once, within 5 minutes, by /login?link=" in said[1]
+    assert "ada" in said[4]
+    assert "disabled" in said[4]
+    assert 'anna is OPERATOR of project "etl"' in said[9]
+    assert "shoal_" in said[11]
+    assert "in 6 d" in said[12]
+    assert "revoked" in said[14]
+    assert "make_login_link" in said[16]
+    assert len(said[16].splitlines()) == 4
+    found = (await shoal("audit", "--json", "--action", "put_member")).json
+    assert [(each["object_name"], each["after"]) for each in found] == [("anna", {"role": "OPERATOR"})]
+    wrong = await shoal.each(
+        "user link nobody", "user add ADA", "token list", "token make x --user anna --scope everything",
+        "token make x --user anna --scope admin --expires-in 999d", "user disable ada",
+    )  # fmt: skip
+    assert [answer.code for answer in wrong] == [5, 2, 2, 2, 2, 2]
+    assert "this is the last admin" in wrong[5].sentence
+
+
+async def test_a_verb_prints_the_same_from_the_database_and_from_a_server(api: Serving, database_url: str) -> None:
+    await Office(api.backend).account("anna", etl=Role.OWNER)
+    token = await token_of(api.backend, "ada", is_admin=True)
+    direct, remote = CommandLine.at(database_url), CommandLine.at(SHOAL_SERVER=api.url, SHOAL_TOKEN=token)
+    for line in (
+        "user list --utc", "user list --json", "member list --project etl", "token list --user anna", "audit --utc",
+        "audit --json --limit 2", "user link nobody", "token revoke 99 --user anna", "user add ada",
+    ):  # fmt: skip
+        (one,), (other,) = await direct.each(line), await remote.each(line)
+        assert (one.code, one.out, one.err) == (other.code, other.out, other.err), line
+
+
+async def test_who_logs_in_needs_no_token_from_then_on_until_the_log_out(api: Serving, tmp_path: Path) -> None:
+    office = Office(api.backend)
+    anna = await office.account("anna", etl=Role.OWNER)
+    config = tmp_path / "config"
+    shoal = CommandLine.at(SHOAL_SERVER=api.url, XDG_CONFIG_HOME=str(config))
+    assert (await shoal("member", "list", "--project", "etl")).code != 0
+    for given, code in (("a wrong one\n", 2), (f"{PASSWORD}\n", 0)):
+        answer = await _with_input(shoal, given, "login", "--name", "anna")
+        assert answer[0] == code, answer
+    file = config / "shoal" / "logins.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    (token,) = json.loads(file.read_text()).values()
+    assert token not in "".join(answer[1:])
+    assert "anna" in (await shoal("member", "list", "--project", "etl")).out
+    assert "shoal login of" in (await shoal("token", "list")).out
+    assert await office.sql("SELECT count(*) FROM login_session") == [0]
+    file.chmod(0o644)
+    assert "closed to others" in (await shoal("token", "list")).sentence
+    file.chmod(0o600)
+    assert (await shoal("logout")).code == 0
+    assert json.loads(file.read_text()) == {}
+    assert await office.sql("SELECT count(*) FROM token WHERE revoked_at IS NULL") == [0]
+    by_link = await _with_input(shoal, f"{api.url}/login?link={(await office.link(anna.id)).secret}", "login", "--link")
+    assert by_link[0] == 0, by_link
+    elsewhere = await _with_input(shoal, "x", "login", "--name", "a", "--server", "http://192.0.2.1")
+    assert (elsewhere[0], "clear text" in elsewhere[2]) == (2, True)
+
+
+async def _with_input(shoal: CommandLine, given: str, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of a verb that reads a secret."""
+    process = await shoal.start(*arguments, stdin=asyncio.subprocess.PIPE)
+    out, err = await process.communicate(given.encode())
+    return process.returncode or 0, out.decode(), err.decode()
