@@ -11,13 +11,19 @@ from starlette.exceptions import HTTPException
 
 from api import problems
 from api.authentication import make_call
+from api.denials import Denials
+from api.events import add_events
 from api.health import add_health
+from api.login import add_login
+from api.login_page import add_login_page
 from api.middleware import Entrance
+from api.openapi import serve_document
 from api.routes import add_route
 from api.streams import add_stream
 from model.errors import ShoalError
 from service import problems as kinds
 from service.call import Backend, Call
+from service.live.hub import Hub
 from service.operation import Operation
 from service.operations import ALL
 from service.stream import StreamOperation
@@ -25,11 +31,14 @@ from service.stream import StreamOperation
 BASE = "/api/v1"
 
 
-def create_app(backend: Backend, version: str, *, hosts: Collection[str] = (), root_path: str = "") -> FastAPI:
+def create_app(
+    backend: Backend, hub: Hub, version: str, *, hosts: Collection[str] = (), root_path: str = ""
+) -> FastAPI:
     """The application.
 
     Args:
         backend: what its operations work on.
+        hub: what changes; it runs beside the application.
         version: of Shoal.
         hosts: the names under which it may be reached; none = any.
         root_path: the path below which a proxy serves it.
@@ -53,13 +62,18 @@ def create_app(backend: Backend, version: str, *, hosts: Collection[str] = (), r
         return await make_call(backend, request, operation)
 
     router = APIRouter(prefix=BASE)
+    denials = Denials()
     for operation in ALL:
         if isinstance(operation, StreamOperation):
             add_stream(router, operation, call_of)
         else:
-            add_route(router, operation, call_of)
+            add_route(router, operation, call_of, denials)
+    add_login(router, backend)
     app.include_router(router)
+    add_login_page(app, backend)
+    add_events(app, backend, hub, BASE)
     add_health(app, backend, version, BASE)
+    serve_document(app)
     return app
 
 

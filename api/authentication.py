@@ -30,7 +30,7 @@ async def make_call(backend: Backend, request: Request, operation: Operation[Any
 
 async def authenticate(backend: Backend, request: Request, *, changes: bool) -> Caller:
     """Who sent a request; `changes`: one that changes something. Raises `Unauthenticated`."""
-    visitor = Visitor(address_of(request), request.headers.get("User-Agent", "")[:200], request.state.request_id)
+    visitor = visitor_of(request)
     async with backend.database.reading() as connection:
         if (token := _bearer(request)) is not None:
             return await Caller.of_token(connection, token, visitor)
@@ -41,6 +41,12 @@ async def authenticate(backend: Backend, request: Request, *, changes: bool) -> 
     if changes and not caller.has_csrf(request.headers.get(CSRF_HEADER, "")):
         raise Forbidden(f"the header {CSRF_HEADER} is not that of this session; load the page again")
     return caller
+
+
+def visitor_of(request: Request) -> Visitor:
+    """From where a request comes."""
+    agent = request.headers.get("User-Agent", "")[:200].replace("\0", "?")
+    return Visitor(address_of(request), agent, request.state.request_id)
 
 
 def address_of(request: Request) -> str:
@@ -65,7 +71,7 @@ def _if_match(request: Request) -> str | None:
 
 async def _replay(request: Request, operation: Operation[Any, Any]) -> Replay | None:
     key = request.headers.get(IDEMPOTENCY_KEY)
-    if key is None or not operation.changes:
+    if key is None or not operation.changes or operation.has_secret:
         return None
     if not key.isprintable() or not 0 < len(key) <= SECRET_LENGTH_MAX:
         raise Refused(

@@ -13,11 +13,13 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from model.errors import Denied, ShoalError, TooMany
+from model.workflow_problems import InvalidWorkflow
 from service.problems import NOT_FOUND, Kind, kind_of
 from service.workflows.workflow_file import BadWorkflowFile
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
+ERRORS_MAX = 100
 
 
 class FieldError(BaseModel):
@@ -69,11 +71,19 @@ def problem(
 def problem_of(error: ShoalError, request_id: str) -> JSONResponse:
     """The answer for an error."""
     headers = {"Retry-After": str(max(1, round(error.after_s)))} if isinstance(error, TooMany) else {}
-    errors = (
-        [FieldError(pointer="", detail=fault) for fault in error.faults] if isinstance(error, BadWorkflowFile) else []
-    )
     sentence = "the database does not let the API in" if isinstance(error, Denied) else str(error)
-    return problem(kind_of(error), sentence, request_id, errors, headers)
+    return problem(kind_of(error), sentence, request_id, _errors(error), headers)
+
+
+def _errors(error: ShoalError) -> list[FieldError]:
+    match error:
+        case BadWorkflowFile():
+            return [FieldError(pointer="", detail=str(fault)) for fault in error.faults[:ERRORS_MAX]]
+        case InvalidWorkflow():
+            problems = error.problems[:ERRORS_MAX]
+            return [FieldError(pointer=_pointer(("body", *each.where)), detail=each.sentence) for each in problems]
+        case _:
+            return []
 
 
 def field_errors(faults: Sequence[Any]) -> list[FieldError]:

@@ -10,7 +10,9 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 
+from api.denials import Denials
 from api.problems import Problem
+from model.errors import Forbidden, Unauthenticated
 from service.call import Call, Replayed
 from service.operation import BODY, QUERY, Operation
 
@@ -34,14 +36,19 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: MakeCall) -> None:
-    """Add the route of an operation; `make_call` knows who sent a request."""
+def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: MakeCall, denials: Denials) -> None:
+    """Add the route of an operation; `make_call` knows who sent a request, `denials` records who may not."""
 
     async def endpoint(**given: Any) -> Response:
         request: Request = given.pop("request")
         call = await make_call(request, operation)
         try:
             answer = await operation(call, **given)
+        except Forbidden as error:
+            # Not one who gave a wrong password for its own account: that is no want of a right.
+            if not isinstance(error, Unauthenticated):
+                await denials.record(call, next(iter(request.path_params.values()), None))
+            raise
         except Replayed as before:
             found = before.answer
             headers = {**found.headers, "Idempotency-Replayed": "true"}

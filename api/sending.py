@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from model.errors import ShoalError
-from service.stream import Source
 
 log = structlog.get_logger()
 
@@ -19,6 +18,13 @@ PART_BYTES = 1 << 16
 STALLED_S_MAX = 30.0
 CHECK_EVERY_S = 3.0
 """With the time of the check itself, a right that was taken away ends an answer within five seconds."""
+
+
+class Closed(Protocol):
+    """What an answer is made of."""
+
+    async def aclose(self) -> None:
+        """Close what it has open."""
 
 
 class SentInParts(Response):
@@ -37,7 +43,7 @@ class SentInParts(Response):
 
     def __init__(
         self,
-        source: Source,
+        source: Closed,
         parts: AsyncGenerator[bytes],
         headers: Mapping[str, str],
         check: Callable[[], Awaitable[object]],

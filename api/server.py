@@ -16,6 +16,8 @@ from api.sending import STALLED_S_MAX
 from api.settings import ApiSettings
 from model.errors import Refused, Unavailable
 from service.call import Backend
+from service.live.hub import Hub
+from service.live.watchers import recheck_in
 
 log = structlog.get_logger()
 
@@ -79,7 +81,8 @@ class ApiServer:
         """Answer requests until `stop` is set; then those that have begun, for a few seconds."""
         settings = self._settings
         assert self._listener is not None
-        app = create_app(self._backend, self._version, hosts=self._hosts(), root_path=settings.root_path)
+        hub = Hub(self._backend.database, recheck_in(self._backend.database))
+        app = create_app(self._backend, hub, self._version, hosts=self._hosts(), root_path=settings.root_path)
         self._server = _QuietServer(
             uvicorn.Config(
                 app,
@@ -102,12 +105,14 @@ class ApiServer:
         )
         serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         stopping = asyncio.create_task(stop.wait())
+        watching = asyncio.create_task(hub.run())
         try:
-            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if serving.done() and not stop.is_set():
+            await asyncio.wait({serving, stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if not stop.is_set():
                 raise Unavailable("the API's server ended")
         finally:
             stopping.cancel()
+            watching.cancel()
             self._server.should_exit = True
             await serving
             self._listener.close()

@@ -42,6 +42,7 @@ class _Explaining:
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
+        self.info = connection.info
         self.read = _Read()
 
     async def execute(self, statement: Any, values: Any = None) -> Any:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
-from bench import buffers, dependents, holds, idle, large, limits, line, starts, sustained
+from bench import buffers, command_line, dependents, holds, idle, large, limits, line, starts, sustained, watched
 from bench.cluster import Cluster
 from bench.figures import Figure
 from bench.flow import Flow
@@ -14,7 +14,11 @@ from bench.machine import Machine, load_before, look
 from bench.server import BenchServer
 from bench.sizes import Sizes
 
-PARTS = ("limits", "starts", "backlog", "flow", "sustained", "idle", "large", "holds", "line", "dependents")
+PARTS = (
+    *("limits", "starts", "backlog", "flow", "sustained", "idle", "large", "holds", "line", "dependents"),
+    "command-line",
+    "watched",
+)
 """What can be measured alone, in this order."""
 RATIOS = "Shoal beside the limits, in this run"
 Measurement = tuple[str, Callable[[], list[Figure]]]
@@ -78,6 +82,10 @@ def _course(
     if "dependents" in parts:
         what = f"tasks beside {sizes.waiting_dependents:,} that wait for other workflows"
         yield what, lambda: dependents.beside_waiting(server, sizes)
+    if "command-line" in parts:
+        yield "short verbs of the command line", lambda: command_line.verbs(server, sizes)
+    if "watched" in parts:
+        yield "tasks while somebody watches", lambda: watched.watched(server, sizes)
 
 
 def _on_one_cluster(

@@ -134,9 +134,11 @@ class _Recorder:
 
     def __init__(self) -> None:
         self.sent: list[tuple[TextClause, dict[str, Any]]] = []
+        self.info: dict[str, Any] = {}
 
     async def execute(self, statement: TextClause, values: dict[str, Any]) -> _Recorder:
-        self.sent.append((statement, values))
+        if "pg_notify" not in statement.text:  # nobody is notified of bare rows
+            self.sent.append((statement, values))
         return self
 
     def all(self) -> list[Any]:

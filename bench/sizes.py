@@ -33,6 +33,10 @@ class Sizes:
     waiting_dependents: int
     dependents_rounds: int
     dependents_workflows: int
+    verb_calls: int
+    watched_rounds: int
+    watched_workflows: int
+    watched_commands: int
     is_quick: bool
 
 
@@ -61,6 +65,10 @@ FULL = Sizes(
     waiting_dependents=10_000,
     dependents_rounds=6,
     dependents_workflows=1_500,
+    verb_calls=20,
+    watched_rounds=8,
+    watched_workflows=1_500,
+    watched_commands=50,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -88,5 +96,9 @@ QUICK = Sizes(
     waiting_dependents=50,
     dependents_rounds=1,
     dependents_workflows=20,
+    verb_calls=3,
+    watched_rounds=1,
+    watched_workflows=20,
+    watched_commands=3,
     is_quick=True,
 )

@@ -18,7 +18,7 @@ from typing import TypeVar
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import STARTING, CommandType
 from model.errors import Refused
-from model.fields import GROUP_NAME, NAME_LENGTH_MAX
+from model.fields import GROUP_NAME, GROUP_NAME_LENGTH_MAX, NAME_LENGTH_MAX
 from model.ids import CommandId, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
 from model.parameters import is_storable, parse_parameters
@@ -214,7 +214,7 @@ def _number(value: str | None, field: str) -> int:
 
 
 def _group(value: str | None) -> str | None:
-    if value and not re.fullmatch(GROUP_NAME, value):
+    if value and (len(value) > GROUP_NAME_LENGTH_MAX or not re.fullmatch(GROUP_NAME, value)):
         raise Refused(f'worker_group "{value[:100]}" is not a name of a group; use letters, digits and _ . - only')
     return value or None
 

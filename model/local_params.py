@@ -45,7 +45,9 @@ def _as_list(given: Any) -> Any:
     ]
 
 
-LocalParams = Annotated[tuple[LocalParam, ...], BeforeValidator(_as_list)]
+LocalParams = Annotated[
+    tuple[LocalParam, ...], BeforeValidator(_as_list, json_schema_input_type=tuple[LocalParam, ...] | dict[str, Any])
+]
 
 
 def _list(text: str) -> list[Any]:

@@ -46,4 +46,4 @@ def plain_data(value: Any) -> Any:
     return value
 
 
-ParameterValue = Annotated[str, BeforeValidator(as_text), AfterValidator(plain_data)]
+ParameterValue = Annotated[str, BeforeValidator(as_text, json_schema_input_type=Any), AfterValidator(plain_data)]

@@ -35,7 +35,8 @@ _SECOND = timedelta(seconds=1)
 class ScheduleRow:
     """A schedule as it is stored: times as text, since a person may have written anything.
 
-    `workflow` is the name of its workflow in `project`, if the query asked for it and the workflow exists.
+    `workflow` is the name of its workflow in `project`, if the query asked for it and the workflow exists; `from_file`:
+    the file of its workflow lists it.
     """
 
     id: ScheduleId
@@ -54,6 +55,7 @@ class ScheduleRow:
     counts_from: str
     workflow: str | None = None
     project: str | None = None
+    from_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ class TaskSpec(BaseModel):
     timeout: Minutes = 0
     timeout_strategy: TimeoutStrategy = TimeoutStrategy.FAILED
     dispatch_timeout: Minutes = 0
-    flag: Annotated[Flag, BeforeValidator(_flag)] = Flag.YES
+    flag: Annotated[Flag, BeforeValidator(_flag, json_schema_input_type=Flag | bool)] = Flag.YES
     local_params: LocalParams = ()
     cache: bool = False
     environment: Name | None = None

@@ -90,7 +90,8 @@ def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, besi
     message = _SAID.get(part["type"], str(part["msg"]).removeprefix("Value error, "))
     if part["type"] == "too_long":
         message = f"must not have more than {part['ctx']['max_length']} entries"
-    if part["type"] == "string_pattern_mismatch":
+    is_length = part["type"] in ("string_too_short", "string_too_long")
+    if part["type"] == "string_pattern_mismatch" or (is_length and where[-1] == "worker_group"):
         message = _PATTERNS.get("local_params" if "local_params" in where else str(where[-1]), _NO_CONTROL)
     if part["type"] == "extra_forbidden":
         message = f"there is no field {_quoted(where[-1])}{_near(model, where, beside)}"

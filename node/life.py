@@ -18,8 +18,10 @@ from dao.cluster.nodes import Me, NodeRow
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.errors import Unfit
+from dao.postgres.notify import changed
+from model.changes import Changes
 from model.errors import Denied, Fenced, Unavailable, Unknown
-from model.nodes import Heartbeat, NodeKind
+from model.nodes import Heartbeat, NodeKind, NodeStatus, Slot
 from model.timing import Timing
 from node.namesakes import Namesakes
 from registry.clock import boottime_s
@@ -56,6 +58,8 @@ class Life:
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self._beat_no = 0
         self._unanswered = 0
+        self._shown: tuple[Slot | None, NodeStatus] | None = None
+        """What those who watch have seen of its beats."""
         # A separate pool for beats: a beat must not queue behind the node's own work, nor wait long for a dead link.
         self._beats = Database(
             database.url,
@@ -102,6 +106,9 @@ class Life:
                 self._beat_no, self.living, newer = await nodes.beat(
                     connection, self.me, self._beat_no, unanswered=self._unanswered, heartbeat=heartbeat
                 )
+                if self._shown != (shown := (heartbeat.slot, heartbeat.status)):
+                    await changed(connection, Changes(nodes=True))
+                    self._shown = shown
         except Fenced:
             raise
         except BaseException as error:

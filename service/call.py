@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -20,6 +20,7 @@ from dao.accounts.idempotency import Answer
 from dao.postgres.database import Database
 from model.audits import Outcome
 from model.errors import Changed, Forbidden, VersionNeeded
+from model.ids import AccountId, TokenId
 from model.rights import CLUSTER_RIGHTS, Right
 from service.callers import Caller
 from service.cluster.doctor import MachineChecks
@@ -27,35 +28,66 @@ from service.operation import Operation
 from service.settings import ServiceSettings
 from service.workflows.workflow_file import TaskTypes
 
+if TYPE_CHECKING:
+    from service.accounts.passwords import Passwords
+
 A = TypeVar("A")
 ANY_VERSION = "*"
 
 
+class Connects(Protocol):
+    """Connects to users' databases as a worker does."""
+
+    async def __call__(self, name: str, url: str) -> str:
+        """Connect to the data source of this name and whole URL, and run a query; returns the kind of database.
+
+        Raises:
+            Refused: the URL is wrong, the driver is missing, or the database refused the query.
+            Unavailable: it cannot be reached, or does not let us in.
+        """
+
+
 @dataclass(frozen=True)
 class Backend:
-    """What operations work on. `machine` are the doctor's checks of the machine on which they run."""
+    """What operations work on. `machine` are the doctor's checks of the machine on which they run.
+
+    Whoever makes it closes its database and passwords.
+    """
 
     database: Database
     settings: ServiceSettings
     task_types: TaskTypes
     machine: MachineChecks
+    connects: Connects
+    passwords: Passwords
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a change is about. `project` None: the cluster."""
+    """What a change is about. `project` None: the cluster. `after` is for the audit, besides the change's own.
+
+    With `account` it belongs to that account, which may change it itself; `token` is one that may change itself.
+    """
 
     kind: str
     id: object
     project: str | None = None
     name: str | None = None
+    after: Mapping[str, Any] = field(default_factory=dict)
+    account: AccountId | None = None
+    token: TokenId | None = None
 
 
 @dataclass
 class Change(Generic[A]):
-    """A change in the making. `before` and `after` are for the audit, without secrets; `answer` is the operation's."""
+    """A change in the making. `before` and `after` are for the audit, without secrets; `answer` is the operation's.
+
+    `id` and `name` are those of the subject, where they are known only now.
+    """
 
     connection: AsyncConnection
+    id: object = None
+    name: str | None = None
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
     answer: A | None = None
@@ -100,6 +132,8 @@ class Call:
     if_match: str | None = ANY_VERSION
     replay: Replay | None = None
     is_permitted: bool = field(default=False, init=False)
+    subject: Subject | None = field(default=None, init=False)
+    """What it is about, as far as it has said so."""
 
     @property
     def database(self) -> Database:
@@ -116,8 +150,19 @@ class Call:
         right = self.operation.right
         if project is None and right not in CLUSTER_RIGHTS:
             right = Right.ADMINISTER  # what belongs to a workflow that is gone
+        self.subject = self.subject or Subject(self.operation.tag, None, project)
         self._check_scope()
         self.caller.need(right, project)
+        self.is_permitted = True
+
+    def permit_account(self, account: AccountId, token: TokenId | None = None) -> None:
+        """Require that this is the caller's own account, or the token itself, or an admin. Raises `Forbidden`."""
+        if token is None or (self.caller.account, self.caller.token) != (account, token):
+            self.caller.need_account(account)
+        self.is_permitted = True
+
+    def permit_known(self) -> None:
+        """Require nothing but to be known: what each caller may ask about itself."""
         self.is_permitted = True
 
     def visible(self) -> Collection[str] | None:
@@ -130,8 +175,12 @@ class Call:
         if not self.caller.may_in_scope(scope := self.operation.scope):
             raise Forbidden(f"this token may not be used here: it needs the scope {scope}; make another token")
 
-    def expect(self, version: object) -> None:
+    def expect(self, version: object, changed: str = "") -> None:
         """Require that the caller has seen the present version of what is to change.
+
+        Args:
+            version: the present one.
+            changed: who made it and when, as " by ... at ...".
 
         Raises:
             VersionNeeded: the caller did not say which version it has seen.
@@ -142,7 +191,9 @@ class Call:
                 f"say which version is to be changed: If-Match, with the ETag that was read ({version})"
             )
         if self.if_match not in (ANY_VERSION, str(version)):
-            raise Changed(f"it was changed meanwhile: version {self.if_match} was read, version {version} is there now")
+            raise Changed(
+                f"it was changed meanwhile: version {self.if_match} was read, version {version} is there now{changed}"
+            )
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -151,25 +202,39 @@ class Call:
             yield connection
 
     @asynccontextmanager
-    async def changing(self, subject: Subject) -> AsyncIterator[Change[Any]]:
-        """The transaction of the change, with its audit row. The right is required first.
+    async def changing(self, *subjects: Subject) -> AsyncIterator[Change[Any]]:
+        """The transaction of the change, with an audit row for each subject. The right on all is required first.
 
         Raises:
             Forbidden: the caller may not.
             Replayed: a request with the same key has been answered.
         """
-        self.permit(subject.project)
+        for subject in subjects:
+            self.subject = subject
+            if subject.account is None:
+                self.permit(subject.project)
+            else:
+                self.permit_account(subject.account, subject.token)
         async with self.database.writing() as connection:
-            if self.replay is not None:
-                before = await idempotency.begin(connection, self.caller.key, self.replay.key, self.replay.request_hash)
-                if before is not None:
-                    raise Replayed(before)
+            await self._begin_once(connection)
             change: Change[Any] = Change(connection)
             yield change
-            await audit.insert(connection, [self._entry(subject, change)])
+            await audit.insert(connection, [self._entry(subject, change) for subject in subjects])
             if self.replay is not None:
                 answer = Answer(self.operation.status, {}, _json(change.answer))
                 await idempotency.finish(connection, self.caller.key, self.replay.key, self.replay.request_hash, answer)
+
+    async def check_replayed(self) -> None:
+        """Raises `Replayed` if a request with the same key has been answered."""
+        if self.replay is not None:
+            async with self.database.writing() as connection:
+                await self._begin_once(connection)
+
+    async def _begin_once(self, connection: AsyncConnection) -> None:
+        if self.replay is not None:
+            before = await idempotency.begin(connection, self.caller.key, self.replay.key, self.replay.request_hash)
+            if before is not None:
+                raise Replayed(before)
 
     async def record_denial(self, subject: Subject) -> None:
         """Write the audit row of a call that was not permitted."""
@@ -180,11 +245,11 @@ class Call:
         return self.caller.entry(
             self.operation.name,
             subject.kind,
-            subject.id,
-            subject.name,
+            subject.id if change.id is None else change.id,
+            change.name or subject.name,
             project=subject.project,
             before=change.before,
-            after=change.after,
+            after={**(change.after or {}), **subject.after} or None,
             outcome=outcome,
         )
 

@@ -138,7 +138,7 @@ class Caller:
         where = "on the cluster; ask an admin"
         if right not in CLUSTER_RIGHTS:
             where = f'in project "{project}"; ask one of its owners'
-        raise Forbidden(right, project, f"{self.name} may not do this: it needs {right} {where}")
+        raise Forbidden(f"{self.name} may not do this: it needs {right} {where}")
 
     def need_account(self, account: AccountId) -> None:
         """Raises `Forbidden` unless this is the caller's own account, or it may administer the cluster.

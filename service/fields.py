@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
@@ -44,6 +45,16 @@ WrittenId = Annotated[
 """An id in an answer that stands in a row which people insert by hand: it may be any number of 64 bits."""
 
 
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]")
+
+
+def _written(given: Any) -> Any:
+    """Numbers are no times, though pydantic reads them as seconds or milliseconds, whichever is nearer."""
+    if not isinstance(given, datetime) and not (isinstance(given, str) and _TIME.match(given)):
+        raise ValueError("write the time as 2026-01-31T14:00:00Z")
+    return given
+
+
 def _utc(given: datetime) -> datetime:
     if given.tzinfo is None:
         raise ValueError("write the time with its zone, such as 2026-01-31T14:00:00Z")
@@ -54,7 +65,7 @@ def _exact(given: datetime) -> str:
     return given.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-Moment = Annotated[datetime, AfterValidator(_utc), PlainSerializer(_exact, when_used="json")]
+Moment = Annotated[datetime, BeforeValidator(_written), AfterValidator(_utc), PlainSerializer(_exact, when_used="json")]
 """A time in UTC; in JSON as RFC 3339 to the millisecond."""
 
 

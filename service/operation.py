@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
+from model.errors import Forbidden, Refused
 from model.rights import Right, Scope
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ _SUBJECTS = {
     "workflow-definitions": "definitions",
     "schedules": "definitions",
     "projects": "projects",
+    "members": "projects",
+    "audit": "projects",
+    "users": "admin",
+    "sessions": "admin",
+    "tokens": "admin",
     "cluster": "cluster",
     "data-sources": "cluster",
     "environments": "cluster",
@@ -48,6 +54,9 @@ class Operation(Generic[P, R]):
         right: what the caller needs, on the project or the cluster that the function names to the call.
         tag: the resource to which it belongs, for the documentation.
         status: of the answer when all is well.
+        reads: it changes nothing, though its method is POST since an address could not contain what is asked.
+        has_secret: its request or answer contains a secret that may not be stored, not even as a hash that can be
+            guessed: an idempotency key has no effect on it.
     """
 
     run: Callable[Concatenate[Call, P], Awaitable[R]]
@@ -56,6 +65,8 @@ class Operation(Generic[P, R]):
     right: Right
     tag: str
     status: int = 200
+    reads: bool = False
+    has_secret: bool = False
 
     @property
     def name(self) -> str:
@@ -65,14 +76,14 @@ class Operation(Generic[P, R]):
     @property
     def changes(self) -> bool:
         """Whether it changes something."""
-        return self.method != "GET"
+        return self.method != "GET" and not self.reads
 
     @property
     def scope(self) -> Scope:
         """What a token must be for."""
-        if self.right is Right.ADMINISTER:
-            return Scope.ADMIN
         subject = _SUBJECTS.get(self.tag, "runs")
+        if self.right is Right.ADMINISTER or subject == Scope.ADMIN:
+            return Scope.ADMIN
         return Scope(f"{subject}:{'write' if self.changes and subject != 'cluster' else 'read'}")
 
     @cached_property
@@ -91,20 +102,33 @@ class Operation(Generic[P, R]):
 
         Raises:
             Forbidden: the caller may not.
+            Replayed: a request with the same key has been answered.
             ShoalError: see the function.
         """
-        answer = await self.run(call, *args, **kwargs)
+        try:
+            answer = await self.run(call, *args, **kwargs)
+        except Refused as error:
+            if not isinstance(error, Forbidden):
+                await call.check_replayed()  # what stands in its way may be what it did the first time
+            raise
         if not call.is_permitted:
             raise AssertionError(f"{self.name} did not say on what it needs {self.right}")
         return answer
 
 
 def operation(
-    method: Method, path: str, right: Right, tag: str, *, status: int = 200
+    method: Method,
+    path: str,
+    right: Right,
+    tag: str,
+    *,
+    status: int = 200,
+    reads: bool = False,
+    has_secret: bool = False,
 ) -> Callable[[Callable[Concatenate[Call, P], Awaitable[R]]], Operation[P, R]]:
     """Make an operation of a function. See `Operation` for the arguments."""
 
     def declare(run: Callable[Concatenate[Call, P], Awaitable[R]]) -> Operation[P, R]:
-        return Operation(run, method, path, right, tag, status)
+        return Operation(run, method, path, right, tag, status, reads, has_secret)
 
     return declare

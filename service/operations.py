@@ -5,16 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from service import names
-from service.cluster import claims, clock, command_queue, examination, members, settings_in_force
+from service.accounts import audit_pages, own_account, own_sessions, own_tokens, people, project_access
+from service.cluster import (
+    claims,
+    clock,
+    command_queue,
+    data_sources,
+    environments,
+    examination,
+    members,
+    secrets,
+    settings_in_force,
+)
 from service.explain import why
 from service.operation import Operation
-from service.runs import control, error_commands, log_source
+from service.projects import projects
+from service.runs import attempts, backfills, bulk, control, error_commands, log_source
 from service.runs import listing as run_listing
+from service.workflows import applying, history, relations, saving, schedule_changes, schedule_listing, schemas
 from service.workflows import listing as workflow_listing
 
 _MODULES = (
-    *(run_listing, log_source, control, error_commands, why, workflow_listing),
+    *(run_listing, log_source, control, bulk, error_commands, backfills, attempts, why),
+    *(workflow_listing, history, applying, saving, relations, schemas, projects),
+    *(schedule_listing, schedule_changes),
     *(clock, members, claims, command_queue, examination, settings_in_force, names),
+    *(data_sources, environments, secrets),
+    *(own_account, people, own_sessions, own_tokens, project_access, audit_pages),
 )
 
 ALL: tuple[Operation[Any, Any], ...] = tuple(

@@ -36,22 +36,59 @@ class PageQuery(Asked):
         return None if self.cursor is None else _id_of(self.cursor)
 
 
-def page_of(found: Sequence[S], limit: int, item: Callable[[S], T], id_of: Callable[[S], int]) -> PageOf[T]:
-    """The page of what was found with a limit of one more than the page's."""
-    shown, has_more = found[:limit], len(found) > limit
-    cursor = _cursor(id_of(shown[-1])) if has_more else None
-    return PageOf[T](items=[item(each) for each in shown], next_cursor=cursor, has_more=has_more)
+class NamedPageQuery(Asked):
+    """Which page of a list that is sorted by name."""
+
+    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX, description="at most this many")] = 50
+    cursor: Annotated[str | None, Field(max_length=1_200, description="`next_cursor` of the page before")] = None
+
+    @property
+    def after(self) -> str | None:
+        """The last name of the page before. Raises `Refused` for a cursor that no page gave."""
+        if self.cursor is None:
+            return None
+        word, space, name = _decoded(self.cursor).partition(" ")
+        if word != "name" or not space or "\x00" in name:
+            raise _unknown_cursor()
+        return name
 
 
-def _cursor(id_: int) -> str:
-    return base64.urlsafe_b64encode(f"after {id_}".encode()).decode().rstrip("=")
+def page_of(
+    found: Sequence[S],
+    limit: int,
+    item: Callable[[S], T],
+    id_of: Callable[[S], int | str],
+    *,
+    walked_to: int | None = None,
+) -> PageOf[T]:
+    """The page of what was found with a limit of one more than the page's; `id_of`: the id, or the name.
+
+    `walked_to`: the last id that was read, if what is after it was not; the next page begins there.
+    """
+    shown = found[:limit]
+    last = id_of(shown[-1]) if len(found) > limit else walked_to
+    cursor = None if last is None else _cursor(last)
+    return PageOf[T](items=[item(each) for each in shown], next_cursor=cursor, has_more=last is not None)
+
+
+def _cursor(last: int | str) -> str:
+    text = f"name {last}" if isinstance(last, str) else f"after {last}"
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def _id_of(cursor: str) -> int:
+    word, _, number = _decoded(cursor).partition(" ")
+    if word == "after" and number.isascii() and number.isdecimal() and len(number) <= 19 and int(number) <= ID_MAX:
+        return int(number)
+    raise _unknown_cursor()
+
+
+def _decoded(cursor: str) -> str:
     try:
-        word, number = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", b"-_", validate=True).decode().split(" ")
-        if word == "after" and number.isascii() and number.isdecimal() and int(number) <= ID_MAX:
-            return int(number)
+        return base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", b"-_", validate=True).decode()
     except ValueError:
-        pass
-    raise Refused("the cursor is not one that a page gave; begin without one")
+        raise _unknown_cursor() from None
+
+
+def _unknown_cursor() -> Refused:
+    return Refused("the cursor is not one that a page gave; begin without one")

@@ -9,13 +9,15 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 from pydantic_settings import NoDecode
 
-from dao.secrets.vault import Vault, key_id_of, new_key
 from model.errors import Refused
+
+if TYPE_CHECKING:
+    from dao.secrets.vault import Vault
 
 FILE_NAME = "secret-keys"
 """The key file in the data folder of `shoal up`."""
@@ -48,6 +50,8 @@ def open_vault(settings: SecretSettings) -> Vault:
     Raises:
         Refused: the file cannot be read, or other users can read it too; or a text is no key.
     """
+    from dao.secrets.vault import Vault  # here, since cryptography loads slowly, and the settings need this module
+
     listed = [key.get_secret_value() for key in settings.keys]
     return Vault([*listed, *(read_key_file(settings.key_file) if settings.key_file else ())])
 
@@ -73,6 +77,8 @@ def add_key(path: Path) -> str:
 
     The file is replaced atomically, so that no reader ever sees half of it. Raises `Refused`.
     """
+    from dao.secrets.vault import key_id_of, new_key
+
     older = read_key_file(path) if os.path.lexists(path) else []
     key = new_key()
     beside = path.with_name(f"{path.name}.new-{os.getpid()}")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
+
+from model.progress import Progress
 
 STATES: dict[str, tuple[str, str]] = {
     "SUCCESS": ("✓", "green"),
@@ -42,6 +45,14 @@ MEANINGS: dict[str, str] = {
     "FAILOVER": "failed over to another master",
 }
 """The meaning of those states of a run whose name does not explain it."""
+
+
+def said_progress(progress: Progress) -> str:
+    """Such as `40/100 (40 %) epoch 12`, or `40 %`."""
+    percent = f"{math.floor(progress.percent)} %"
+    shown = percent if progress.total is None else f"{progress.done:.15g}/{progress.total:.15g} ({percent})"
+    return f"{shown} {progress.text}".rstrip()
+
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from dao.postgres.database import Database
+from service.accounts.passwords import Passwords
 from service.call import Backend
 from shoal.cluster.machine_health import machine_results
 from shoal.config.settings import Settings
@@ -12,5 +13,11 @@ from worker.tasks.catalog import TaskCatalog
 
 
 def backend_of(database: Database, settings: Settings) -> Backend:
-    """The backend of a process: its database and settings, and the task types and doctor's checks of this machine."""
-    return Backend(database, settings, TaskCatalog(), partial(machine_results, settings))
+    """The backend of a process: its database and settings, and the task types, checks and drivers of this machine."""
+    return Backend(database, settings, TaskCatalog(), partial(machine_results, settings), _connect, Passwords())
+
+
+async def _connect(name: str, url: str) -> str:
+    from worker.statements.session import in_session
+
+    return await in_session(name, url, lambda session: session.ask_for_one())

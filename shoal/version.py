@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
 
 def shoal_version() -> str:
     """The installed version; `unknown` when it runs from a folder that was never installed."""
+    from importlib.metadata import PackageNotFoundError, version  # here: only `--version` needs it
+
     try:
         return version("shoal")
     except PackageNotFoundError:

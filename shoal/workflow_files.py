@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from model.errors import NotFound
-from service.workflows.workflow_file import BadWorkflowFile, WorkflowDocument, parse_files
-from service.workflows.yaml_lines import BYTES_MAX
+from service.workflows.workflow_file import BadWorkflowFile, FileFault, WorkflowDocument, parse_files
+from service.workflows.yaml_lines import BYTES_MAX, BadYaml, text_of
 from worker.tasks.catalog import TaskCatalog
 
 
@@ -18,13 +18,7 @@ def read_workflow_files(paths: Iterable[Path]) -> list[WorkflowDocument]:
         NotFound: one of the files is not there.
         BadWorkflowFile: one cannot be read, or contains errors; lists all problems of all files.
     """
-    contents: list[tuple[str, bytes]] = []
-    faults: list[str] = []
-    for path in paths:
-        try:
-            contents.append((str(path), _content(path)))
-        except BadWorkflowFile as error:
-            faults += error.faults
+    contents, faults = _contents(paths)
     try:
         documents = parse_files(contents, TaskCatalog())
     except BadWorkflowFile as error:
@@ -34,12 +28,30 @@ def read_workflow_files(paths: Iterable[Path]) -> list[WorkflowDocument]:
     return documents
 
 
-def _content(path: Path) -> bytes:
-    """The content of a file, or a little more of it than a file may have."""
-    try:
-        with path.open("rb") as file:
-            return file.read(BYTES_MAX + 1)
-    except FileNotFoundError:
-        raise NotFound(f"there is no file {path}") from None
-    except OSError as error:
-        raise BadWorkflowFile([f"{path}: it cannot be read: {error.strerror}"]) from None
+def read_texts(paths: Iterable[Path]) -> list[tuple[str, str]]:
+    """The names and texts of some files, which are checked elsewhere. Raises as above, for what cannot be read."""
+    contents, faults = _contents(paths)
+    texts = []
+    for name, data in contents:
+        try:
+            texts.append((name, text_of(data)))
+        except BadYaml as error:
+            faults.append(FileFault(name, str(error), error.line))
+    if faults:
+        raise BadWorkflowFile(faults)
+    return texts
+
+
+def _contents(paths: Iterable[Path]) -> tuple[list[tuple[str, bytes]], list[FileFault]]:
+    """The content of each file, or a little more of it than a file may have; and those that cannot be read."""
+    contents: list[tuple[str, bytes]] = []
+    faults: list[FileFault] = []
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                contents.append((str(path), file.read(BYTES_MAX + 1)))
+        except FileNotFoundError:
+            raise NotFound(f"there is no file {path}") from None
+        except OSError as error:
+            faults.append(FileFault(str(path), f"it cannot be read: {error.strerror}"))
+    return contents, faults

@@ -41,7 +41,8 @@ BEGIN
     EXECUTE format('REVOKE ALL ON environment, data_source, log_key FROM %s', master);
     EXECUTE format('REVOKE ALL ON %s FROM %s', users, master);
     EXECUTE format('GRANT INSERT ON audit TO %s', master);
-    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, workflow_version, schema_version FROM %s', master);
+    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, workflow_version, workflow_draft, schema_version '
+                   'FROM %s', master);
     EXECUTE format('GRANT UPDATE (updated_at) ON workflow_definition TO %s', master);  -- to hold the line of a serial one
 
     -- A worker claims tasks and says how they ended.
@@ -52,15 +53,16 @@ BEGIN
     EXECUTE format('REVOKE ALL ON log_key FROM %s', worker);
     EXECUTE format('GRANT SELECT (node_id), INSERT, DELETE ON log_key TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON registry_lease TO %s', worker);
-    EXECUTE format('GRANT UPDATE (state, worker_id, started_at, ended_at, exit_code, reason, outputs, queued_at) ON task_instance TO %s', worker);
+    EXECUTE format('GRANT UPDATE (state, worker_id, started_at, ended_at, exit_code, reason, outputs, queued_at, progress_done, progress_total, '
+                   'progress_text, progress_at) ON task_instance TO %s', worker);
     EXECUTE format('GRANT INSERT ON task_event TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE ON task_cache TO %s', worker);
 
     -- Whoever serves people: sees everything (secrets are sealed), asks for anything, writes definitions, drives nothing.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s', space, api);
-    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON environment, data_source, schedule TO %s', api);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON environment, data_source, schedule, workflow_draft TO %s', api);
     EXECUTE format('GRANT INSERT, UPDATE ON project, workflow_definition, workflow_version TO %s', api);
-    EXECUTE format('GRANT DELETE ON workflow_definition, workflow_version TO %s', api);
+    EXECUTE format('GRANT DELETE ON project, workflow_definition, workflow_version TO %s', api);
     EXECUTE format('GRANT INSERT (%s, created_by, schedule_id, parent) ON command TO %s', asked, api);
     EXECUTE format('GRANT DELETE ON error_command TO %s', api);
     EXECUTE format('GRANT UPDATE (state, reason, flag) ON task_instance TO %s', api);

@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (7, 'schema');
+INSERT INTO schema_version (version, name) VALUES (8, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -58,10 +58,28 @@ CREATE TABLE workflow_version (
     spec          jsonb NOT NULL CHECK (jsonb_typeof(spec) = 'object'),
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     created_by    text NOT NULL DEFAULT session_user,
+    layout        jsonb CHECK (jsonb_typeof(layout) = 'object'),
     PRIMARY KEY (workflow_code, version)
 );
-COMMENT ON TABLE workflow_version IS 'The content of one version of a workflow. Never changes once written.';
+COMMENT ON TABLE workflow_version IS 'The content of one version of a workflow. Never changes once written, its layout excepted.';
 COMMENT ON COLUMN workflow_version.spec IS 'Tasks, edges, parameters and defaults: the same shape as a YAML file (docs/workflows.md).';
+COMMENT ON COLUMN workflow_version.layout IS 'Where its tasks and notes stand on a canvas: no part of its meaning, so a change of it makes no version.';
+
+CREATE TABLE workflow_draft (
+    person       text NOT NULL CHECK (person <> ''),
+    project      text NOT NULL CHECK (project <> ''),
+    name         text NOT NULL CHECK (name <> ''),
+    content      text NOT NULL CONSTRAINT workflow_draft_size CHECK (octet_length(content) <= 1048576),
+    base_version integer CHECK (base_version > 0),
+    revision     integer NOT NULL DEFAULT 1 CHECK (revision > 0),
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (person, project, name)
+);
+COMMENT ON TABLE workflow_draft IS 'What a person has written of a workflow and not published: nothing runs it.';
+COMMENT ON COLUMN workflow_draft.content IS 'YAML, as in a file (docs/workflows.md); it need not be right until it is published.';
+COMMENT ON COLUMN workflow_draft.base_version IS 'The version from which it began; null = there was no such workflow.';
+COMMENT ON COLUMN workflow_draft.revision IS 'One more with each change: who changes it names the one that he saw.';
 
 CREATE TABLE environment (
     name       text PRIMARY KEY CHECK (name <> ''),
@@ -199,6 +217,17 @@ CREATE TABLE node_beat (
 COMMENT ON TABLE node_beat IS 'Beats, apart from `node`: every write transaction locks its node row, and a beat must not wait for it.';
 COMMENT ON COLUMN node_beat.beat_no IS 'Others judge by seeing this number stand still over their own clock, never by comparing times.';
 
+CREATE TABLE slot_change (
+    number  bigint PRIMARY KEY CHECK (number > 0),
+    at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    members jsonb NOT NULL CHECK (jsonb_typeof(members) = 'array'),
+    changes jsonb NOT NULL CHECK (jsonb_typeof(changes) = 'array')
+);
+COMMENT ON TABLE slot_change IS 'How the masters with slots changed in the last 24 hours, once for all of them. No master reads it to decide.';
+COMMENT ON COLUMN slot_change.members IS 'Who has a slot from then on, first slot first: epoch, name, slot.';
+COMMENT ON COLUMN slot_change.changes IS 'Who came or went: epoch, name and reason, JOINED, BACK, LEFT, FENCED or BUSY.';
+CREATE INDEX slot_change_at ON slot_change (at);
+
 CREATE TABLE log_key (
     node_id bigint PRIMARY KEY,
     key     text NOT NULL
@@ -286,10 +315,15 @@ CREATE TABLE command_history (
     slot_current         smallint,
     slot_total           smallint,
     created_at           timestamptz NOT NULL,
-    handled_at           timestamptz NOT NULL DEFAULT clock_timestamp()
+    handled_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_by           text
 );
 COMMENT ON TABLE command_history IS 'The proof that each command was handled once: its primary key.';
 COMMENT ON COLUMN command_history.slot_current IS 'The slot that the master believed to have; null or another residue = taken by age.';
+COMMENT ON COLUMN command_history.created_by IS 'Who asked for it; null = written before that was recorded.';
+-- Statement: what was asked of a run after its start.
+CREATE INDEX command_history_run ON command_history (workflow_instance_id)
+    WHERE type NOT IN ('START_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA', 'START_CURRENT_TASK_PROCESS');
 
 CREATE TABLE error_command (
     command_id           bigint PRIMARY KEY,
@@ -434,6 +468,10 @@ CREATE TABLE task_instance (
     parameter_types      text,
     dispatch_timeout_s   double precision CHECK (dispatch_timeout_s > 0),
     dispatch_by          timestamptz,
+    progress_done        double precision,
+    progress_total       double precision,
+    progress_text        text,
+    progress_at          timestamptz,
     CONSTRAINT task_instance_end CHECK (
         (ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS'))),
     -- Also the index of everything that is asked by workflow instance.
@@ -445,6 +483,8 @@ COMMENT ON COLUMN task_instance.due_at IS 'When a DELAY_EXECUTION is queued: the
 COMMENT ON COLUMN task_instance.timeout_s IS 'Seconds from its start on the worker; null = none.';
 COMMENT ON COLUMN task_instance.dispatch_timeout_s IS 'Seconds in the queue; null = no limit.';
 COMMENT ON COLUMN task_instance.dispatch_by IS 'Until when a worker must have taken it, counted from when it was queued; null = no limit.';
+COMMENT ON COLUMN task_instance.progress_done IS 'What the task itself reported last: this much of progress_total, or percent if that is null. Null = nothing.';
+COMMENT ON COLUMN task_instance.progress_at IS 'When that was written.';
 COMMENT ON COLUMN task_instance.write_ahead IS 'true: a claim makes it RUNNING_EXECUTION at once. false (on_worker_loss: fail): DISPATCH first, so that a lost one that surely never started can be queued again.';
 COMMENT ON COLUMN task_instance.params IS 'JSON object: the parameters of its type, as the definition gives them.';
 COMMENT ON COLUMN task_instance.parameter_values IS 'JSON object: what each ${name} stands for. The task type puts them in, since it knows what is safe there.';
@@ -663,7 +703,8 @@ BEGIN
     RAISE EXCEPTION 'version % of workflow % never changes once written; save a new version', OLD.version, OLD.workflow_code
         USING ERRCODE = 'restrict_violation';
 END $$;
-CREATE TRIGGER workflow_version_is_immutable BEFORE UPDATE ON workflow_version FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER workflow_version_is_immutable BEFORE UPDATE OF workflow_code, version, spec, created_at, created_by ON workflow_version
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
 
 CREATE FUNCTION refuse_transition() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -5,7 +5,8 @@ It records whether anything may have begun, since only an attempt that certainly
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from model.states import TaskState
@@ -20,13 +21,17 @@ from worker.tenants import Launching
 class AttemptLauncher:
     """Passes requests of one attempt on to the launcher, and records them."""
 
-    def __init__(self, launcher: Launching) -> None:
+    def __init__(
+        self, launcher: Launching, watching: Callable[[TaskLog, Mapping[str, str]], AbstractContextManager[TaskLog]]
+    ) -> None:
+        """`watching` gives the log to which a process with that environment is to write."""
         self.may_have_begun = False
         self.is_one_process = False
         """Whether the attempt is nothing but one process (`Task.runs_one_process`)."""
         self.last_word: LastWord | None = None
         """Where its end is to be recorded."""
         self._launcher = launcher
+        self._watching = watching
 
     async def run(
         self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog, identity: Identity | None = None
@@ -34,15 +39,16 @@ class AttemptLauncher:
         """See `Launcher.run`."""
         before, self.may_have_begun = self.may_have_begun, True
         try:
-            return await self._launcher.run(
-                argv,
-                env=env,
-                cwd=cwd,
-                log=log,
-                identity=identity,
-                is_all=self.is_one_process,
-                last_word=self.last_word,
-            )
+            with self._watching(log, env) as watched:
+                return await self._launcher.run(
+                    argv,
+                    env=env,
+                    cwd=cwd,
+                    log=watched,
+                    identity=identity,
+                    is_all=self.is_one_process,
+                    last_word=self.last_word,
+                )
         except NoMeans:
             self.may_have_begun = before
             raise
@@ -53,9 +59,10 @@ class AttemptLauncher:
         """See `Launcher.carry_out`."""
         before, self.may_have_begun = self.may_have_begun, True
         try:
-            code, result = await self._launcher.carry_out(
-                order, env=env, cwd=cwd, log=log, identity=identity, last_word=self.last_word
-            )
+            with self._watching(log, env) as watched:
+                code, result = await self._launcher.carry_out(
+                    order, env=env, cwd=cwd, log=watched, identity=identity, last_word=self.last_word
+                )
             if result is not None and result.state is TaskState.PAUSE:  # it reported so (`worker/child.py`)
                 raise NoMeans(result.reason)
         except NoMeans:

@@ -25,6 +25,7 @@ from worker.last_words import LastWords, log_name
 from worker.launcher.errors import BrokenLauncher
 from worker.named_secrets import NamedSecrets
 from worker.order import Order
+from worker.progress import FILE, VARIABLE, ProgressBoard
 from worker.report import report
 from worker.settings import WorkerSettings
 from worker.task_log import LogFile
@@ -53,8 +54,10 @@ class Executor:
         secrets: NamedSecrets,
         overload: Overload,
         last_words: LastWords | None = None,
+        progress: ProgressBoard | None = None,
     ) -> None:
-        """With `last_words` keepers record how attempts ended."""
+        """With `last_words` keepers record how attempts ended; `progress` is what running tasks report."""
+        self._progress = progress or ProgressBoard()
         self._overload = overload
         self._catalog = TaskCatalog()
         self._processes = processes
@@ -73,7 +76,9 @@ class Executor:
         name = log_name(task)
         folder = WorkFolder(self._folders / str(task.id))
         file = LogFile(self._logs, name, bytes_max=self._log_bytes_max)
-        launcher = AttemptLauncher(self._processes)
+        launcher = AttemptLauncher(
+            self._processes, partial(self._progress.watching, task.id, task.attempt, file.masked)
+        )
         try:
             result = _without_secrets(await self._in_time(task, file, folder, launcher), task, file)
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
@@ -178,7 +183,7 @@ class Executor:
             give_to(folder.path, account.identity)
         code, result = await launcher.carry_out(
             order,
-            env=self._environment(task, account),
+            env=self._environment(task, account, folder),
             cwd=folder.path,
             log=file,
             identity=account.identity if account is not None else None,
@@ -187,8 +192,8 @@ class Executor:
             return TaskResult.failure(exit_reason(code, file.last_line()), code)
         return result
 
-    def _environment(self, task: ClaimedTask, account: Account | None) -> Mapping[str, str]:
-        return task_environment(
+    def _environment(self, task: ClaimedTask, account: Account | None, folder: WorkFolder) -> Mapping[str, str]:
+        made = task_environment(
             os.environ if account is None else account.environment(os.environ),
             workflow_instance_id=task.workflow_instance_id,
             task_code=task.code,
@@ -197,6 +202,7 @@ class Executor:
             fence=self._epoch,
             extra={},
         )
+        return {**made, VARIABLE: str(folder.path / FILE)}
 
     def _context(
         self,
@@ -219,7 +225,7 @@ class Executor:
             file,
             processes,
             make_folder=folder.make,
-            make_environment=lambda: self._environment(task, account),
+            make_environment=lambda: self._environment(task, account, folder),
             types=types_of(task),
             data_source=partial(self._secrets.data_source, hide=file.hide),
             exports=partial(self._secrets.exports, task.environment) if task.environment else None,

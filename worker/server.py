@@ -38,6 +38,7 @@ from worker.launcher.client import Launcher
 from worker.left_results import report_last_words, report_left_results
 from worker.log_service import LogService
 from worker.named_secrets import NamedSecrets
+from worker.progress import ProgressBoard
 from worker.settings import WorkerSettings
 from worker.spool import Spool
 from worker.writer import Writer
@@ -136,8 +137,9 @@ class Worker:
         secrets = NamedSecrets(life.database, self._vault)
         load = self._settings.load
         overload = Overload(load, so="takes no new tasks; running tasks continue", folder=self._settings.place)
-        executor = Executor(self._settings, launcher, life.me.epoch, secrets, overload, last_words)
-        writer = Writer(life, executor, self._settings, overload, last_words.reported)
+        progress = ProgressBoard()
+        executor = Executor(self._settings, launcher, life.me.epoch, secrets, overload, last_words, progress)
+        writer = Writer(life, executor, self._settings, overload, last_words.reported, progress)
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, overload, writer)
         try:
@@ -186,6 +188,7 @@ class Worker:
                 beats.measure(),
                 self._poll(life, writer),
                 writer.run(),
+                writer.progress.run(writer.wake.set),
                 late.run(),
                 ears.run(),
             ]

@@ -16,8 +16,9 @@ import structlog
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
 from dao.postgres.notify import EVENT, notify
-from dao.tasks import task_claims
+from dao.tasks import task_claims, task_progress
 from dao.tasks.task_claims import ClaimedTask, Report
+from dao.tasks.task_progress import Reported
 from model.backoff import Backoff
 from model.errors import Fenced, Unavailable, Unknown
 from model.ids import TaskInstanceId
@@ -26,6 +27,7 @@ from node.life import Life
 from node.overload import Overload
 from node.write_loop import run_rounds
 from worker.executor import Executor
+from worker.progress import ProgressBoard
 from worker.report import report
 from worker.settings import WorkerSettings
 
@@ -45,6 +47,7 @@ class Writer:
         settings: WorkerSettings,
         overload: Overload,
         on_reported: Callable[[TaskInstanceId], None],
+        progress: ProgressBoard | None = None,
     ) -> None:
         self.queued = False
         """Whether there may be tasks to claim; set it, then `wake`."""
@@ -63,6 +66,8 @@ class Writer:
         self._settings = settings
         self._overload = overload
         self._on_reported = on_reported
+        self.progress = progress or ProgressBoard()
+        """What running tasks reported and the database does not have yet."""
         self._running: dict[TaskInstanceId, asyncio.Task[None]] = {}
         self._claimed: dict[TaskInstanceId, ClaimedTask] = {}
         self._ended: dict[TaskInstanceId, Report] = {}
@@ -119,7 +124,7 @@ class Writer:
         if self.compares:
             self.compares = False
             await self._compare()
-        while self._ended or self._room_for(0) > 0:
+        while self._ended or self.progress.has_news or self._room_for(0) > 0:
             await self._write_batch()
 
     def _room_for(self, reported: int) -> int:
@@ -136,14 +141,18 @@ class Writer:
         if limit > 0:
             self.queued = False  # a notification from here on may mean a task that this claim did not see
         claimed: list[ClaimedTask] = []
+        progress = self.progress.take()
         try:
             async with self._life.writing() as connection:
+                if progress:
+                    await self._record_progress(connection, progress)
                 if ended:
                     await self._report(connection, ended)
                 if limit > 0:
                     claimed = await task_claims.claim(connection, self._settings.groups, limit, self._life.me.epoch)
         except BaseException:
             self.queued = True
+            self.progress.put_back(progress)
             raise
         for each in ended:
             self._drop(each.id)
@@ -151,6 +160,14 @@ class Writer:
         if claimed and len(claimed) == limit:
             self.queued = True
         self._start(claimed)
+
+    async def _record_progress(self, connection: FencedTransaction, progress: dict[TaskInstanceId, Reported]) -> None:
+        reported = list(progress.values())
+        try:
+            await task_progress.record(connection, reported, self._life.me.epoch)
+        except BadData:
+            progress.clear()  # the next round goes without it
+            raise
 
     async def _report(self, connection: FencedTransaction, ended: list[Report]) -> None:
         try:

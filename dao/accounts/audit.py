@@ -52,8 +52,17 @@ class AuditFilter:
     actor: str | None = None
     object_kind: str | None = None
     object_id: str | None = None
+    action: str | None = None
+    outcome: Outcome | None = None
+    since: datetime | None = None
+    until: datetime | None = None
 
 
+_CONDITIONS = {
+    **{name: f"{name} = :{name}" for name in ("actor", "object_kind", "object_id", "action", "outcome")},
+    "since": "at >= :since",
+    "until": "at < :until",
+}
 _ROWS = RowArrays(
     {
         "actor_kind": "text",
@@ -100,9 +109,9 @@ async def page(
     """The last `limit` entries, or those before one of them, newest first."""
     values: dict[str, object] = {"before_id": before or 2**63 - 1, "limit": limit}
     conditions = ""
-    for name in ("actor", "object_kind", "object_id"):
+    for name, condition in _CONDITIONS.items():
         if (value := getattr(wanted, name)) is not None:
-            conditions += f" AND {name} = :{name}"
+            conditions += f" AND {condition}"
             values[name] = value
     statement = _PAGE
     if wanted.projects is not None:

@@ -7,7 +7,8 @@ from sqlalchemy import text
 from dao.cluster.nodes import Me, NodeRow, application_name, hold_alive
 from dao.commands import suspect_commands
 from dao.postgres.database import Database
-from dao.postgres.notify import NODE, notify
+from dao.postgres.notify import NODE, changed, notify
+from model.changes import Changes
 
 OUT_OF_REACH = 1 << 40
 """A fence adds this to the beat number. It exceeds any number of unanswered beats, so the next beat is refused."""
@@ -67,4 +68,5 @@ async def fence(database: Database, dead: NodeRow, why: str, *, by: Me | None) -
             await suspect_commands.mark_suspects(connection, dead.epoch, dead.slot)
         if fenced:
             await notify(connection, NODE)
+            await changed(connection, Changes(nodes=True))
         return fenced

@@ -19,7 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
-from dao.postgres.notify import NODE, notify
+from dao.postgres.notify import NODE, changed, notify
+from model.changes import Changes
 from model.errors import Fenced
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
@@ -173,7 +174,9 @@ async def enlist(
         "log_url": log_url or None,
         "name": name,
     }
-    return Me(Epoch((await connection.execute(_ENLIST, values)).scalar_one()), incarnation, kind, address, name)
+    epoch = Epoch((await connection.execute(_ENLIST, values)).scalar_one())
+    await changed(connection, Changes(nodes=True))
+    return Me(epoch, incarnation, kind, address, name)
 
 
 async def hold_alive(connection: AsyncConnection, me: Me) -> None:
@@ -237,17 +240,20 @@ async def living(connection: AsyncConnection) -> list[NodeRow]:
 async def set_alive(connection: AsyncConnection, me: Me) -> None:
     """Set our state to ALIVE, whoever set it to LEAVING: a master that leaves gets no slot."""
     await connection.execute(_SET_ALIVE, {"epoch": me.epoch})
+    await changed(connection, Changes(nodes=True))
 
 
 async def set_leaving(connection: AsyncConnection, me: Me) -> None:
     """Set our state to LEAVING: we still write, but take nothing new."""
     await connection.execute(_SET_LEAVING, {"epoch": me.epoch})
+    await changed(connection, Changes(nodes=True))
 
 
 async def set_left(connection: AsyncConnection, me: Me, *, broke: bool = False) -> None:
     """End our own life: whatever we still own is free for others from this commit on."""
     await connection.execute(_SET_LEFT, {"epoch": me.epoch, "incarnation": me.incarnation, "broke": broke})
     await notify(connection, NODE)
+    await changed(connection, Changes(nodes=True))
 
 
 def _of(me: Me) -> dict[str, object]:

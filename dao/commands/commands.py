@@ -14,7 +14,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
+from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import CommandType
 from model.commands import CommandRow
@@ -81,19 +83,27 @@ _STEAL = text(f"""
 """)  # noqa: S608 - the columns are a constant of this module
 
 _OUTCOMES = RowArrays(
-    {"command_id": "bigint", "type": "text", "outcome": "text", "instance": "bigint", "created_at": "timestamptz"},
+    {
+        "command_id": "bigint",
+        "type": "text",
+        "outcome": "text",
+        "instance": "bigint",
+        "created_at": "timestamptz",
+        "created_by": "text",
+    },
     {
         "command_id": lambda each: each.row.id,
         "type": lambda each: each.row.type[:100],
         "outcome": lambda each: "DONE" if each.reason is None else "ERROR",
         "created_at": lambda each: each.row.created_at,
+        "created_by": lambda each: each.row.created_by,
     },
 )
 _RECORD = text(f"""
     INSERT INTO command_history
-        (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at)
+        (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at, created_by)
     SELECT n.command_id, n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
-           CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END
+           CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END, n.created_by
     FROM {_OUTCOMES.unnest}
 """)  # noqa: S608 - the part is a constant of this module
 
@@ -113,17 +123,34 @@ _BEFORE = text("""
     FROM command_history WHERE command_id = :id
 """)
 
+_NEW = RowArrays(
+    {
+        "type": "text",
+        "workflow_code": "bigint",
+        "workflow_version": "integer",
+        "workflow_instance_id": "bigint",
+        "params": "text",
+        "priority": "text",
+        "failure_strategy": "text",
+        "worker_group": "text",
+        "warning_type": "text",
+        "alert_group": "text",
+        "environment": "text",
+        "dry_run": "boolean",
+        "task_depend_type": "text",
+        "start_tasks": "text",
+        "schedule_time": "timestamptz",
+        "time_zone": "text",
+        "created_by": "text",
+    }
+)
 # null = the value of the table or the definition applies.
-_INSERT = text("""
-    INSERT INTO command (type, workflow_code, workflow_version, workflow_instance_id, params, priority,
-                         failure_strategy, worker_group, warning_type, alert_group, environment, dry_run,
-                         task_depend_type, start_tasks, schedule_time, time_zone, created_by)
-    VALUES (:type, CAST(:workflow_code AS bigint), CAST(:workflow_version AS integer),
-            CAST(:workflow_instance_id AS bigint), :params, :priority, :failure_strategy, :worker_group, :warning_type,
-            :alert_group, :environment, :dry_run, :task_depend_type, :start_tasks, CAST(:schedule_time AS timestamptz),
-            :time_zone, coalesce(:created_by, session_user))
+_INSERT = text(f"""
+    INSERT INTO command ({", ".join(_NEW.names)})
+    SELECT {", ".join(f"n.{name}" for name in _NEW.names[:-1])}, coalesce(n.created_by, session_user)
+    FROM {_NEW.unnest}
     RETURNING id
-""")
+""")  # noqa: S608 - the parts are constants of this module
 
 _ID_INCREMENT = text("""
     SELECT seqincrement FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
@@ -174,13 +201,12 @@ class Outcome:
 
 async def insert(connection: AsyncConnection, new: NewCommand) -> CommandId:
     """Insert a command and return its id. The master that takes it checks whether it is valid."""
-    return CommandId((await connection.execute(_INSERT, asdict(new))).scalar_one())
+    return (await insert_many(connection, [new]))[0]
 
 
-async def insert_many(connection: AsyncConnection, new: Sequence[NewCommand]) -> None:
-    """Insert all of these commands."""
-    for each in new:
-        await connection.execute(_INSERT, asdict(each))
+async def insert_many(connection: AsyncConnection, new: Sequence[NewCommand]) -> list[CommandId]:
+    """Insert all of these commands by one statement, and return their ids in the same order."""
+    return [CommandId(id_) for (id_,) in (await connection.execute(_INSERT, _NEW.values(new))).all()]
 
 
 async def claim(
@@ -237,6 +263,7 @@ async def record(connection: FencedTransaction, outcomes: Sequence[Outcome], mas
     """Write the outcome of each command, in the transaction that took it."""
     slots = {"current": slot.current if slot else None, "total": slot.total if slot else None}
     await connection.execute(_RECORD, {**_OUTCOMES.values(outcomes), **slots, "master": master})
+    await changed(connection, Changes(queue=True))
     await record_errors(connection, [outcome for outcome in outcomes if outcome.reason is not None], master)
 
 
@@ -244,6 +271,7 @@ async def record_errors(connection: FencedTransaction, refused: Sequence[Outcome
     """Write these to the error table only: the history has a row with their id, or gets one in this transaction."""
     if refused:
         await connection.execute(_REFUSE, [_refusal(outcome, master) for outcome in refused])
+        await changed(connection, Changes(queue=True, errors=True))
 
 
 async def handled_before(connection: AsyncConnection, id_: CommandId) -> str | None:

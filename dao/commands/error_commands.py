@@ -9,6 +9,8 @@ from datetime import datetime
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.notify import changed
+from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.command_moves import CommandType
 from model.errors import NotFound, Refused
@@ -93,7 +95,8 @@ _RETRY = text("""
                coalesce(CAST(:workflow_version AS integer), workflow_version), workflow_instance_id,
                coalesce(CAST(:params AS text), params, '{}'), coalesce(CAST(:priority AS text), priority),
                coalesce(CAST(:failure_strategy AS text), failure_strategy),
-               coalesce(CAST(:worker_group AS text), worker_group), created_by, warning_type, alert_group,
+               coalesce(CAST(:worker_group AS text), worker_group), coalesce(created_by, session_user), warning_type,
+               alert_group,
                coalesce(CAST(:environment AS text), environment), coalesce(dry_run, false),
                coalesce(CAST(:task_depend_type AS text), task_depend_type),
                coalesce(CAST(:start_tasks AS text), start_tasks), schedule_time, time_zone, schedule_id, parent
@@ -145,12 +148,15 @@ async def retry_error_command(
         raise _not_found(id_)
     if row.id is None:
         raise Refused(f"what error command {id_} asks for waits already as another command; `shoal errors drop {id_}`")
+    await changed(connection, Changes(errors=True))
     return CommandId(row.id)
 
 
 async def drop_error_commands(connection: AsyncConnection, ids: Collection[CommandId]) -> int:
     """Delete refused commands, and return how many there were; `command_history` still records them."""
-    return int((await connection.execute(_DROP, {"ids": list(ids)})).rowcount)
+    dropped = int((await connection.execute(_DROP, {"ids": list(ids)})).rowcount)
+    await changed(connection, Changes(errors=True))
+    return dropped
 
 
 def _not_found(id_: int) -> NotFound:

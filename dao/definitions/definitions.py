@@ -10,9 +10,13 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.definitions import layouts
+from dao.postgres.notify import changed
+from model.changes import Changes
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
+from model.layout import Layout
 from model.names import fault_of_workflow_name, faults_of_task_names
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow, Problem
@@ -54,6 +58,15 @@ _HEAD = """
 _HEADS = text(f"{_HEAD} WHERE d.code = ANY(CAST(:codes AS bigint[]))")
 _BY_NAME = text(f"{_HEAD} WHERE d.project = :project AND d.name = :name")
 _ALL = text(f"{_HEAD} ORDER BY d.project, d.name LIMIT :limit")
+# By the primary key; with a project by workflow_definition_name, of which a project has few rows.
+_PAGE = text(f"""{_HEAD}
+    WHERE d.code > :after
+      AND (CAST(:project AS text) IS NULL OR d.project = :project)
+      AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+      AND (CAST(:state AS text) IS NULL OR d.release_state = :state)
+      AND (CAST(:part AS text) IS NULL OR position(lower(:part) IN lower(d.name)) > 0)
+    ORDER BY d.code LIMIT :limit
+""")
 # As text: JSON nested too deeply for Python's parser must fail one definition, not the whole fetch.
 _SPECS = text("""
     SELECT workflow_code, version, spec::text FROM workflow_version
@@ -72,7 +85,8 @@ _LOCK = text("SELECT FROM workflow_definition WHERE code = :code FOR NO KEY UPDA
 _PROJECTS = text("SELECT project FROM workflow_definition WHERE name = :name ORDER BY project")
 _LAST_VERSION = text("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
 _INSERT_VERSION = text("""
-    INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, :version, CAST(:spec AS jsonb))
+    INSERT INTO workflow_version (workflow_code, version, spec, created_by)
+    VALUES (:code, :version, CAST(:spec AS jsonb), coalesce(:by, session_user))
 """)
 _SET_HEAD = text("""
     UPDATE workflow_definition SET version = :version, release_state = :release_state, updated_at = clock_timestamp()
@@ -100,13 +114,18 @@ async def whereabouts(connection: AsyncConnection, codes: Collection[WorkflowCod
     return {WorkflowCode(row.code): Whereabouts(row.name, row.project, row.project_code) for row in rows}
 
 
-async def find(connection: AsyncConnection, name: str, project: str = "default") -> Definition:
-    """The definition with this name or code. Raises `NotFound`."""
+async def find(
+    connection: AsyncConnection, name: str, project: str = "default", visible: Collection[str] | None = None
+) -> Definition:
+    """The definition with this name or code.
+
+    Raises `NotFound`, which names the `visible` projects that have a workflow of this name; None = all.
+    """
     row = (await connection.execute(_BY_NAME, {"project": project, "name": name})).first()
     if row is None and name.isascii() and name.isdigit() and len(name) < 19:
         row = (await connection.execute(_HEADS, {"codes": [int(name)]})).first()
     if row is None:
-        others = await projects_with(connection, name)
+        others = [each for each in await projects_with(connection, name) if visible is None or each in visible]
         known = f"it is in {', '.join(others)}: name that with --project" if others else ""
         raise NotFound(
             f'there is no workflow "{name}" in project "{project}"; '
@@ -123,6 +142,25 @@ async def projects_with(connection: AsyncConnection, name: str) -> list[str]:
 async def all_heads(connection: AsyncConnection, limit: int) -> list[Definition]:
     """Up to `limit` definitions by project and name."""
     return [_definition(row) for row in (await connection.execute(_ALL, {"limit": limit})).all()]
+
+
+async def page(
+    connection: AsyncConnection,
+    limit: int,
+    *,
+    after: int | None = None,
+    project: str | None = None,
+    part: str | None = None,
+    state: ReleaseState | None = None,
+    visible: Collection[str] | None = None,
+) -> list[Definition]:
+    """Up to `limit` definitions by code, those after the code `after`; `part` occurs in the name, in any case.
+
+    Of one `project`, and of the `visible` ones; None = all.
+    """
+    seen = None if visible is None else list(visible)
+    values = {"limit": limit, "after": after or 0, "project": project, "part": part, "state": state, "visible": seen}
+    return [_definition(row) for row in (await connection.execute(_PAGE, values)).all()]
 
 
 async def spec_of(connection: AsyncConnection, code: WorkflowCode, version: int) -> WorkflowSpec | Refused | None:
@@ -155,11 +193,14 @@ async def save(
     spec: WorkflowSpec,
     *,
     new_code: WorkflowCode | None = None,
+    layout: Layout | None = None,
+    by: str | None = None,
 ) -> tuple[Definition, bool]:
     """Save as the current version; a content equal to the current one makes no version. Returns whether one was made.
 
     Tasks keep the codes that their names had in the previous version. A new workflow gets `new_code`, or the next free
-    one.
+    one. The version gets `layout`; without one a new version gets that of the previous one. `by` is who saves it;
+    None = the database's user.
 
     Raises `InvalidWorkflow`: its name, or that of a task, may not be saved.
     """
@@ -175,8 +216,14 @@ async def save(
         last = (await connection.execute(_LAST_VERSION, {"code": code})).scalar()
         version, is_new = (last or 0) + 1, True
         content = coded.model_dump_json(exclude_defaults=True)
-        await connection.execute(_INSERT_VERSION, {"code": code, "version": version, "spec": content})
+        await connection.execute(_INSERT_VERSION, {"code": code, "version": version, "spec": content, "by": by})
+    if layout is None and version != head.version:
+        before = await layouts.read(connection, code, head.version)
+        layout = before.only(_codes(coded))
+    if layout is not None:
+        await layouts.write(connection, code, version, layout)
     await connection.execute(_SET_HEAD, {"code": code, "version": version, "release_state": release_state})
+    await changed(connection, Changes(definitions={code}))
     return Definition(code, project, name, version, release_state), is_new
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -11,6 +13,19 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from model.errors import NotFound, Refused
 from model.parameters import parse_parameters
 
+# Few rows: what the projects are is read whole, and counted for those of the page only.
+_PAGE = text("""
+    SELECT n.name, coalesce(p.params, '{}'), p.created_at, p.tenants, p.worker_groups,
+           (SELECT count(*) FROM workflow_definition d WHERE d.project = n.name)
+    FROM (SELECT name FROM project UNION SELECT project FROM workflow_definition) n LEFT JOIN project p USING (name)
+    WHERE n.name > :after AND (CAST(:names AS text[]) IS NULL OR n.name = ANY(CAST(:names AS text[])))
+    ORDER BY n.name LIMIT :limit
+""")
+_INSERT = text("INSERT INTO project (name) VALUES (:name) ON CONFLICT DO NOTHING")
+_WORKFLOWS = text("SELECT name FROM workflow_definition WHERE project = :name ORDER BY name LIMIT :limit")
+_DELETE = text("""
+    WITH former AS (DELETE FROM project_member WHERE project = :name) DELETE FROM project WHERE name = :name
+""")
 _PARAMS = text("SELECT params FROM project WHERE name = :name")
 _HAS_WORKFLOWS = text("SELECT EXISTS (SELECT FROM workflow_definition WHERE project = :name)")
 # The update changes nothing: it locks the row, so that of two concurrent changes the second sees the first.
@@ -18,6 +33,54 @@ _HOLD = text("""
     INSERT INTO project (name) VALUES (:name) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING params
 """)
 _SET = text("UPDATE project SET params = :params WHERE name = :name")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project. `params` is JSON text; `created_at` is None for one without a row."""
+
+    name: str
+    params: str
+    created_at: datetime | None
+    tenants: Sequence[str] | None
+    worker_groups: Sequence[str] | None
+    workflows: int
+
+
+async def page(
+    connection: AsyncConnection, limit: int, *, after: str | None = None, visible: Collection[str] | None = None
+) -> list[Project]:
+    """Up to `limit` projects by name, those after the name `after`; only the `visible` ones, None = all."""
+    names = None if visible is None else list(visible)
+    rows = (await connection.execute(_PAGE, {"limit": limit, "after": after or "", "names": names})).all()
+    return [Project(*row) for row in rows]
+
+
+async def find(connection: AsyncConnection, name: str) -> Project:
+    """A project. Raises `NotFound`: it has neither a row nor a workflow."""
+    found = await page(connection, 1, visible=[name])
+    if not found:
+        raise _not_there(name)
+    return found[0]
+
+
+async def insert(connection: AsyncConnection, name: str) -> bool:
+    """Make a project; False if it has a row already."""
+    return (await connection.execute(_INSERT, {"name": name})).rowcount == 1
+
+
+async def workflows_of(connection: AsyncConnection, name: str, limit: int) -> list[str]:
+    """The names of up to `limit` workflows of a project."""
+    return list((await connection.execute(_WORKFLOWS, {"name": name, "limit": limit})).scalars())
+
+
+async def delete(connection: AsyncConnection, name: str) -> None:
+    """Delete a project and its members."""
+    await connection.execute(_DELETE, {"name": name})
+
+
+def _not_there(name: str) -> NotFound:
+    return NotFound(f'there is no project "{name}"; `shoal workflow list` shows the projects that there are')
 
 
 async def parameters(connection: AsyncConnection, name: str) -> dict[str, str]:
@@ -29,8 +92,13 @@ async def parameters(connection: AsyncConnection, name: str) -> dict[str, str]:
     """
     params = (await connection.execute(_PARAMS, {"name": name})).scalar()
     if params is None and not (await connection.execute(_HAS_WORKFLOWS, {"name": name})).scalar_one():
-        raise NotFound(f'there is no project "{name}"; `shoal workflow list` shows the projects that there are')
+        raise _not_there(name)
     return parse_parameters(params or "{}", f'the parameters of project "{name}"')
+
+
+async def hold(connection: AsyncConnection, name: str) -> None:
+    """Let no other transaction change this project until this one ends; one without a row gets one."""
+    await connection.execute(_HOLD, {"name": name})
 
 
 async def change(

@@ -26,9 +26,38 @@ _NAMES = text("SELECT code, project, name FROM workflow_definition")
 @dataclass(frozen=True, slots=True)
 class _Naming:
     code: WorkflowCode
+    project: str
     name: str
     is_online: bool
     named: tuple[tuple[Reference, WorkflowCode | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A task of one workflow that runs another one or depends on it. `named_code` None: there is no such workflow."""
+
+    code: WorkflowCode
+    project: str
+    name: str
+    task: str
+    type: str
+    runs: bool
+    named_code: WorkflowCode | None
+    named_project: str
+    named: str
+
+
+async def relations(connection: AsyncConnection) -> list[Relation]:
+    """All relations between workflows, by project, name and task."""
+    names = {code: key for key, code in (await _codes(connection)).items()}
+    found = []
+    for naming in await _namings(connection, ["SUB_PROCESS", "DYNAMIC", "DEPENDENT"]):
+        for reference, code in naming.named:
+            written = (reference.project or naming.project, str(reference.workflow))
+            project, name = written if code is None else names[code]
+            own = (naming.code, naming.project, naming.name, reference.task, reference.type, reference.runs)
+            found.append(Relation(*own, code, project, name))
+    return sorted(set(found), key=lambda each: (each.project, each.name, each.task, each.named_project, each.named))
 
 
 async def depending_on(connection: AsyncConnection, code: WorkflowCode) -> set[WorkflowCode]:
@@ -96,7 +125,7 @@ async def _namings(connection: AsyncConnection, types: Iterable[str]) -> list[_N
         except (Refused, ValueError, RecursionError):
             continue  # it cannot be run, so it references nothing
         named = tuple((each, _code(each, row.project, codes)) for each in references(tasks))
-        namings.append(_Naming(WorkflowCode(row.code), row.name, row.release_state == "ONLINE", named))
+        namings.append(_Naming(WorkflowCode(row.code), row.project, row.name, row.release_state == "ONLINE", named))
     return namings
 
 

@@ -8,6 +8,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions.references import named_by
+from dao.postgres.notify import changed
+from model.changes import Changes
 from model.choices import ReleaseState
 from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
 
@@ -46,6 +48,7 @@ class Users:
 
 async def set_state(connection: AsyncConnection, code: WorkflowCode, state: ReleaseState) -> bool:
     """Whether this changed it: False if it was so already."""
+    await changed(connection, Changes(definitions={code}))
     return (await connection.execute(_SET_STATE, {"code": code, "state": state})).rowcount > 0
 
 
@@ -66,3 +69,4 @@ async def users_of(connection: AsyncConnection, code: WorkflowCode) -> Users:
 async def delete(connection: AsyncConnection, code: WorkflowCode) -> None:
     """Delete a workflow and its versions. The rows of its runs stay."""
     await connection.execute(_DELETE, {"code": code})
+    await changed(connection, Changes(definitions={code}))

@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.postgres.notify import SCHEDULE, notify
+from dao.postgres.notify import SCHEDULE, changed, notify
+from model.changes import Changes
 from model.choices import FailureStrategy, Misfire, Priority, WarningType
 from model.errors import Refused
 from model.ids import ScheduleId, WorkflowCode
@@ -21,7 +22,7 @@ _CONTENTS = text("""
     FROM schedule WHERE workflow_code = :workflow      -- index: schedule_of_workflow
     ORDER BY id
 """)
-_CHANGE = "UPDATE schedule SET {}, updated_at = clock_timestamp() WHERE id = :id"
+_CHANGE = "UPDATE schedule SET {}, updated_at = clock_timestamp() WHERE id = :id RETURNING workflow_code"
 _LIST_IN_FILE = text("UPDATE schedule SET from_file = true WHERE id = :id AND NOT from_file")
 COLUMNS = frozenset(ScheduleSpec.__slots__)
 
@@ -49,8 +50,9 @@ async def change_columns(connection: AsyncConnection, id_: ScheduleId, values: M
     """
     assert values.keys() <= COLUMNS
     sets = ", ".join(f"{name} = :{name}" for name in values)
-    await connection.execute(text(_CHANGE.format(sets)), {**values, "id": id_})
+    rows = await connection.execute(text(_CHANGE.format(sets)), {**values, "id": id_})
     await notify(connection, SCHEDULE)
+    await changed(connection, Changes(definitions=set(rows.scalars())))
 
 
 async def list_in_file(connection: AsyncConnection, id_: ScheduleId) -> None:

@@ -16,7 +16,8 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import SCHEDULE, notify
+from dao.postgres.notify import SCHEDULE, changed, notify
+from model.changes import Changes
 from model.errors import NotFound
 from model.ids import ScheduleId, WorkflowCode
 from model.nodes import Slot
@@ -26,6 +27,8 @@ from model.schedules import ScheduleRow, ScheduleSpec
 _COLUMNS = """s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
            s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
            s.counts_from::text"""
+COLUMNS_WITH_WORKFLOW = f"{_COLUMNS}, d.name, d.project, s.from_file"
+"""The fields of a `ScheduleRow`, of a schedule `s` and its definition `d`."""
 
 # The order and the bound are those of the index `schedule_due`; a schedule with a problem is not due until it is
 # changed. now(), not clock_timestamp(): only now() can be the bound of an index scan.
@@ -88,15 +91,13 @@ _FIRE = text("""
     SELECT fired.id, (SELECT count(*) FROM asked WHERE asked.schedule_id = fired.id) AS commands FROM fired
 """)
 
-_ALL = text(f"""
-    SELECT {_COLUMNS}, d.name, d.project FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
-    ORDER BY s.id LIMIT :limit
-""")  # noqa: S608 - the columns are a constant of this module
 _OF_WORKFLOW = text(f"""
-    SELECT {_COLUMNS} FROM schedule s WHERE s.workflow_code = :workflow ORDER BY s.id
+    SELECT {COLUMNS_WITH_WORKFLOW}                 -- index: schedule_of_workflow
+    FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    WHERE s.workflow_code = :workflow ORDER BY s.id
 """)  # noqa: S608 - as above
 _FIND = text(f"""
-    SELECT {_COLUMNS}, d.name, d.project FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    SELECT {COLUMNS_WITH_WORKFLOW} FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.id = :id
 """)  # noqa: S608 - as above
 
@@ -116,6 +117,7 @@ _CHANGE = text("""
         failure_strategy = :failure_strategy, warning_type = :warning_type, alert_group = :alert_group,
         worker_group = :worker_group, environment = :environment, updated_at = clock_timestamp()
     WHERE id = :id
+    RETURNING workflow_code
 """)
 # Setting ONLINE again retries a schedule with a problem, and changes nothing for one that works.
 _SET_STATE = text("""
@@ -123,8 +125,9 @@ _SET_STATE = text("""
     SET state = :state, updated_at = clock_timestamp(), problem = NULL,
         next_fire_at = CASE WHEN state = :state AND problem IS NULL THEN next_fire_at END
     WHERE id = :id
+    RETURNING workflow_code
 """)
-_REMOVE = text("DELETE FROM schedule WHERE id = :id")
+_REMOVE = text("DELETE FROM schedule WHERE id = :id RETURNING workflow_code")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +196,6 @@ async def fire(connection: FencedTransaction, fires: Sequence[Fire]) -> dict[Sch
     return {ScheduleId(row.id): row.commands for row in rows}
 
 
-async def all_schedules(connection: AsyncConnection, limit: int) -> list[ScheduleRow]:
-    """Up to `limit` schedules by id."""
-    return [_row(row) for row in (await connection.execute(_ALL, {"limit": limit})).all()]
-
-
 async def of_workflow(connection: AsyncConnection, workflow: WorkflowCode) -> list[ScheduleRow]:
     """All schedules of a workflow by id."""
     return [_row(row) for row in (await connection.execute(_OF_WORKFLOW, {"workflow": workflow})).all()]
@@ -217,15 +215,16 @@ async def insert(
     """Save a new schedule; its times count from now. The caller checks it first: `ScheduleSpec.checked`."""
     values = {**_values(spec), "workflow_code": workflow, "state": "ONLINE" if online else "OFFLINE"}
     id_ = ScheduleId((await connection.execute(_INSERT, values)).scalar_one())
-    await notify(connection, SCHEDULE)
+    await _announce(connection, workflow)
     return id_
 
 
 async def change(connection: AsyncConnection, id_: ScheduleId, spec: ScheduleSpec) -> None:
     """Save new content; if the fire times changed, they count from now. Raises `NotFound`."""
-    if (await connection.execute(_CHANGE, {**_values(spec), "id": id_})).rowcount == 0:
+    workflow = (await connection.execute(_CHANGE, {**_values(spec), "id": id_})).scalar()
+    if workflow is None:
         raise _not_found(id_)
-    await notify(connection, SCHEDULE)
+    await _announce(connection, workflow)
 
 
 async def set_state(connection: AsyncConnection, id_: ScheduleId, *, online: bool) -> None:
@@ -234,15 +233,23 @@ async def set_state(connection: AsyncConnection, id_: ScheduleId, *, online: boo
     Raises `NotFound`.
     """
     values = {"id": id_, "state": "ONLINE" if online else "OFFLINE"}
-    if (await connection.execute(_SET_STATE, values)).rowcount == 0:
+    workflow = (await connection.execute(_SET_STATE, values)).scalar()
+    if workflow is None:
         raise _not_found(id_)
-    await notify(connection, SCHEDULE)
+    await _announce(connection, workflow)
 
 
 async def remove(connection: AsyncConnection, id_: ScheduleId) -> None:
     """Delete a schedule; commands and runs that it started already continue. Raises `NotFound`."""
-    if (await connection.execute(_REMOVE, {"id": id_})).rowcount == 0:
+    workflow = (await connection.execute(_REMOVE, {"id": id_})).scalar()
+    if workflow is None:
         raise _not_found(id_)
+    await changed(connection, Changes(definitions={workflow}))
+
+
+async def _announce(connection: AsyncConnection, workflow: WorkflowCode) -> None:
+    await notify(connection, SCHEDULE)
+    await changed(connection, Changes(definitions={workflow}))
 
 
 def _values(spec: ScheduleSpec) -> dict[str, Any]:

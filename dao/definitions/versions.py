@@ -20,9 +20,10 @@ _VERSIONS = text("""
         SELECT workflow_version, count(*) AS runs, count(*) FILTER (WHERE ended_at IS NULL) AS unfinished
         FROM workflow_instance WHERE workflow_code = :code GROUP BY workflow_version
     ) AS r ON r.workflow_version = v.version
-    WHERE v.workflow_code = :code
-    ORDER BY v.version DESC
+    WHERE v.workflow_code = :code AND v.version < :before
+    ORDER BY v.version DESC LIMIT :limit
 """)
+VERSION_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,29 @@ class Version:
     unfinished: int
 
 
-async def versions_of(connection: AsyncConnection, code: WorkflowCode) -> list[Version]:
-    """All versions of a workflow, the newest first."""
-    return [Version(*row) for row in (await connection.execute(_VERSIONS, {"code": code})).all()]
+_AUTHORSHIP = text("""
+    SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version = :version
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Authorship:
+    """Who saved a version, and when."""
+
+    version: int
+    created_by: str
+    created_at: datetime
+
+
+async def authorship(connection: AsyncConnection, code: WorkflowCode, version: int) -> Authorship | None:
+    """Who saved a version; None if there is no such version."""
+    row = (await connection.execute(_AUTHORSHIP, {"code": code, "version": version})).first()
+    return None if row is None else Authorship(*row)
+
+
+async def versions_of(
+    connection: AsyncConnection, code: WorkflowCode, limit: int, before: int | None = None
+) -> list[Version]:
+    """Up to `limit` versions of a workflow, the newest first; only those older than `before`."""
+    values = {"code": code, "limit": limit, "before": VERSION_MAX if before is None else before}
+    return [Version(*row) for row in (await connection.execute(_VERSIONS, values)).all()]

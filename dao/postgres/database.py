@@ -22,6 +22,7 @@ from sqlalchemy.util.concurrency import greenlet_spawn
 
 from dao.postgres.connection import CONNECT_S_MAX, Connection
 from dao.postgres.errors import translated, translating
+from dao.postgres.notify import collecting
 from model.errors import Denied, Refused, Unavailable, Unknown
 
 # A connection that is dead when it is returned to the pool is replaced. Its user has had the error already, so the
@@ -228,7 +229,8 @@ class Database:
         async with _pooled(self._engine) as connection:
             try:
                 with translating():
-                    yield connection
+                    async with collecting(connection):
+                        yield connection
             except BaseException:
                 await _abandon(connection)
                 raise

@@ -33,6 +33,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "task_instance": "SELECT INSERT UPDATE",
         "task_event": "SELECT INSERT UPDATE DELETE",
         "schedule": "SELECT UPDATE",
+        "slot_change": "SELECT INSERT DELETE",
         "project": "SELECT",
         "workflow_definition": "SELECT UPDATE(updated_at)",
         "workflow_version": "SELECT",
@@ -42,7 +43,8 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "log_key": "SELECT(node_id) INSERT DELETE",
         "workflow_instance": "SELECT",
         "task_instance": "SELECT UPDATE(state) UPDATE(worker_id) UPDATE(started_at) UPDATE(ended_at) "
-        "UPDATE(exit_code) UPDATE(reason) UPDATE(outputs) UPDATE(queued_at)",
+        "UPDATE(exit_code) UPDATE(reason) UPDATE(outputs) UPDATE(queued_at) "
+        "UPDATE(progress_done) UPDATE(progress_total) UPDATE(progress_text) UPDATE(progress_at)",
         "task_event": "INSERT",
         "task_cache": "SELECT INSERT UPDATE",
         "environment": "SELECT",

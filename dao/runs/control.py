@@ -15,9 +15,10 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import EVENT, notify
+from dao.postgres.notify import EVENT, changed, notify
 from dao.runs.code_lists import Unreadable, read_codes
 from dao.runs.workflow_instances import INSTANCE_COLUMNS, read_instance
+from model.changes import Changes
 from model.choices import ExecutionType
 from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
@@ -125,6 +126,7 @@ async def serial_codes(connection: AsyncConnection, ids: Collection[WorkflowInst
 async def ask_halt(connection: FencedTransaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> None:
     """Ask the owners to pause (READY_PAUSE) or stop (READY_STOP) these runs. In the row, so it survives them."""
     rows = await connection.execute(_ASK_HALT, {"ids": list(states), "states": list(states.values())})
+    await changed(connection, Changes(runs=set(states)))
     await notify(connection, EVENT, {Epoch(epoch) for (epoch,) in rows.all()})
 
 
@@ -138,6 +140,7 @@ async def end_waiting(
         "reasons": [reason for _, reason in ends.values()],
     }
     await connection.execute(_END_WAITING, values)
+    await changed(connection, Changes(runs=set(ends)))
 
 
 async def revive(
@@ -153,4 +156,5 @@ async def revive(
         "attempts": [each.parent.attempt if each.parent else None for each in revivals],
     }
     rows = (await connection.execute(_REVIVE, values)).all()
+    await changed(connection, Changes(runs={each.id for each in revivals}))
     return {WorkflowInstanceId(row.id): read_instance(row) for row in rows}

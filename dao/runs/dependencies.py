@@ -12,8 +12,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import DEPENDENCY
+from dao.postgres.notify import DEPENDENCY, changed, notify_each
 from dao.postgres.row_arrays import RowArrays
+from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState, WorkflowState
 
@@ -178,9 +179,8 @@ _END = text(f"""
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
         SELECT workflow_instance_id, task_code, attempt, state FROM ended
     )
-    SELECT id FROM ended
+    SELECT id, workflow_instance_id FROM ended
 """)  # noqa: S608 - the part is a constant of this module
-_NOTIFY = text("SELECT pg_notify(:channel, said) FROM unnest(CAST(:said AS text[])) AS payload (said)")
 _PAYLOAD_CHARACTERS_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes."""
 
@@ -239,14 +239,14 @@ async def end(connection: FencedTransaction, ends: Sequence[DependentEnd], maste
 
     A task missing in the result has ended already, or its row is locked.
     """
-    rows = await connection.execute(_END, {**_ENDS.values(ends), "master": master})
-    return {TaskInstanceId(id_) for (id_,) in rows.all()}
+    rows = (await connection.execute(_END, {**_ENDS.values(ends), "master": master})).all()
+    await changed(connection, Changes(tasks={run for _, run in rows}))
+    return {TaskInstanceId(id_) for id_, _ in rows}
 
 
 async def notify_masters(connection: FencedTransaction, happened: Iterable[Happened]) -> None:
-    """Notify all masters of ends for which DEPENDENT tasks may wait. Call it once, last in a transaction."""
-    if said := list(payloads(happened)):
-        await connection.execute(_NOTIFY, {"channel": DEPENDENCY, "said": said})
+    """Notify all masters of ends for which DEPENDENT tasks may wait. Call it once in a transaction."""
+    await notify_each(connection, DEPENDENCY, payloads(happened))
 
 
 def read_notice(payload: str) -> list[Notice] | None:

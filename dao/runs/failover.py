@@ -10,7 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster.lost_owners import DRIVEN_OR_FAILED_OVER, GONE_MASTERS
 from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import changed
 from dao.runs.workflow_instances import INSTANCE_COLUMNS, read_instance
+from model.changes import Changes
 from model.ids import Epoch, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.states import WorkflowState
@@ -78,7 +80,7 @@ _FAIL_OVER = text(f"""
         FROM left_behind l JOIN handed h ON h.id = l.id ORDER BY l.id
         ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
     )
-    SELECT count(*) FROM handed
+    SELECT id FROM handed
 """)  # noqa: S608 - the parts are constants
 _FIND_ONE = text("SELECT state, ended_at IS NOT NULL AS ended, master_id FROM workflow_instance WHERE id = :id")
 
@@ -88,6 +90,7 @@ async def claim_failover(
 ) -> dict[WorkflowInstanceId, tuple[WorkflowInstance, int]]:
     """Take ownership of unfinished runs whose masters are gone; returns each with its number of takeovers."""
     rows = (await connection.execute(_CLAIM_FAILOVER, {"master": master, "ids": list(ids)})).all()
+    await changed(connection, Changes(runs=set(ids)))
     return {WorkflowInstanceId(row.id): (read_instance(row), row.takeovers) for row in rows}
 
 
@@ -103,7 +106,9 @@ async def fail_over(
     Leaves out the runs in `without`; or only the run `only`.
     """
     values = {"limit": limit, "without": list(without), "only": only}
-    return int((await connection.execute(_FAIL_OVER, values)).scalar_one())
+    ids = (await connection.execute(_FAIL_OVER, values)).scalars().all()
+    await changed(connection, Changes(runs=set(ids)))
+    return len(ids)
 
 
 async def left_behind(

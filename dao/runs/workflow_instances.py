@@ -16,8 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
+from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
 from dao.runs.code_lists import read_codes
+from model.changes import Changes
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
@@ -174,15 +176,18 @@ async def insert(
         _INSERT_ONCE if may_be_there else _INSERT,
         {**_INSTANCES.values(new), "master": master},
     )
-    return {
+    made = {
         CommandId(command_id): (WorkflowInstanceId(id_), schedule_time) for id_, command_id, schedule_time in rows.all()
     }
+    await changed(connection, Changes(runs={id_ for id_, _ in made.values()}))
+    return made
 
 
 async def enter(
     connection: FencedTransaction, states: Mapping[WorkflowInstanceId, WorkflowState], master: Epoch
 ) -> None:
     """Set own runs to a halted state. Raises `OwnershipLost`."""
+    await changed(connection, Changes(runs=set(states)))
     values = {"ids": list(states), "states": list(states.values()), "master": master}
     entered = {id_ for (id_,) in (await connection.execute(_ENTER, values)).all()}
     if missed := states.keys() - entered:
@@ -194,6 +199,7 @@ async def finish(connection: FencedTransaction, ends: Sequence[InstanceEnd], mas
 
     Raises `OwnershipLost`.
     """
+    await changed(connection, Changes(runs={end.id for end in ends}))
     ended, awaited = (await connection.execute(_FINISH, {**_ENDS.values(ends), "master": master})).one()
     if missed := {end.id for end in ends} - set(ended or ()):
         raise OwnershipLost(missed, f"{named(missed)} of {len(ends)} runs to finish are not driven by master {master}")
@@ -227,6 +233,7 @@ async def still_owned(
 
 async def take_back(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
     """Resume own runs that were set to FAILOVER by hand, in the requested state if there is one."""
+    await changed(connection, Changes(runs=set(ids)))
     await connection.execute(_TAKE_BACK, {"ids": list(ids), "master": master})
 
 

@@ -21,6 +21,9 @@ _DRIVERS: Mapping[str, str] = {
 """The one supported driver of each kind: others put values into the SQL text themselves, or cannot be cancelled."""
 
 _FILES = ("sqlite", "duckdb")
+_SERVERS = ("postgresql", "mysql")
+_HARMLESS_OPTIONS = {"sslmode", "connect_timeout", "application_name", "charset"}
+"""Others choose another server, or read files of the machine that connects."""
 _SECRET_OPTION = re.compile(r"pass|pwd|secret|token|key", re.IGNORECASE)
 _SHOWN_OPTIONS = {"sslkey", "ssl_key", "sslrootcert", "keepalives"}
 
@@ -60,6 +63,31 @@ def secrets_of(url: URL) -> list[str]:
     """The texts that must never be shown."""
     options = [each for name, value in url.query.items() if _is_secret(name) for each in _texts(value)]
     return [each for each in (url.password, *options) if each]
+
+
+def checkable_host(url: URL) -> str:
+    """The one host to which a URL leads, if somebody else's process may connect to it without a risk to its machine.
+
+    Raises `Refused` for a file, a socket, several hosts, an option that could choose another server or a file, or a URL
+    without a password: the driver would search for one in the files and variables of that process.
+    """
+    elsewhere = "test it from a machine of the cluster on its database: shoal datasource test NAME"
+    if url.get_backend_name() not in _SERVERS:
+        raise Refused(f"the API tests PostgreSQL, MySQL and MariaDB only; {elsewhere}")
+    if not url.host or "," in url.host or url.host.startswith("/"):
+        raise Refused(f"the API tests data sources with one host; {elsewhere}")
+    if others := sorted(set(url.query) - _HARMLESS_OPTIONS):
+        raise Refused(f"the API tests no data source with the option {others[0][:60]!r}; {elsewhere}")
+    if not url.username or not url.password:
+        raise Refused(f"the API tests data sources with user and password only; {elsewhere}")
+    return url.host
+
+
+def pinned(url: URL, address: str) -> URL:
+    """The same URL at this address of its host, whatever other addresses its name has or gets."""
+    if url.get_backend_name() == "postgresql":
+        return url.update_query_dict({"hostaddr": address})
+    return url.set(host=address)
 
 
 def _is_secret(option: str) -> bool:

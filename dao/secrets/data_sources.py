@@ -16,6 +16,13 @@ from dao.views.tables import data_source
 from model.errors import NotFound, Refused
 
 PURPOSE = "data source"
+_SHOWN = select(
+    data_source.c.name,
+    data_source.c.shown_url,
+    data_source.c.key_id,
+    data_source.c.created_at,
+    data_source.c.updated_at,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +53,15 @@ async def put(connection: AsyncConnection, name: str, url: str, vault: Vault) ->
 
 async def all_data_sources(connection: AsyncConnection) -> list[DataSource]:
     """All of them by name, without their secrets."""
-    c = data_source.c
-    query = select(c.name, c.shown_url, c.key_id, c.created_at, c.updated_at).order_by(c.name)
-    return [DataSource(*row) for row in (await connection.execute(query)).all()]
+    return [DataSource(*row) for row in (await connection.execute(_SHOWN.order_by(data_source.c.name))).all()]
+
+
+async def data_source_named(connection: AsyncConnection, name: str) -> DataSource:
+    """One of them, without its secrets. Raises `NotFound`."""
+    row = (await connection.execute(_SHOWN.where(data_source.c.name == name))).first()
+    if row is None:
+        raise _not_found(name)
+    return DataSource(*row)
 
 
 async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
@@ -76,4 +89,5 @@ async def rotate(connection: AsyncConnection, vault: Vault) -> int:
 
 
 def _not_found(name: str) -> NotFound:
-    return NotFound(f'there is no data source "{name[:200]}"; `shoal datasources` lists those there are')
+    shown = "with a URL as its name" if "://" in name else f'"{name[:200]}"'  # a URL may contain a password
+    return NotFound(f"there is no data source {shown}; `shoal datasources` lists those there are")

@@ -17,6 +17,7 @@ from model.parameters import is_storable
 
 PURPOSE = "environment"
 SCRIPT_BYTES_MAX = 1_000_000
+_SHOWN = select(environment.c.name, environment.c.key_id, environment.c.created_at, environment.c.updated_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,15 @@ async def put(connection: AsyncConnection, name: str, script: str, vault: Vault)
 
 async def all_environments(connection: AsyncConnection) -> list[Environment]:
     """All of them by name, without their scripts."""
-    c = environment.c
-    query = select(c.name, c.key_id, c.created_at, c.updated_at).order_by(c.name)
-    return [Environment(*row) for row in (await connection.execute(query)).all()]
+    return [Environment(*row) for row in (await connection.execute(_SHOWN.order_by(environment.c.name))).all()]
+
+
+async def environment_named(connection: AsyncConnection, name: str) -> Environment:
+    """One of them, without its script. Raises `NotFound`."""
+    row = (await connection.execute(_SHOWN.where(environment.c.name == name))).first()
+    if row is None:
+        raise _not_found(name)
+    return Environment(*row)
 
 
 async def script_of(connection: AsyncConnection, name: str, vault: Vault) -> str:

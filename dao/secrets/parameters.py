@@ -9,7 +9,7 @@ from dao.secrets.vault import Sealed, Vault
 from model.choices import ParameterType
 from model.errors import Refused
 from model.local_params import NAME, LocalParam
-from model.secret_values import SECRET_CHARACTERS_MIN, SealedValue, sealed_value
+from model.secret_values import MASK, SECRET_CHARACTERS_MIN, SealedValue, sealed_value
 from model.workflow import TaskSpec, WorkflowSpec
 
 PURPOSE = "parameter"
@@ -73,10 +73,17 @@ class _Sealer:
         self._vault = vault
 
     def sealed(self, name: str, value: str, before: str | None) -> str:
-        """`before` if that is the same value under the first key; else the value, sealed if it is plaintext."""
+        """`before` if that is the same value under the first key; else the value, sealed if it is plaintext.
+
+        Asterisks, which readers get instead of a secret, stand for `before`.
+        """
         if not value or sealed_value(value) is not None:
             return value
         stored = sealed_value(before) if before else None
+        if value == MASK:
+            if stored is None:
+                raise Refused(f'the SECRET parameter "{name}" has no value that {MASK} could stand for; give its value')
+            return str(stored)
         if stored is not None and stored.key_id in self._vault.key_ids[:1]:
             try:
                 if unseal(name, stored, self._vault) == value:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.notify import changed
+from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.states import TASK_TRANSITIONS, TaskState, WorkflowState
@@ -61,4 +63,5 @@ async def force_success(connection: AsyncConnection, id_: TaskInstanceId) -> Wor
     if attempt.flag != "YES":
         raise Refused(f"{task} counts no more, since it is to run again; let its run go on: `shoal resume {run.id}`")
     await connection.execute(_FORCE, {"id": id_})
+    await changed(connection, Changes(tasks={run.id}))
     return WorkflowInstanceId(run.id)

@@ -9,14 +9,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster.lost_owners import GONE_WORKERS
 from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import changed
 from dao.tasks.requeue import put_back
+from model.changes import Changes
 from model.ids import TaskInstanceId
 
 # Level-triggered, by any master: tasks of a worker that is gone, or never existed. One in DISPATCH was certainly not
 # started.
 _HOLD_LOST = text(f"""
     WITH RECURSIVE {GONE_WORKERS}
-    SELECT t.id, t.state = 'DISPATCH' AS unstarted FROM gone_worker g
+    SELECT t.id, t.state = 'DISPATCH' AS unstarted, t.workflow_instance_id AS run FROM gone_worker g
     JOIN task_instance t ON t.worker_id = g.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
     WHERE t.id <> ALL(CAST(:without AS bigint[]))                                 -- index: task_instance_running
       AND (CAST(:only AS bigint) IS NULL OR t.id = CAST(:only AS bigint))
@@ -50,6 +52,7 @@ async def mark_lost(
     started = [row.id for row in rows if not row.unstarted]
     if started:
         await connection.execute(_LOSE, {"ids": started})
+        await changed(connection, Changes(tasks={row.run for row in rows}))
     await put_back(connection, [TaskInstanceId(row.id) for row in rows if row.unstarted])
     return len(rows)
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import EVENT, notify
+from dao.postgres.notify import EVENT, changed, notify
+from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId
 
 # The tasks of a run that is missing or has ended are ended. By a scalar subquery, so that a task without a run is ended
@@ -43,7 +44,7 @@ _PUT_BACK = text("""
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
         SELECT workflow_instance_id, task_code, attempt, state FROM put WHERE state <> 'QUEUED'
     )
-    SELECT p.state, p.worker_group,
+    SELECT p.state, p.worker_group, p.workflow_instance_id AS run,
            CASE WHEN p.state <> 'QUEUED'
                 THEN (SELECT i.master_id FROM workflow_instance i WHERE i.id = p.workflow_instance_id) END AS owner
     FROM put p
@@ -58,6 +59,7 @@ async def put_back(connection: FencedTransaction, ids: Sequence[TaskInstanceId])
     if not ids:
         return []
     rows = (await connection.execute(_PUT_BACK, {"ids": list(ids)})).all()
+    await changed(connection, Changes(tasks={row.run for row in rows}))
     owners = {Epoch(row.owner) for row in rows if row.owner is not None}
     if owners:
         await notify(connection, EVENT, owners)

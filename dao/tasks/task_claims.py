@@ -14,7 +14,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
+from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState
 
@@ -125,7 +127,7 @@ _REPORT = text(f"""
                (SELECT i.master_id FROM workflow_instance i WHERE i.id = ended.workflow_instance_id)
         FROM ended
     )
-    SELECT id FROM ended
+    SELECT id, workflow_instance_id FROM ended
 """)  # noqa: S608 - the part is a constant of this module
 _TO_KILL = text("""
     SELECT id FROM task_instance
@@ -146,13 +148,16 @@ _WORK_WAITS = text("""
 async def claim(connection: FencedTransaction, groups: Sequence[str], limit: int, worker: Epoch) -> list[ClaimedTask]:
     """Take up to `limit` queued tasks of these worker groups, most urgent first."""
     rows = (await connection.execute(_CLAIM, {"groups": list(groups), "limit": limit, "worker": worker})).all()
-    return [ClaimedTask(*row) for row in rows]
+    claimed = [ClaimedTask(*row) for row in rows]
+    await changed(connection, Changes(tasks={task.workflow_instance_id for task in claimed}))
+    return claimed
 
 
 async def mark_running(connection: FencedTransaction, task: ClaimedTask, worker: Epoch) -> bool:
     """Record, before its process exists, that a task starts. False: it must not start, since it was taken from this
     worker or stopped."""
     values = {"id": task.id, "attempt": task.attempt, "worker": worker}
+    await changed(connection, Changes(tasks={task.workflow_instance_id}))
     return (await connection.execute(_MARK_RUNNING, values)).rowcount == 1
 
 
@@ -161,8 +166,9 @@ async def report(connection: FencedTransaction, reports: Sequence[Report], worke
 
     The outputs of a success with a cache key are stored for later tasks with the same key.
     """
-    rows = await connection.execute(_REPORT, {**_REPORTS.values(reports), "worker": worker})
-    return {TaskInstanceId(id_) for (id_,) in rows.all()}
+    rows = (await connection.execute(_REPORT, {**_REPORTS.values(reports), "worker": worker})).all()
+    await changed(connection, Changes(tasks={run for _, run in rows}))
+    return {TaskInstanceId(id_) for id_, _ in rows}
 
 
 async def to_kill(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:

@@ -13,8 +13,10 @@ from operator import attrgetter, itemgetter
 from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
 from dao.runs.workflow_instances import OwnershipLost, named
+from model.changes import Changes
 from model.choices import Priority, TimeoutStrategy
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import AttemptEnd, TaskAttempt
@@ -178,6 +180,7 @@ async def queue(connection: FencedTransaction, tasks: Sequence[NewTask], master:
 
     Raises `OwnershipLost` when a run is not (or no longer) this master's.
     """
+    await changed(connection, Changes(tasks={task.workflow_instance_id for task in tasks}))
     known = 0
     cached = [task for task in tasks if task.cache_key is not None]
     if cached:
@@ -212,6 +215,7 @@ async def halt(
     For runs in `abandoned` this includes what runs in the master: nothing else will end that. Their open attempts stay
     locked until the transaction ends, except for `ask_kill`, which must follow if running attempts are to end.
     """
+    await changed(connection, Changes(tasks=set(halts)))
     await connection.execute(_HOLD_OPEN, {"instances": list(halts)})
     values = {
         "instances": list(halts),
@@ -238,6 +242,7 @@ async def end_in_master(
     connection: FencedTransaction, ends: Sequence[tuple[WorkflowInstanceId, AttemptEnd]], master: Epoch
 ) -> None:
     """Write the ends of attempts that run in their master. Raises `OwnershipLost`."""
+    await changed(connection, Changes(tasks={id_ for id_, _ in ends}))
     rows = await connection.execute(_END_IN_MASTER, {**_ENDS.values(ends), "master": master})
     ended = {tuple(row) for row in rows.all()}
     if missed := {id_ for id_, end in ends if (id_, end.code) not in ended}:
@@ -248,3 +253,4 @@ async def invalidate(connection: FencedTransaction, tasks: Sequence[tuple[Workfl
     """Mark all attempts of these tasks as no longer valid, so that the tasks run again."""
     values = {"instances": [instance for instance, _ in tasks], "codes": [code for _, code in tasks]}
     await connection.execute(_INVALIDATE, values)
+    await changed(connection, Changes(tasks={instance for instance, _ in tasks}))

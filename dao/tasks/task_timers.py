@@ -6,8 +6,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import EVENT, notify
+from dao.postgres.notify import EVENT, changed, notify
 from dao.tasks.requeue import put_back
+from model.changes import Changes
 from model.ids import TaskInstanceId
 
 # Level-triggered, by any master: timers are rows, whichever run they belong to.
@@ -41,7 +42,8 @@ _FAIL_UNDISPATCHED = text("""
     ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) SELECT * FROM failed
     )
-    SELECT (SELECT master_id FROM workflow_instance i WHERE i.id = f.workflow_instance_id) AS owner FROM failed f
+    SELECT (SELECT master_id FROM workflow_instance i WHERE i.id = f.workflow_instance_id) AS owner,
+           f.workflow_instance_id AS run FROM failed f
 """)
 
 
@@ -63,5 +65,6 @@ async def fail_undispatched(connection: FencedTransaction, limit: int) -> int:
     """End up to `limit` queued attempts that no worker took in time as FAILURE; notifies owners. Returns how many."""
     rows = (await connection.execute(_FAIL_UNDISPATCHED, {"limit": limit})).all()
     if rows:
+        await changed(connection, Changes(tasks={row.run for row in rows}))
         await notify(connection, EVENT, {row.owner for row in rows if row.owner is not None})
     return len(rows)

@@ -23,6 +23,7 @@ from dao.views.tables import node, task_instance, workflow_definition, workflow_
 from model.choices import ExecutionType, Flag, Priority
 from model.errors import NotFound
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.progress import Progress
 from model.states import TaskState, WaitReason, WorkflowState
 
 
@@ -72,6 +73,7 @@ class TaskRun:
     `due_in_s` is the rest of a wait for `wait_reason`, in seconds (<= 0: it is over). `log_day` (yyyyMMdd, UTC) and
     `log_url` locate its log: the folder of that day in that worker's log service. One that is not `valid` belongs to an
     earlier execution of the same run, or its task is to run again. `branch` is the branch that a task selected.
+    `progress` is what the task itself reported last, written at `progress_at`.
     """
 
     id: TaskInstanceId
@@ -99,6 +101,8 @@ class TaskRun:
     valid: bool
     branch: frozenset[TaskCode] | None
     retries: int = 0
+    progress: Progress | None = None
+    progress_at: datetime | None = None
 
 
 async def runs(
@@ -125,7 +129,7 @@ async def runs(
         visible: only those of workflows of these projects; None = of all.
     """
     query = (
-        _that_match(_runs(), states, workflow, project, since, visible)
+        that_match(_runs(), states, workflow, project, since, visible)
         .order_by(workflow_instance.c.id.desc())
         .limit(limit)
     )
@@ -153,7 +157,7 @@ async def child_count(
         query = query.join(workflow_definition, workflow_definition.c.code == i.workflow_code)
     if after is not None:
         query = query.where(i.id > after)
-    return int((await connection.execute(_that_match(query, states, workflow, project, since, visible))).scalar_one())
+    return int((await connection.execute(that_match(query, states, workflow, project, since, visible))).scalar_one())
 
 
 async def run(connection: AsyncConnection, id_: WorkflowInstanceId) -> tuple[Run, list[TaskRun]]:
@@ -181,12 +185,14 @@ async def attempts(
 ) -> dict[WorkflowInstanceId, list[TaskRun]]:
     """All attempts of the tasks of each of these runs, in the order in which they were queued."""
     found: dict[WorkflowInstanceId, list[TaskRun]] = {id_: [] for id_ in ids}
-    for run_id, *row in (await connection.execute(_tasks_of(ids))).all():
-        found[run_id].append(_task(row))
+    t = task_instance.c
+    query = tasks().where(_is_one_of("workflow_instance_id", ids)).order_by(t.workflow_instance_id, t.id)
+    for run_id, *row in (await connection.execute(query)).all():
+        found[run_id].append(read_task(row))
     return found
 
 
-def _that_match(
+def that_match(
     query: Select[Any],
     states: Sequence[WorkflowState],
     workflow: str | None,
@@ -194,6 +200,7 @@ def _that_match(
     since: datetime | None,
     visible: Collection[str] | None,
 ) -> Select[Any]:
+    """A query on runs, and their definitions if any of these is given, limited as in `runs`."""
     if states:
         query = query.where(workflow_instance.c.state.in_(states))
     if workflow is not None:
@@ -233,7 +240,8 @@ def _is_one_of(column: str, ids: Collection[WorkflowInstanceId]) -> TextClause:
     return text(f"{column} = ANY(CAST(:ids AS bigint[]))").bindparams(ids=list(ids))
 
 
-def _tasks_of(ids: Collection[WorkflowInstanceId]) -> Select[Any]:
+def tasks() -> Select[Any]:
+    """All attempts of all runs, each after the id of its run in the columns that `read_task` reads."""
     t = task_instance.c
     return (
         select(
@@ -244,11 +252,10 @@ def _tasks_of(ids: Collection[WorkflowInstanceId]) -> Select[Any]:
             *(t.exit_code, t.reason, t.outputs, t.wait_reason),
             cast(extract("epoch", t.due_at - func.clock_timestamp()), Double),
             *(t.flag == Flag.YES, t.branch, t.retries),
+            *(t.progress_done, t.progress_total, t.progress_text, t.progress_at),
         )
         .select_from(task_instance)
         .outerjoin(node, node.c.id == t.worker_id)
-        .where(_is_one_of("workflow_instance_id", ids))
-        .order_by(t.workflow_instance_id, t.id)
     )
 
 
@@ -263,12 +270,15 @@ def _run(row: Sequence[Any]) -> Run:
     return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
 
 
-def _task(row: Sequence[Any]) -> TaskRun:
+def read_task(row: Sequence[Any]) -> TaskRun:
+    """An attempt of the columns of `tasks` after the first."""
     id_, code, attempt, name, type_, state, kill_requested, worker_group, priority, *others = row
-    *between, wait_reason, due_in_s, valid, branch, retries = others
+    *between, wait_reason, due_in_s, valid, branch, retries, done, total, said, progress_at = others
+    between += [WaitReason(wait_reason) if wait_reason else None, due_in_s, valid, _codes(branch), retries]
+    between += [None if done is None else Progress(done, total, said or ""), progress_at]
     return TaskRun(
         *(id_, code, attempt, name, type_, TaskState(state), kill_requested, worker_group, Priority(priority)),
-        *(*between, WaitReason(wait_reason) if wait_reason else None, due_in_s, valid, _codes(branch), retries),
+        *between,
     )
 
 

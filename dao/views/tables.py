@@ -142,6 +142,10 @@ task_instance = Table(
     Column("parameter_types", Text),
     Column("dispatch_timeout_s", Double),
     Column("dispatch_by", _TIME),
+    Column("progress_done", Double),
+    Column("progress_total", Double),
+    Column("progress_text", Text),
+    Column("progress_at", _TIME),
     UniqueConstraint("workflow_instance_id", "task_code", "attempt", name="task_instance_attempt"),
 )
 

@@ -6,8 +6,7 @@ import asyncio
 
 from pydantic import Field
 
-from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
-from worker.tasks.process import run_process
+from shoal.plugin import Task, TaskContext, TaskParams, TaskResult, run_process
 
 
 class WordCountTask(Task):

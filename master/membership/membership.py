@@ -12,13 +12,14 @@ from datetime import timedelta
 
 import structlog
 
-from dao.cluster import fencing, gone_nodes
+from dao.cluster import fencing, gone_nodes, slot_changes
 from dao.cluster.nodes import NodeRow
 from dao.postgres.errors import BadData, LockTaken
 from dao.runs import serial_line
 from master.claim.serial import unblock_lines
 from master.membership.failover import Leftovers
 from master.membership.failure_detector import FailureDetector, Sight
+from master.membership.slot_record import SlotRecord
 from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
 from model.load import RUNS_LIMIT, Measure
@@ -38,8 +39,8 @@ from registry.protocol import Registry
 log = structlog.get_logger()
 
 READ_MEMBERS_EVERY_S = 5.0
-NODES_KEPT = timedelta(days=30)
-"""How long rows of ended nodes are retained."""
+NODES_KEPT = timedelta(days=30)  # rows of ended nodes
+SLOT_CHANGES_KEPT = timedelta(hours=24)
 DELETE_EVERY_S = 600.0
 DELETE_BATCH = 500
 ANNOUNCE_EVERY_S = 10.0
@@ -81,6 +82,7 @@ class Membership:
         self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
         self._statuses: dict[Epoch, NodeStatus] = {}
         self._view = SlotView(())
+        self._record = SlotRecord(life)
         self._announced: Heartbeat | None = None
         self._announced_s = 0.0
 
@@ -164,6 +166,7 @@ class Membership:
     async def watch(self) -> None:
         """Compute the slots again on registry events, and periodically without an event."""
         while True:
+            await self._record.write(self._view)
             if await set_within(self._registry.changed, READ_MEMBERS_EVERY_S):
                 try:
                     await self._life.refresh_living()
@@ -178,7 +181,7 @@ class Membership:
             try:
                 await self._fail_over_all()
                 if boottime_s() >= deletes_s:
-                    await self._delete_ended_nodes()
+                    await self._delete_expired()
                     deletes_s = boottime_s() + DELETE_EVERY_S
             except ShoalError as error:
                 log.warning("clean_up_failed", error=str(error))
@@ -261,12 +264,13 @@ class Membership:
         self.left.set()
         self._registry.changed.set()
 
-    async def _delete_ended_nodes(self) -> None:
-        """Delete the rows of nodes that ended long ago, in batches."""
-        deleted = DELETE_BATCH
-        while deleted == DELETE_BATCH:
-            async with self._life.writing() as connection:
-                deleted = await gone_nodes.delete_ended(connection, NODES_KEPT, DELETE_BATCH)
+    async def _delete_expired(self) -> None:
+        """Delete the rows of nodes that ended long ago and old changes of slots, in batches."""
+        for delete, kept in ((gone_nodes.delete_ended, NODES_KEPT), (slot_changes.delete_old, SLOT_CHANGES_KEPT)):
+            deleted = DELETE_BATCH
+            while deleted == DELETE_BATCH:
+                async with self._life.writing() as connection:
+                    deleted = await delete(connection, kept, DELETE_BATCH)
 
     async def _fail_over_all(self) -> None:
         # Almost always there is nothing: one query instead of a transaction, which would also wake all masters.
@@ -288,6 +292,7 @@ class Membership:
             return
         alive = {node.epoch for node in self._life.living if node.state is NodeState.ALIVE}
         self._view = slot_view(members, alive)
+        self._record.note(members)
         slot = self._view.slot_of(self._life.me.epoch)
         if slot != self.slot:
             log.info("slot_changed", slot=str(slot), before=str(self.slot), masters=len(self._view.masters))

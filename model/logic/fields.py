@@ -41,10 +41,14 @@ def _all_different(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-Workflow = Annotated[str | int, PlainValidator(_workflow)]
+Workflow = Annotated[str | int, PlainValidator(_workflow, json_schema_input_type=str | int)]
 """Another workflow: its name (a text, digits too) or its code (a number)."""
 
-Branch = Annotated[tuple[Name, ...], BeforeValidator(_listed), AfterValidator(_all_different)]
+Branch = Annotated[
+    tuple[Name, ...],
+    BeforeValidator(_listed, json_schema_input_type=tuple[Name, ...] | Name),
+    AfterValidator(_all_different),
+]
 """Names of the next tasks; a single one needs no list."""
 
 

@@ -21,6 +21,7 @@ class Reference:
     workflow: str | int
     project: str | None
     runs: bool
+    type: str
 
 
 def references(tasks: Iterable[TaskSpec]) -> Iterator[Reference]:
@@ -30,12 +31,12 @@ def references(tasks: Iterable[TaskSpec]) -> Iterator[Reference]:
             match task.type:
                 case "SUB_PROCESS":
                     child = SubProcessParams.read(task.params)
-                    yield Reference(task.name, child.workflow, child.project, True)
+                    yield Reference(task.name, child.workflow, child.project, True, task.type)
                 case "DYNAMIC":
                     children = DynamicParams.read(task.params)
-                    yield Reference(task.name, children.workflow, children.project, True)
+                    yield Reference(task.name, children.workflow, children.project, True, task.type)
                 case "DEPENDENT":
                     for item in DependentParams.read(task.params).items():
-                        yield Reference(task.name, item.workflow, item.project, False)
+                        yield Reference(task.name, item.workflow, item.project, False, task.type)
         except Refused:
             continue

@@ -1,32 +1,95 @@
-"""The audit for people: each sees that of the projects that it owns, an admin all of it."""
+"""The operation that lists the audit: each account sees that of the projects that it owns, an admin all of it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Annotated, Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
+from pydantic import Field
 
 from dao.accounts import audit
 from dao.accounts.audit import AuditFilter, AuditRow
+from model.audits import ActorKind, Outcome
+from model.fields import NAME_LENGTH_MAX
 from model.ids import AuditId
 from model.rights import Right
-from service.callers import Caller
+from service.call import Call
+from service.fields import Answer, Id, Moment, Text
+from service.operation import operation
+from service.pages import PageOf, PageQuery, page_of
+
+Word = Annotated[Text | None, Field(max_length=NAME_LENGTH_MAX)]
 
 
-async def page(
-    connection: AsyncConnection, caller: Caller, wanted: AuditFilter, limit: int, before: AuditId | None = None
-) -> list[AuditRow]:
-    """The last `limit` entries that the caller may see, or those before one of them, newest first.
+class AuditQuery(PageQuery):
+    """Which entries; newest first."""
 
-    Raises `Forbidden` if it asks for a project that it does not own.
-    """
-    if caller.may(Right.ADMINISTER):
-        return await audit.page(connection, wanted, limit, before)
-    if wanted.projects is None:
-        owned = caller.projects_with(Right.OWN)
-        if owned is None:  # an admin by a token that is not for this
-            caller.need(Right.ADMINISTER)
-        wanted = replace(wanted, projects=owned)
-    for project in wanted.projects or ():
-        caller.need(Right.OWN, project)
-    return await audit.page(connection, wanted, limit, before)
+    project: Word = None
+    actor: Annotated[Word, Field(description="the name of an account, user of the operating system, or node")] = None
+    object_kind: Word = None
+    object_id: Annotated[Word, Field(description="with `object_kind`")] = None
+    action: Annotated[Word, Field(description="an operation, such as start_run")] = None
+    outcome: Outcome | None = None
+    since: Annotated[Moment | None, Field(description="then or later")] = None
+    until: Annotated[Moment | None, Field(description="before then")] = None
+
+
+class AuditAnswer(Answer):
+    """Who did what, or was refused it."""
+
+    id: Id
+    at: Moment
+    actor_kind: ActorKind
+    actor: str
+    account: Id | None = None
+    action: str
+    object_kind: str
+    object_id: str | None = None
+    object_name: str | None = None
+    project: str | None = None
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+    address: str | None = None
+    request_id: str | None = None
+    outcome: Outcome
+
+    @classmethod
+    def of(cls, row: AuditRow) -> AuditAnswer:
+        """The answer for an entry."""
+        entry = row.entry
+        fields = {name: getattr(entry, name) for name in entry.__slots__}
+        return cls(
+            id=row.id,
+            at=row.at,
+            **{**fields, "address": entry.address or None, "request_id": entry.request_id or None},
+        )
+
+
+@operation("GET", "/audit", Right.OWN, "audit")
+async def list_audit(call: Call, query: AuditQuery) -> PageOf[AuditAnswer]:
+    """List who changed what, newest first: an owner sees its projects, an admin everything."""
+    wanted = AuditFilter(
+        projects=_projects(call, query.project),
+        actor=query.actor,
+        object_kind=query.object_kind,
+        object_id=query.object_id,
+        action=query.action,
+        outcome=query.outcome,
+        since=query.since,
+        until=query.until,
+    )
+    last = query.after
+    async with call.reading() as connection:
+        found = await audit.page(connection, wanted, query.limit + 1, None if last is None else AuditId(last))
+    return page_of(found, query.limit, AuditAnswer.of, lambda row: row.id)
+
+
+def _projects(call: Call, project: str | None) -> frozenset[str] | None:
+    """Of which projects the caller sees the entries; None: all, and what belongs to none. Raises `Forbidden`."""
+    if project is not None:
+        call.permit(project)
+        return frozenset({project})
+    owned = call.visible()
+    if owned is None:
+        call.caller.need(Right.ADMINISTER)  # an admin's token that is for projects only does not see the cluster's
+        return None
+    return frozenset(owned)

@@ -6,7 +6,9 @@ same sentence. So nobody learns who has an account.
 
 from __future__ import annotations
 
+import hmac
 import secrets
+from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -38,6 +40,11 @@ class LoggedIn:
     name: str
     secret: str = field(repr=False)
     csrf: str = field(repr=False)
+
+
+def csrf_of(secret: str) -> str:
+    """The second secret of a session, which does not reveal the first one. Who has the cookie can ask for it."""
+    return urlsafe_b64encode(hmac.digest(secret.encode(), b"shoal csrf", "sha256")).decode().rstrip("=")
 
 
 async def log_in(database: Database, passwords: Passwords, name: str, password: str, visitor: Visitor) -> LoggedIn:
@@ -97,7 +104,8 @@ async def _begin(connection: AsyncConnection, account: AccountId, by: str, visit
     holder = await accounts.held(connection, account)
     if holder.disabled_at is not None:  # since it was found
         raise Unauthenticated("the account is disabled; ask an admin")
-    secret, csrf = secrets.token_urlsafe(SECRET_BYTES), secrets.token_urlsafe(SECRET_BYTES)
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    csrf = csrf_of(secret)
     agent = visitor.user_agent[:USER_AGENT_CHARACTERS_MAX]
     session = await sessions.insert(connection, account, hash_of(secret), hash_of(csrf), visitor.address, agent)
     caller = Caller(ActorKind.SESSION, holder.name, account, visitor.address, agent, visitor.request_id)

@@ -1,35 +1,73 @@
-"""The sessions of an account, for itself and for admins: which there are, and ending them."""
+"""The operations on the sessions of an account, for itself and for admins: which there are, and ending them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from dao.accounts import audit, sessions
+from dao.accounts import accounts, sessions
 from dao.accounts.sessions import SessionRow
 from model.errors import NotFound
 from model.ids import AccountId, LoginSessionId
-from service.callers import Caller
+from model.rights import Right
+from service.call import Call, Subject
+from service.fields import Answer, Id, Moment
+from service.operation import operation
 
 
-async def listed(connection: AsyncConnection, caller: Caller, account: AccountId) -> Sequence[SessionRow]:
-    """The sessions of an account that live, the last used first. Raises `Forbidden`."""
-    caller.need_account(account)
-    return await sessions.of_account(connection, account)
+class SessionAnswer(Answer):
+    """A browser that is logged in; `is_this` if it is the one that asks."""
+
+    id: Id
+    created_at: Moment
+    expires_at: Moment
+    last_seen_at: Moment
+    address: str
+    user_agent: str
+    is_this: bool = False
 
 
-async def end(connection: AsyncConnection, caller: Caller, account: AccountId, session: LoginSessionId) -> None:
-    """End one of them. Raises `Forbidden`, `NotFound`."""
-    caller.need_account(account)
-    if not await sessions.end(connection, account, session):
-        raise NotFound(f"the account has no session {session}; it may have ended")
-    await audit.insert(connection, [caller.entry("end_session", "session", session)])
+class Sessions(Answer):
+    """The sessions of an account, the last used first."""
+
+    items: Sequence[SessionAnswer]
 
 
-async def end_others(connection: AsyncConnection, caller: Caller, account: AccountId) -> int:
-    """End all of them but the caller's own. Returns how many. Raises `Forbidden`."""
-    caller.need_account(account)
-    ended = await sessions.end_all(connection, account, caller.session)
-    await audit.insert(connection, [caller.entry("end_sessions", "account", account, after={"ended": ended})])
-    return ended
+class SessionsEnded(Answer):
+    """How many sessions were ended."""
+
+    ended: int
+
+
+@operation("GET", "/users/{account}/sessions", Right.VIEW_CLUSTER, "sessions")
+async def list_sessions(call: Call, account: Id) -> Sessions:
+    """List the sessions of an account that live, the last used first: its own, or for an admin."""
+    call.permit_account(AccountId(account))
+    async with call.reading() as connection:
+        await accounts.by_id(connection, AccountId(account))
+        found = await sessions.of_account(connection, AccountId(account))
+    return Sessions(items=[_answer(row, call.caller.session) for row in found])
+
+
+@operation("DELETE", "/users/{account}/sessions/{id}", Right.VIEW_CLUSTER, "sessions", status=204)
+async def end_session(call: Call, account: Id, id: Id) -> None:
+    """End a session of an account: its own, or for an admin."""
+    async with call.changing(Subject("session", id, account=AccountId(account))) as change:
+        if not await sessions.end(change.connection, AccountId(account), LoginSessionId(id)):
+            raise NotFound(f"the account has no session {id}; it may have ended")
+        change.before = {"account": account}
+
+
+@operation("DELETE", "/users/{account}/sessions", Right.VIEW_CLUSTER, "sessions")
+async def end_other_sessions(call: Call, account: Id) -> SessionsEnded:
+    """End all sessions of an account but the one that asks: its own, or for an admin."""
+    async with call.changing(Subject("account", account, account=AccountId(account))) as change:
+        await accounts.by_id(change.connection, AccountId(account))
+        ended = await sessions.end_all(change.connection, AccountId(account), call.caller.session)
+        change.after = {"ended": ended}
+        change.answer = SessionsEnded(ended=ended)
+    answer: SessionsEnded = change.answered()
+    return answer
+
+
+def _answer(row: SessionRow, this: LoginSessionId | None) -> SessionAnswer:
+    return SessionAnswer.model_validate(row).model_copy(update={"is_this": row.id == this})

@@ -1,88 +1,117 @@
-"""The tokens of an account, made by itself or an admin: for programs, limited by scopes, projects and time."""
+"""The operations on the tokens of an account, for itself and for admins.
+
+A token is for programs, and limited by scopes, projects and time. It never has more rights than its account.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Annotated
 
-from sqlalchemy.ext.asyncio import AsyncConnection
+from pydantic import Field
 
-from dao.accounts import accounts, audit
+from dao.accounts import accounts
 from dao.accounts import tokens as token_rows
 from dao.accounts.tokens import TokenRow
 from model import tokens
 from model.errors import NotFound, Refused
+from model.fields import NAME_LENGTH_MAX
 from model.ids import AccountId, TokenId
-from model.rights import Scope
-from model.tokens import Token
-from service.callers import Caller
+from model.rights import Right, Scope
+from service.call import Call, Subject
+from service.fields import Answer, Asked, Id, Moment, Text
+from service.operation import operation
+from service.pages import PageOf, PageQuery, page_of
 
 LIVES = timedelta(days=90)
 LIVES_MIN, LIVES_MAX = timedelta(minutes=1), timedelta(days=366)
 NAME_CHARACTERS_MAX = 100
 
 
-@dataclass(frozen=True, slots=True)
-class NewToken:
-    """A token that was made; its text is shown this once."""
+class TokenAnswer(Answer):
+    """A token; `projects` left out: of all."""
 
-    row: TokenRow
-    token: Token
-
-
-async def make(
-    connection: AsyncConnection,
-    caller: Caller,
-    account: AccountId,
-    name: str,
-    scopes: Collection[Scope],
-    *,
-    projects: Collection[str] | None = None,
-    lives: timedelta = LIVES,
-) -> NewToken:
-    """A new token of an account. It never has more rights than its account, at any time.
-
-    Raises:
-        Forbidden: it is neither the caller's account nor is the caller an admin; or the caller is a limited token.
-        NotFound: there is no such account.
-        Refused: the name is taken or unfit, there is no scope, it would live too long, or the account is disabled.
-    """
-    caller.need_account(account)
-    if not name.strip() or not name.isprintable() or len(name) > NAME_CHARACTERS_MAX:
-        raise Refused(f"a token needs a name of 1 to {NAME_CHARACTERS_MAX} printable characters")
-    if not scopes:
-        raise Refused(f"a token needs a scope; there are {', '.join(Scope)}")
-    if not LIVES_MIN <= lives <= LIVES_MAX:
-        raise Refused(f"a token lives for 1 minute to {LIVES_MAX.days} days; choose a time between them")
-    holder = await accounts.held(connection, account)
-    if holder.disabled_at is not None:
-        raise Refused(f'the account "{holder.name}" is disabled; enable it first')
-    token = tokens.make(secrets.token_bytes(tokens.RANDOM_BYTES))
-    row = await token_rows.insert(connection, account, name, token.hash, scopes, projects, lives)
-    await audit.insert(connection, [caller.entry("make_token", "token", row.id, name, after=_shown(row))])
-    return NewToken(row, token)
+    id: Id
+    name: str
+    scopes: Sequence[str]
+    projects: Sequence[str] | None = None
+    created_at: Moment
+    expires_at: Moment
+    last_used_at: Moment | None = None
+    last_used_from: str | None = None
+    revoked_at: Moment | None = None
 
 
-async def listed(
-    connection: AsyncConnection, caller: Caller, account: AccountId, limit: int, before: TokenId | None = None
-) -> Sequence[TokenRow]:
-    """The tokens of an account, newest first, with those that ended. Raises `Forbidden`."""
-    caller.need_account(account)
-    return await token_rows.of_account(connection, account, limit, before)
+class TokenMade(TokenAnswer):
+    """A new token; its text is shown this once."""
+
+    token: str = Field(repr=False)
 
 
-async def revoke(connection: AsyncConnection, caller: Caller, account: AccountId, token: TokenId) -> TokenRow:
-    """End a token. A token may end itself. Raises `Forbidden`, `NotFound`."""
-    if caller.account != account or caller.token != token:
-        caller.need_account(account)
-    row = await token_rows.revoke(connection, account, token)
-    if row is None:
-        raise NotFound(f"the account has no token {token} that is still valid; list them to see its id")
-    await audit.insert(connection, [caller.entry("revoke_token", "token", row.id, row.name, before=_shown(row))])
-    return row
+class NewToken(Asked):
+    """A token to make."""
+
+    name: Annotated[Text, Field(min_length=1, max_length=NAME_CHARACTERS_MAX)]
+    scopes: Annotated[Sequence[Scope], Field(min_length=1, max_length=len(Scope), description="what it is for")]
+    projects: Annotated[
+        Sequence[Annotated[Text, Field(min_length=1, max_length=NAME_LENGTH_MAX)]] | None,
+        Field(min_length=1, max_length=1000, description="the only projects that it is for; left out: all"),
+    ] = None
+    lives_s: Annotated[
+        float,
+        Field(ge=LIVES_MIN.total_seconds(), le=LIVES_MAX.total_seconds(), description="seconds until it ends"),
+    ] = LIVES.total_seconds()
 
 
-def _shown(row: TokenRow) -> dict[str, object]:
-    return {"name": row.name, "scopes": row.scopes, "projects": row.projects, "expires_at": row.expires_at}
+@operation("GET", "/users/{account}/tokens", Right.VIEW_CLUSTER, "tokens")
+async def list_tokens(call: Call, account: Id, query: PageQuery) -> PageOf[TokenAnswer]:
+    """List the tokens of an account, newest first, with those that ended: its own, or for an admin."""
+    call.permit_account(AccountId(account))
+    before = None if query.after is None else TokenId(query.after)
+    async with call.reading() as connection:
+        await accounts.by_id(connection, AccountId(account))
+        found = await token_rows.of_account(connection, AccountId(account), query.limit + 1, before)
+    return page_of(found, query.limit, TokenAnswer.model_validate, lambda row: row.id)
+
+
+@operation("POST", "/users/{account}/tokens", Right.VIEW_CLUSTER, "tokens", status=201, has_secret=True)
+async def make_token(call: Call, account: Id, body: NewToken) -> TokenMade:
+    """Make a token of an account: its own, or for an admin. Its text is shown this once."""
+    async with call.changing(Subject("token", None, name=body.name, account=AccountId(account))) as change:
+        if not body.name.strip() or not body.name.isprintable():
+            raise Refused(f"a token needs a name of 1 to {NAME_CHARACTERS_MAX} printable characters")
+        holder = await accounts.held(change.connection, AccountId(account))
+        if holder.disabled_at is not None:
+            raise Refused(f'the account "{holder.name}" is disabled; enable it first')
+        token = tokens.make(secrets.token_bytes(tokens.RANDOM_BYTES))
+        lives = timedelta(seconds=body.lives_s)
+        row = await token_rows.insert(
+            change.connection, holder.id, body.name, token.hash, body.scopes, body.projects, lives
+        )
+        change.id, change.after = row.id, _shown(row, holder.id)
+    return TokenMade(**TokenAnswer.model_validate(row).model_dump(), token=token.text)
+
+
+@operation("DELETE", "/users/{account}/tokens/{id}", Right.VIEW_CLUSTER, "tokens")
+async def revoke_token(call: Call, account: Id, id: Id) -> TokenAnswer:
+    """End a token of an account: its own, or for an admin. A token may end itself."""
+    owner, token = AccountId(account), TokenId(id)
+    async with call.changing(Subject("token", id, account=owner, token=token)) as change:
+        row = await token_rows.revoke(change.connection, owner, token)
+        if row is None:
+            raise NotFound(f"the account has no token {id} that is still valid; list them to see its id")
+        change.name, change.before = row.name, _shown(row, owner)
+        change.answer = TokenAnswer.model_validate(row)
+    answer: TokenAnswer = change.answered()
+    return answer
+
+
+def _shown(row: TokenRow, account: AccountId) -> dict[str, object]:
+    return {
+        "account": account,
+        "scopes": row.scopes,
+        "projects": row.projects,
+        "expires_at": row.expires_at,
+    }

@@ -1,157 +1,213 @@
-"""Accounts: the first, new ones, links for them, changes, passwords."""
+"""The operations on accounts, for admins: list, make, change, let in by a link or a password."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Annotated
 
+from pydantic import Field
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import accounts, audit, login_links, sessions
 from dao.accounts.accounts import Account
-from dao.postgres.database import Database
-from model.accounts import check_account_name
-from model.errors import Changed, Refused
-from model.ids import AccountId
+from model.accounts import NAME_CHARACTERS_MAX, check_account_name
+from model.errors import Refused
+from model.ids import AccountId, LoginSessionId
 from model.rights import Right
 from model.tokens import hash_of
-from service.accounts.logins import SECRET_BYTES, check_password_of
-from service.accounts.passwords import Passwords
-from service.callers import Caller, Visitor
+from service.accounts.logins import SECRET_BYTES
+from service.call import Call, Subject
+from service.callers import Caller
+from service.fields import Answer, Asked, Id, Moment, Text
+from service.operation import operation
+from service.pages import PageOf, PageQuery, page_of
 
 LINK_LIVES = timedelta(minutes=5)
 FIRST_NAME = "admin"
+PASSWORD_LENGTH_MAX = 1_000
+
+AccountName = Annotated[Text, Field(min_length=1, max_length=NAME_CHARACTERS_MAX)]
+Password = Annotated[str, Field(max_length=PASSWORD_LENGTH_MAX, json_schema_extra={"format": "password"})]
 
 
-@dataclass(frozen=True, slots=True)
-class LoginLink:
-    """A login without a password, once, within `LINK_LIVES`. The secret is shown this once."""
+class UserAnswer(Answer):
+    """An account."""
 
-    account: Account
-    secret: str = field(repr=False)
+    id: Id
+    name: str
+    is_admin: bool
+    has_password: bool
+    version: int
+    created_at: Moment
+    disabled_at: Moment | None = None
+
+    @property
+    def etag(self) -> int:
+        """Raised by each change."""
+        return self.version
+
+    @classmethod
+    def of(cls, account: Account) -> UserAnswer:
+        """The answer for an account."""
+        return cls.model_validate(account)
+
+
+class LoginLink(Answer):
+    """A login without a password, once. The secret is shown this once; the page is `/login?link=SECRET`."""
+
+    account: Id
+    name: str
+    secret: str = Field(repr=False)
+    lives_s: float
+
+
+class UserReference(Asked):
+    """How people name an account."""
+
+    name: AccountName
+
+
+class NewUser(Asked):
+    """An account to make. It has no password yet."""
+
+    name: AccountName
+    is_admin: bool = False
+
+
+class ChangeUser(Asked):
+    """What changes; what is left out stays."""
+
+    is_admin: bool | None = None
+    disabled: bool | None = None
+
+
+class NewPassword(Asked):
+    """A password that an admin sets."""
+
+    password: Password = Field(repr=False)
+
+
+@operation("GET", "/users", Right.ADMINISTER, "users")
+async def list_users(call: Call, query: PageQuery) -> PageOf[UserAnswer]:
+    """List the accounts, the oldest first."""
+    call.permit(None)
+    after = None if query.after is None else AccountId(query.after)
+    async with call.reading() as connection:
+        found = await accounts.page(connection, after, query.limit + 1)
+    return page_of(found, query.limit, UserAnswer.of, lambda account: account.id)
+
+
+@operation("GET", "/users:find", Right.ADMINISTER, "users")
+async def find_user(call: Call, query: UserReference) -> UserAnswer:
+    """Find an account by its name, in upper or lower case."""
+    call.permit(None)
+    async with call.reading() as connection:
+        return UserAnswer.of(await accounts.by_name(connection, query.name))
+
+
+@operation("GET", "/users/{id}", Right.ADMINISTER, "users")
+async def get_user(call: Call, id: Id) -> UserAnswer:
+    """Show an account."""
+    call.permit(None)
+    async with call.reading() as connection:
+        return UserAnswer.of(await accounts.by_id(connection, AccountId(id)))
+
+
+@operation("POST", "/users", Right.ADMINISTER, "users", status=201)
+async def create_user(call: Call, body: NewUser) -> UserAnswer:
+    """Make an account. It has no password: make a login link, or set one."""
+    async with call.changing(Subject("account", None, name=body.name)) as change:
+        made = await accounts.insert(change.connection, check_account_name(body.name), body.is_admin)
+        change.id, change.after = made.id, {"is_admin": made.is_admin}
+        change.answer = UserAnswer.of(made)
+    answer: UserAnswer = change.answered()
+    return answer
+
+
+@operation("PATCH", "/users/{id}", Right.ADMINISTER, "users")
+async def change_user(call: Call, id: Id, body: ChangeUser) -> UserAnswer:
+    """Make an account an admin or not, disable or enable it.
+
+    One that is disabled is logged out at once, and its tokens are refused meanwhile.
+    """
+    account = AccountId(id)
+    async with call.changing(Subject("account", id)) as change:
+        # Read first: of two that disable the last two admins one waits for the other here.
+        if (body.disabled or body.is_admin is False) and await accounts.admins_held(change.connection) == {account}:
+            raise Refused("this is the last admin who may log in; make another account an admin first")
+        before = await accounts.held(change.connection, account)
+        call.expect(before.version)
+        after = await accounts.change(
+            change.connection, account, before.version, is_admin=body.is_admin, disabled=body.disabled
+        )
+        if body.disabled:
+            await log_out_everywhere(change.connection, account)
+        change.name, change.before, change.after = after.name, _shown(before), _shown(after)
+        change.answer = UserAnswer.of(after)
+    answer: UserAnswer = change.answered()
+    return answer
+
+
+@operation("POST", "/users/{id}/login-link", Right.ADMINISTER, "users", status=201, has_secret=True)
+async def make_login_link(call: Call, id: Id) -> LoginLink:
+    """Make a link that logs an account in once, within 5 minutes, in place of its unused ones."""
+    async with call.changing(Subject("account", id)) as change:
+        link = await _new_link(change.connection, AccountId(id))
+        change.name = link.name
+    return link
+
+
+@operation("PUT", "/users/{id}/password", Right.ADMINISTER, "users", status=204, has_secret=True)
+async def set_user_password(call: Call, id: Id, body: NewPassword) -> None:
+    """Give an account a password. It is logged out everywhere."""
+    call.permit(None)
+    hashed = await call.backend.passwords.hash(body.password)
+    async with call.changing(Subject("account", id)) as change:
+        change.name = await store_password(change.connection, AccountId(id), hashed)
 
 
 async def make_first_admin(connection: AsyncConnection, caller: Caller, name: str = FIRST_NAME) -> LoginLink | None:
-    """An admin and a link for it if there is no account at all, else None. Of several at once one makes it."""
-    caller.need(Right.ADMINISTER)
+    """An admin and a link for it if there is no account at all, else None. Of several at once one makes it.
+
+    Not an operation: it is done by a process of Shoal at its start, where nobody can ask for it.
+    """
     if not await accounts.none_yet(connection):
         return None
-    await create(connection, caller, name, is_admin=True)
-    return await make_link(connection, caller, name)
+    made = await accounts.insert(connection, name, is_admin=True)
+    link = await _new_link(connection, made.id)
+    done = {create_user.name: {"name": name, "is_admin": True}, make_login_link.name: None}
+    entries = [caller.entry(action, "account", made.id, name, after=after) for action, after in done.items()]
+    await audit.insert(connection, entries)
+    return link
 
 
-async def create(connection: AsyncConnection, caller: Caller, name: str, is_admin: bool = False) -> Account:
-    """Add an account, which has no password yet. Raises `Forbidden`, `Refused`: the name is taken or cannot be one."""
-    caller.need(Right.ADMINISTER)
-    made = await accounts.insert(connection, check_account_name(name), is_admin)
-    after = {"name": name, "is_admin": is_admin}
-    await audit.insert(connection, [caller.entry("create_account", "account", made.id, name, after=after)])
-    return made
+async def store_password(
+    connection: AsyncConnection, account: AccountId, hashed: str, but: LoginSessionId | None = None
+) -> str:
+    """Replace the password of an account; all its sessions but one end. Returns its name. Raises `NotFound`."""
+    before = await accounts.held(connection, account)
+    await accounts.change(connection, account, before.version, password_hash=hashed)
+    await log_out_everywhere(connection, account, but)
+    return before.name
 
 
-async def make_link(connection: AsyncConnection, caller: Caller, name: str) -> LoginLink:
-    """A login link for an account, in place of its unused ones. Raises `Forbidden`, `NotFound`, `Refused`: disabled."""
-    caller.need(Right.ADMINISTER)
-    account = await accounts.held(connection, (await accounts.by_name(connection, name)).id)
+async def log_out_everywhere(
+    connection: AsyncConnection, account: AccountId, but: LoginSessionId | None = None
+) -> None:
+    """End all sessions of the account but one, and its links."""
+    await sessions.end_all(connection, account, but)
+    await login_links.delete_unused(connection, account)
+
+
+async def _new_link(connection: AsyncConnection, id_: AccountId) -> LoginLink:
+    account = await accounts.held(connection, id_)
     if account.disabled_at is not None:
         raise Refused(f'the account "{account.name}" is disabled; enable it first')
     secret = secrets.token_urlsafe(SECRET_BYTES)
     await login_links.delete_unused(connection, account.id)
     await login_links.insert(connection, account.id, hash_of(secret), LINK_LIVES)
-    await audit.insert(connection, [caller.entry("make_login_link", "account", account.id, account.name)])
-    return LoginLink(account, secret)
-
-
-async def listed(
-    connection: AsyncConnection, caller: Caller, limit: int, after: AccountId | None = None
-) -> Sequence[Account]:
-    """Accounts by id, for admins. Raises `Forbidden`."""
-    caller.need(Right.ADMINISTER)
-    return await accounts.page(connection, after, limit)
-
-
-async def change(
-    connection: AsyncConnection,
-    caller: Caller,
-    account: AccountId,
-    version: int,
-    *,
-    is_admin: bool | None = None,
-    disabled: bool | None = None,
-) -> Account:
-    """Change what is not None. One that is disabled is logged out at once, and its tokens are refused meanwhile.
-
-    Args:
-        version: which the caller has seen.
-
-    Raises:
-        Forbidden: the caller is no admin.
-        NotFound: there is no such account.
-        Changed: it has another version now.
-        Refused: no admin would be left.
-    """
-    caller.need(Right.ADMINISTER)
-    if (disabled or is_admin is False) and await accounts.admins_held(connection) == {account}:
-        raise Refused("this is the last admin who may log in; make another account an admin first")
-    before = await accounts.held(connection, account)
-    after = await accounts.change(connection, account, version, is_admin=is_admin, disabled=disabled)
-    if disabled:
-        await _log_out_everywhere(connection, account)
-    await audit.insert(
-        connection,
-        [caller.entry("change_account", "account", account, after.name, before=_shown(before), after=_shown(after))],
-    )
-    return after
-
-
-async def set_password(database: Database, passwords: Passwords, caller: Caller, name: str, password: str) -> None:
-    """Give an account a password; it is logged out everywhere. Raises `Forbidden`, `NotFound`, `Refused`."""
-    caller.need(Right.ADMINISTER)
-    hashed = await passwords.hash(password)
-    async with database.writing() as connection:
-        account = await accounts.by_name(connection, name)
-        await _store_password(connection, caller, account.id, hashed)
-
-
-async def change_password(
-    database: Database, passwords: Passwords, caller: Caller, current: str, password: str, visitor: Visitor
-) -> None:
-    """Change the caller's own password; all its sessions but this one end. Its first needs no current one.
-
-    Raises:
-        Forbidden: the caller is a limited token.
-        Unauthenticated: the current password is wrong.
-        TooMany: it was wrong too often.
-        Refused: the new one cannot be a password, or the caller is no account.
-    """
-    if caller.account is None:
-        raise Refused("only an account has a password; name the account: shoal user password NAME")
-    caller.need_account(caller.account)
-    async with database.reading() as connection:
-        has_password = (await accounts.by_id(connection, caller.account)).has_password
-    checked = await check_password_of(database, passwords, caller.name, current, visitor) if has_password else None
-    hashed = await passwords.hash(password)
-    async with database.writing() as connection:
-        await accounts.held(connection, caller.account)
-        now = await accounts.credentials(connection, caller.name)
-        if now is None or now.password_hash != (checked.password_hash if checked else None):
-            raise Changed("somebody else changed the password meanwhile; log in again, then change it")
-        await _store_password(connection, caller, caller.account, hashed)
-
-
-async def _store_password(connection: AsyncConnection, caller: Caller, account: AccountId, hashed: str) -> None:
-    before = await accounts.held(connection, account)
-    await accounts.change(connection, account, before.version, password_hash=hashed)
-    await _log_out_everywhere(connection, account, caller)
-    await audit.insert(connection, [caller.entry("change_password", "account", account, before.name)])
-
-
-async def _log_out_everywhere(connection: AsyncConnection, account: AccountId, caller: Caller | None = None) -> None:
-    """End all sessions of the account but the caller's, and its links."""
-    await sessions.end_all(connection, account, caller.session if caller else None)
-    await login_links.delete_unused(connection, account)
+    return LoginLink(account=account.id, name=account.name, secret=secret, lives_s=LINK_LIVES.total_seconds())
 
 
 def _shown(account: Account) -> dict[str, object]:

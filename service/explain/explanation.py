@@ -13,7 +13,7 @@ from model.states import TaskState, WaitReason, WorkflowState
 from service.explain.answer import MOVES_WITHIN_S, NAMES_MAX, Why, going_on, names_of, next_step, task_named
 from service.explain.subjects import CommandFacts, MasterFacts, TaskFacts
 from service.explain.tasks_without_attempts import NotBegun
-from service.words import counted, duration
+from service.words import counted, duration, said_progress
 
 SILENT_AFTER_S = 6.0
 """A master whose last beat is older is considered suspect: three beats by default."""
@@ -227,7 +227,8 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
     follow = f"Follow its log: shoal log {task.id} -f"
     if task.kill_requested:
         return Why(f"{task.name} is being killed {on}; it had been running{since}.", follow)
-    return Why(f"{task.name} runs {on}{since}.", follow)
+    progress = f", and reports {said_progress(task.progress)}" if task.progress else ""
+    return Why(f"{task.name} runs {on}{since}{progress}.", follow)
 
 
 def _stands_for(task: TaskFacts, *, halting: bool) -> Why:

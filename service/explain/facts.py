@@ -162,6 +162,7 @@ class Family:
             child=child,
             depends_on=_depends_on(plan, attempt),
             given_back=_given_back(reading.attempts[run.id], attempt),
+            progress=attempt.progress,
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.nodes import Slot
+from model.progress import Progress
 from model.states import TaskState, WaitReason, WorkflowState
 from service.explain.answer import Why, names_of
 from service.explain.tasks_without_attempts import NotBegun
@@ -83,7 +84,7 @@ class TaskFacts:
     `children` are the runs that it represents, `asked` the commands of those that no master has begun, and `child` the
     answer for the most important one. `depends_on` is what a DEPENDENT task waits for, in words. `given_back` is why
     a worker did not begin the previous attempt. `choice` says which branch was chosen and why: by this task, or by the
-    one for which it is skipped.
+    one for which it is skipped. `progress` is what it reported last.
     """
 
     run: int
@@ -109,3 +110,4 @@ class TaskFacts:
     queued_s: float = 0
     idle_s: float = 0
     choice: str | None = None
+    progress: Progress | None = None

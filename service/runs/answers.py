@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from dao.runs.relations import ChildRun, FailedBelow
+from dao.views.attempts import Attempt
 from dao.views.listings import Run, TaskRun
 from dao.views.lookups import CommandFate
 from model.choices import Priority
+from model.progress import Progress
 from model.states import TaskState, WaitReason, WorkflowState
 from service.explain.tasks_without_attempts import NotBegun
 from service.fields import Answer, Id, Moment
@@ -54,6 +56,26 @@ class RunAnswer(Answer):
         return cls(**_fields_of(run))
 
 
+class ProgressAnswer(Answer):
+    """How far a task is, as it reported itself: `done` of `total`; without a total, `done` is in percent."""
+
+    done: float
+    total: float | None = None
+    text: str = ""
+    percent: float
+
+    @classmethod
+    def of(cls, progress: Progress) -> ProgressAnswer:
+        """The answer for a report."""
+        percent = round(progress.percent, 2)
+        return cls(done=progress.done, total=progress.total, text=progress.text, percent=percent)
+
+    @property
+    def report(self) -> Progress:
+        """The report itself."""
+        return Progress(self.done, self.total, self.text)
+
+
 class FailedBelowAnswer(Answer):
     """The task of a child run for which a task failed."""
 
@@ -73,7 +95,8 @@ class TaskAnswer(Answer):
 
     `due_in_s` is the rest of a wait for `wait_reason` (<= 0: it is over). One that is not `valid` counts no more: it
     belongs to an earlier execution of the same run, or its task is to run again. `branch` are the codes of the tasks
-    that it chose, `choice` says why. `stands_for` are the child runs that it represents, in words.
+    that it chose, `choice` says why. `left_s` is an estimate of the time left. `stands_for` are
+    the child runs that it represents, in words.
     """
 
     id: Id
@@ -101,6 +124,9 @@ class TaskAnswer(Answer):
     valid: bool
     branch: list[Id] | None = None
     retries: int
+    progress: ProgressAnswer | None = None
+    progress_at: Moment | None = None
+    left_s: float | None = None
     choice: str | None = None
     failed_below: FailedBelowAnswer | None = None
     stands_for: str | None = None
@@ -112,8 +138,26 @@ class TaskAnswer(Answer):
         """The answer for an attempt, with `more` fields."""
         fields = {name: getattr(task, name) for name in cls.model_fields if hasattr(task, name)}
         branch = None if task.branch is None else sorted(task.branch)
-        fields |= {"worker_id": task.worker, "worker": task.worker_address, "branch": branch}
+        progress = None if task.progress is None else ProgressAnswer.of(task.progress)
+        fields |= {"worker_id": task.worker, "worker": task.worker_address, "branch": branch, "progress": progress}
         return cls(**{**fields, **more})
+
+
+class AttemptAnswer(TaskAnswer):
+    """One attempt of a task, and whose it is. `workflow` and `project` are left out if the workflow is gone."""
+
+    run_id: Id
+    workflow_code: Id
+    workflow: str | None = None
+    project: str | None = None
+
+    @classmethod
+    def of_attempt(cls, attempt: Attempt) -> AttemptAnswer:
+        """The answer for an attempt in a list across runs."""
+        whose = {name: getattr(attempt, name) for name in ("workflow_code", "workflow", "project")}
+        answer = cls.of(attempt.task, run_id=attempt.run, **whose)
+        assert isinstance(answer, cls)
+        return answer
 
 
 class TaskNotBegun(Answer):
@@ -146,10 +190,15 @@ class TaskOrder(Answer):
 
 
 class RunPageAnswer(RunAnswer):
-    """A run with its tasks. `graph` is left out when its definition cannot be read."""
+    """A run with its tasks. `graph` is left out when its definition cannot be read.
+
+    `usual_s` is what runs of its workflow usually take, `left_s` an estimate of the time left.
+    """
 
     command_id: Id | None = None
     slot_at_start: str | None = None
+    usual_s: float | None = None
+    left_s: float | None = None
     tasks: Sequence[TaskAnswer]
     not_begun: Sequence[TaskNotBegun]
     children: Sequence[ChildAnswer]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.postgres.database import Database
 from dao.runs import backfills
 from dao.runs.backfills import DateRun, RefusedDates
-from dao.views import lookups
-from model.errors import Refused, Unavailable
 from model.ids import CommandId, WorkflowCode
 from model.states import WorkflowState
 from service.explain.answer import going_on
-from service.runs.waiting import poll
+from service.fields import Answer, Id, Moment
 
 
 @dataclass(frozen=True)
@@ -33,33 +30,45 @@ class Backfill:
         return len(self.workflows) * sum(map(len, self.chains))
 
 
-@dataclass(frozen=True)
-class StoppedChain:
-    """A chain that does not go on by itself: `run` ended otherwise than in success, or the command for `date` was
-    refused (`run` is None). `left` dates come after it; `go_on` is the command by which the chain goes on."""
+class RunningDate(Answer):
+    """A run of a date that has not ended."""
+
+    run_id: Id
+    state: WorkflowState
+    date: Moment
+
+
+class StoppedChain(Answer):
+    """A chain that does not go on by itself: a run ended otherwise than in success, or the command for `date` was
+    refused (`run_id` is left out). `dates_left` come after it; `go_on` is the verb by which the chain goes on."""
 
     workflow: str
-    date: datetime
-    run: DateRun | None
-    reason: str | None
-    left: int
+    date: Moment
+    run_id: Id | None = None
+    state: WorkflowState | None = None
+    reason: str | None = None
+    dates_left: int
     go_on: str
 
 
-@dataclass(frozen=True)
-class BackfillProgress:
-    """A backfill at one moment. `waiting` chains have a date that a master has not begun."""
+class BackfillProgress(Answer):
+    """A backfill at one moment. `waiting` chains have a date that a master has not begun.
+
+    `is_taken`: a master has taken its command; `reason` says why it refused it.
+    """
 
     total: int
     done: int
-    running: Sequence[DateRun]
+    running: Sequence[RunningDate]
     waiting: int
     stopped: Sequence[StoppedChain]
+    is_taken: bool = False
+    reason: str | None = None
 
     @property
     def is_over(self) -> bool:
         """Whether nothing of it goes on by itself."""
-        return not self.running and not self.waiting
+        return self.is_taken and not self.running and not self.waiting
 
 
 def progress_of(backfill: Backfill, runs: Sequence[DateRun], refused: Sequence[RefusedDates]) -> BackfillProgress:
@@ -67,7 +76,7 @@ def progress_of(backfill: Backfill, runs: Sequence[DateRun], refused: Sequence[R
     found = {(run.workflow_code, run.date): run for run in runs}
     failing = {(each.workflow_code, date): each for each in refused for date in _moments(each.dates)}
     done, waiting = 0, 0
-    running: list[DateRun] = []
+    running: list[RunningDate] = []
     stopped: list[StoppedChain] = []
     for code, name in backfill.workflows.items():
         for chain in backfill.chains:
@@ -77,47 +86,30 @@ def progress_of(backfill: Backfill, runs: Sequence[DateRun], refused: Sequence[R
                     done += 1
                     continue
                 if run is not None and run.state.is_final:
-                    stopped.append(StoppedChain(name, date, run, run.reason, left, going_on(run.id, run.state)))
+                    stopped.append(_stopped_by(run, name, left))
                 elif run is not None:
-                    running.append(run)
+                    running.append(RunningDate(run_id=run.id, state=run.state, date=run.date))
                 elif failure is not None:
                     retry = f"shoal errors retry {failure.id}"
-                    stopped.append(StoppedChain(name, date, None, failure.reason, left, retry))
+                    stopped.append(
+                        StoppedChain(workflow=name, date=date, reason=failure.reason, dates_left=left, go_on=retry)
+                    )
                 else:
                     waiting += 1
                 break
-    return BackfillProgress(backfill.count, done, running, waiting, stopped)
+    return BackfillProgress(total=backfill.count, done=done, running=running, waiting=waiting, stopped=stopped)
 
 
-async def follow_backfill(
-    database: Database,
-    backfill: Backfill,
-    *,
-    polled: Callable[[BackfillProgress], None] = lambda _progress: None,
-    away: Callable[[Unavailable], None] = lambda _error: None,
-) -> BackfillProgress:
-    """Wait until nothing of a backfill goes on by itself. Waits for a database that is away.
-
-    Args:
-        polled: called with the progress each time that it was read.
-        away: called each time that the database did not answer.
-    Raises:
-        Refused: its command became an error command; the sentence is its reason.
-    """
-    is_taken = False
-
-    async def read(connection: AsyncConnection) -> BackfillProgress | None:
-        nonlocal is_taken
-        if not is_taken:
-            fate = await lookups.fate_of(connection, backfill.command)
-            if fate.reason is not None:
-                raise Refused(f"command {backfill.command} was refused: {fate.reason}")
-            is_taken = fate.handled_at is not None
-        now = await read_progress(connection, backfill)
-        polled(now)
-        return now if is_taken and now.is_over else None
-
-    return await poll(database, read, away)
+def _stopped_by(run: DateRun, workflow: str, left: int) -> StoppedChain:
+    return StoppedChain(
+        workflow=workflow,
+        date=run.date,
+        run_id=run.id,
+        state=run.state,
+        reason=run.reason,
+        dates_left=left,
+        go_on=going_on(run.id, run.state),
+    )
 
 
 async def read_progress(connection: AsyncConnection, backfill: Backfill) -> BackfillProgress:

@@ -1,4 +1,4 @@
-"""Asking for a backfill: for which dates, in which chains, and the command."""
+"""Backfills: for which dates, in which chains, the command, and how far one has come."""
 
 from __future__ import annotations
 
@@ -15,35 +15,22 @@ from dao.definitions import definitions, references
 from dao.definitions.backfill_dates import dates_of
 from dao.definitions.definitions import Definition
 from dao.runs import backfills
+from dao.views import lookups
 from model.backfill import BackfillSpec
 from model.command_moves import CommandType
 from model.commands import BACKFILL
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
+from model.rights import Right
+from service.call import Call, Subject
+from service.fields import Answer, Id, Moment
+from service.operation import operation
+from service.runs.backfill_progress import Backfill, BackfillProgress, read_progress
+from service.runs.control import DEFINITION, CommandAsked, once_taken
+from service.runs.references import check_startable
+from service.runs.requests import BackfillDates, StartBackfill, WaitQuery
 from service.runs.start import ask_start
-from service.secret_keys import SecretSettings
-
-
-@dataclass(frozen=True)
-class BackfillRequest:
-    """What a person asks for: `dates`, or a range (`begin`, `end`), as written. `parallel` None: one chain."""
-
-    begin: str | None
-    end: str | None
-    dates: Sequence[str]
-    parallel: int | None
-    desc: bool
-    dependents: bool
-
-    def as_json(self) -> dict[str, Any]:
-        """The value of "backfill" in the parameters of a command. Raises `Refused`."""
-        if self.dates and (self.begin or self.end):
-            raise Refused("--date and --from are two ways to say when; keep one of them")
-        if not self.dates and not (self.begin and self.end):
-            raise Refused("say for which dates: --from 2026-01-01 --to 2026-01-31, or --date 2026-01-31")
-        when = {"dates": list(self.dates)} if self.dates else {"from": self.begin, "to": self.end}
-        mode = {} if self.parallel is None else {"mode": "PARALLEL", "parallelism": self.parallel}
-        return {**when, **mode, "order": "DESC" if self.desc else "ASC", "dependents": self.dependents}
+from service.runs.start_check import check_start
 
 
 @dataclass(frozen=True)
@@ -53,10 +40,10 @@ class Dates:
     `dependents` are the workflows that are filled as well, by code; `skipped` dates were done before and left out.
     """
 
-    request: BackfillRequest
+    request: StartBackfill
     chains: list[list[datetime]]
     zone: str
-    dependents: Mapping[WorkflowCode, str]
+    dependents: Mapping[WorkflowCode, Definition]
     skipped: int = 0
 
     @property
@@ -65,22 +52,124 @@ class Dates:
         return sum(map(len, self.chains))
 
 
-async def read_dates(
-    connection: AsyncConnection, head: Definition, request: BackfillRequest, *, skip_done: bool
-) -> Dates:
-    """The dates as the master will compute them; `skip_done` leaves out those for which a run has succeeded.
+class FilledWorkflow(Answer):
+    """A workflow that a backfill fills."""
 
-    Raises `Refused`.
+    code: Id
+    name: str
+
+
+class BackfillAnswer(Answer):
+    """A backfill: its dates in chains, in which each waits for the one before, the same for each of `workflows`.
+
+    `command_id` is left out if nothing was asked for: `dry_run`, or no date is left. `first_run_id` is that of the
+    first date if a master took the command within the time that was waited; `reason` says why it refused it.
     """
+
+    command_id: Id | None = None
+    workflow: str
+    time_zone: str
+    dates: int
+    skipped: int
+    chains: Sequence[Sequence[Moment]]
+    dependents: Sequence[str]
+    workflows: Sequence[FilledWorkflow]
+    params: Sequence[str]
+    """The names of those that each run gets."""
+    first_run_id: Id | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, head: Definition, found: Dates) -> BackfillAnswer:
+        """The answer for dates of a workflow that nobody asked to be filled yet."""
+        filled = [head, *found.dependents.values()]
+        return cls(
+            workflow=head.name,
+            time_zone=found.zone,
+            dates=found.count,
+            skipped=found.skipped,
+            chains=found.chains,
+            dependents=sorted(each.name for each in found.dependents.values()),
+            workflows=[FilledWorkflow(code=each.code, name=each.name) for each in filled],
+            params=sorted(found.request.params),
+        )
+
+
+@operation("POST", "/workflow-definitions/{code}/backfills", Right.OPERATE, "backfills", status=202)
+async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQuery) -> BackfillAnswer:
+    """Run a workflow once for each date of its schedule in a range, or for single dates; or only say which."""
+    if BACKFILL in body.params:
+        raise Refused(f'a parameter of a backfill cannot be called "{BACKFILL}"; give it another name')
+    async with call.reading() as connection:
+        head = await definitions.head(connection, WorkflowCode(code))
+        call.permit(head.project)
+        check_startable(head)
+        found = await read_dates(connection, head, body)
+        for each in found.dependents.values():
+            call.permit(each.project)
+        await check_start(connection, head, body.params, [], None)
+    answer = BackfillAnswer.of(head, found)
+    if body.dry_run:
+        return answer
+    subjects = [Subject(DEFINITION, head.code, head.project, head.name)] if found.count else []
+    async with call.changing(*subjects) as change:
+        change.answer = answer
+        if found.count:
+            new = NewCommand(CommandType.COMPLEMENT_DATA, head.code, created_by=call.caller.name)
+            more = {BACKFILL: as_json(found.request)}
+            secrets = call.settings.secrets
+            command = await ask_start(change.connection, head, body.params, new, secrets, more=more)
+            change.after = {"command": str(command), **_said(found), "params": sorted(body.params)}
+            change.answer = answer.model_copy(update={"command_id": command})
+    asked: BackfillAnswer = change.answered()
+    if asked.command_id is None:
+        return asked
+    taken = await once_taken(call, CommandAsked(command_id=asked.command_id), query.wait)
+    return asked.model_copy(update={"first_run_id": taken.run_id, "reason": taken.reason})
+
+
+@operation("POST", "/backfills/{id}/progress", Right.VIEW, "backfills", reads=True)
+async def count_backfill(call: Call, id: Id, body: BackfillDates) -> BackfillProgress:
+    """Show how far the backfill of a command has come: what is done, what runs, and the chains that stopped."""
+    codes = [WorkflowCode(code) for code in body.workflows]
+    async with call.reading() as connection:
+        heads = await definitions.heads(connection, codes)
+        for code in codes:
+            call.permit(heads[code].project if code in heads else None)
+        fate = await lookups.fate_of(connection, CommandId(id))
+        names = {code: heads[code].name if code in heads else str(code) for code in codes}
+        progress = await read_progress(connection, Backfill(CommandId(id), names, body.chains))
+    return progress.model_copy(update={"is_taken": fate.handled_at is not None, "reason": fate.reason})
+
+
+def _said(found: Dates) -> dict[str, Any]:
+    """What the audit says of it."""
+    ends = {"from": min(map(min, found.chains)), "to": max(map(max, found.chains))}
+    also = sorted(each.name for each in found.dependents.values())
+    return {"dates": found.count, "chains": len(found.chains), "also": also, **{k: str(v) for k, v in ends.items()}}
+
+
+def as_json(request: StartBackfill) -> dict[str, Any]:
+    """The value of "backfill" in the parameters of a command. Raises `Refused`."""
+    if request.dates and (request.begin or request.end):
+        raise Refused("`dates` and `from` are two ways to say when; keep one of them")
+    if not request.dates and not (request.begin and request.end):
+        raise Refused("say for which dates: `from` 2026-01-01 `to` 2026-01-31, or `dates` with 2026-01-31")
+    when = {"dates": list(request.dates)} if request.dates else {"from": request.begin, "to": request.end}
+    mode = {} if request.parallelism is None else {"mode": "PARALLEL", "parallelism": request.parallelism}
+    return {**when, **mode, "order": request.order, "dependents": request.dependents}
+
+
+async def read_dates(connection: AsyncConnection, head: Definition, request: StartBackfill) -> Dates:
+    """The dates as the master will compute them. Raises `Refused`."""
     content = await definitions.spec_of(connection, head.code, head.version)
     if content is None or isinstance(content, Refused):
         raise Refused(f'version {head.version} of workflow "{head.name}" cannot be read: {content or "it is gone"}')
-    spec = BackfillSpec.parse(json.dumps(request.as_json()))
+    spec = BackfillSpec.parse(json.dumps(as_json(request)))
     zone, chains = await dates_of(connection, head.code, content.time_zone, spec)
     below = await references.depending_on(connection, head.code) if spec.dependents else set()
-    names = {code: each.name for code, each in (await definitions.heads(connection, below)).items()}
-    found = Dates(request, chains, zone, names)
-    if not skip_done:
+    found = Dates(request, chains, zone, await definitions.heads(connection, below))
+    if not request.skip_done:
         return found
     dates = {date for chain in chains for date in chain}
     done = await backfills.done(connection, head.code, dates)
@@ -89,17 +178,5 @@ async def read_dates(
     left = [date.astimezone(UTC).isoformat() for date in sorted(dates - done)]
     if not left:
         return replace(found, chains=[], skipped=len(done))
-    without = replace(request, begin=None, end=None, dates=left)
-    return replace(await read_dates(connection, head, without, skip_done=False), skipped=len(done))
-
-
-async def ask_backfill(
-    connection: AsyncConnection,
-    head: Definition,
-    values: Mapping[str, str],
-    dates: Dates,
-    secrets: SecretSettings,
-) -> CommandId:
-    """Insert the command for these dates, with parameters for each run. Raises `Refused`."""
-    new = NewCommand(CommandType.COMPLEMENT_DATA, head.code)
-    return await ask_start(connection, head, values, new, secrets, more={BACKFILL: dates.request.as_json()})
+    without = request.model_copy(update={"begin": None, "end": None, "dates": left, "skip_done": False})
+    return replace(await read_dates(connection, head, without), skipped=len(done))

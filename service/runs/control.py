@@ -27,6 +27,7 @@ from model.states import TaskState, WorkflowState
 from service.call import Call, Change, Subject
 from service.fields import Answer, Id
 from service.operation import operation
+from service.projects.limits import check_limits
 from service.runs.references import check_startable
 from service.runs.requests import RerunRun, StartRun, WaitQuery
 from service.runs.start import ask_start
@@ -80,11 +81,12 @@ async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> C
     )
     async with call.changing(Subject(DEFINITION, head.code, head.project)) as change:
         check_startable(head)
+        await check_limits(change.connection, head.project, [body.worker_group])
         secrets = call.settings.secrets
         command = await ask_start(change.connection, head, body.params, new, secrets, tasks=body.tasks)
         change.after = {"command": str(command), **_said(body, "params")}
         change.answer = CommandAsked(command_id=command, workflow=head.name)
-    return await _taken(call, change.answered(), query.wait)
+    return await once_taken(call, change.answered(), query.wait)
 
 
 @operation("POST", "/workflow-instances/{id}/rerun", Right.OPERATE, "workflow-instances", status=202)
@@ -163,7 +165,7 @@ async def _change_run(call: Call, new: NewCommand, wait_s: float, said: dict[str
         change.answer = await insert_change(change, run, replace(new, created_by=call.caller.name))
         change.before = {"state": run.state}
         change.after = {"command": str(change.answer.command_id), **(said or {})}
-    return await _taken(call, change.answered(), wait_s)
+    return await once_taken(call, change.answered(), wait_s)
 
 
 async def insert_change(change: Change[Any], run: Run, new: NewCommand) -> CommandAsked:
@@ -172,7 +174,7 @@ async def insert_change(change: Change[Any], run: Run, new: NewCommand) -> Comma
     return CommandAsked(command_id=command, workflow=run.workflow, run_id=run.id)
 
 
-async def _taken(call: Call, asked: CommandAsked, wait_s: float) -> CommandAsked:
+async def once_taken(call: Call, asked: CommandAsked, wait_s: float) -> CommandAsked:
     """The answer once a master has taken the command, or after `wait_s` seconds."""
     if not wait_s:
         return asked

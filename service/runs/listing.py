@@ -22,7 +22,7 @@ from model.rights import Right
 from service.call import Call
 from service.explain.choices import read_choices
 from service.explain.tasks_without_attempts import of_this_round, without_attempts
-from service.fields import Answer, Id
+from service.fields import Answer, Id, Moment
 from service.operation import operation
 from service.pages import PageOf, page_of
 from service.runs.answers import (
@@ -37,7 +37,9 @@ from service.runs.answers import (
     run_page_fields,
 )
 from service.runs.references import find_plan, find_task, named_run
-from service.runs.requests import RunFilter, RunQuery, RunReference, TaskReference
+from service.runs.requests import RunFilter, RunQuery, RunReference, TaskQuery, TaskReference
+from service.runs.story import EventKind, StoryEvent, read_story
+from service.runs.time_left import time_left
 
 REFUSED_SHOWN_MAX = 5
 CHILDREN_NAMED_MAX = 3
@@ -110,8 +112,8 @@ async def list_runs(call: Call, query: RunQuery) -> RunsPage:
     )
 
 
-async def started_after(connection: AsyncConnection, asked: RunFilter) -> datetime | None:
-    """The later one of the two times after which runs are meant, by the database's time; None: of any age."""
+async def started_after(connection: AsyncConnection, asked: RunFilter | TaskQuery) -> datetime | None:
+    """The later one of the two times since which it is to have started, by the database's time; None: of any age."""
     times = [asked.started_after] if asked.started_after is not None else []
     if asked.since is not None:
         now = await database_time(connection)
@@ -155,12 +157,63 @@ async def get_command(call: Call, id: Id) -> CommandAnswer:
     return CommandAnswer.of(fate)
 
 
+class StoryEventAnswer(Answer):
+    """One event of a run's story.
+
+    Of a command: `command_id`, `command_type`, who asked (`by`), the master that handled it with the `slot` that it
+    believed to have, and why it was refused (`reason`). Of an attempt: `task`, `task_id`, `attempt`, its worker, and
+    at its end `state` and `reason`. Of a child run: `child_id`, its `workflow`, the `task` and `attempt` that it stands
+    for. `node` is the name of the master or worker.
+    """
+
+    at: Moment
+    kind: EventKind
+    command_id: Id | None = None
+    command_type: str | None = None
+    by: str | None = None
+    master_id: Id | None = None
+    slot: str | None = None
+    task: str | None = None
+    task_id: Id | None = None
+    attempt: int | None = None
+    worker_id: Id | None = None
+    node: str | None = None
+    child_id: Id | None = None
+    workflow: str | None = None
+    state: str | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, event: StoryEvent) -> StoryEventAnswer:
+        """The answer for an event."""
+        fields = {name: getattr(event, name) for name in cls.model_fields if hasattr(event, name)}
+        slot = str(event.slot) if event.slot else None
+        return cls(**{**fields, "slot": slot, "master_id": event.master, "worker_id": event.worker})
+
+
+class Story(Answer):
+    """What happened to a run, oldest first."""
+
+    events: Sequence[StoryEventAnswer]
+
+
+@operation("GET", "/workflow-instances/{id}/events", Right.VIEW, "workflow-instances")
+async def get_story(call: Call, id: Id) -> Story:
+    """List what happened to a run: what was asked and by whom, masters, attempts, children, its end."""
+    run_id = WorkflowInstanceId(id)
+    async with call.reading() as connection:
+        call.permit((await listings.run_head(connection, run_id)).project)
+        found = await read_story(connection, run_id)
+    return Story(events=[StoryEventAnswer.of(event) for event in found])
+
+
 async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun]) -> RunPageAnswer:
     plan = await find_plan(connection, run)
     children = (await relations.children(connection, [run.id]))[run.id]
     command = await lookups.started_by(connection, run.id)
     choices = await read_choices(connection, plan, tasks)
     failures = {(each.code, each.attempt): each for each in await relations.failures_below(connection, run.id)}
+    left = await time_left(connection, run, tasks)
     counting = {each.id for each in of_this_round(tasks)}
     not_begun = without_attempts(plan, run.scope, tasks, ended=run.state.is_final) if plan is not None else {}
     answers = []
@@ -169,6 +222,7 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun])
         answers.append(
             TaskAnswer.of(
                 task,
+                left_s=left.tasks_s.get(task.id),
                 choice=choices.get(task.name) if task.valid else None,
                 failed_below=FailedBelowAnswer.of(below) if below is not None else None,
                 stands_for=_said_children(children, task) or None,
@@ -179,6 +233,8 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun])
         **run_page_fields(run),
         command_id=command.id if command else None,
         slot_at_start=str(command.slot) if command and command.slot else None,
+        usual_s=left.usual_s,
+        left_s=left.run_s,
         tasks=answers,
         not_begun=[TaskNotBegun(name=name, state=it.state, missing=it.missing) for name, it in not_begun.items()],
         children=[ChildAnswer.of(child) for child in children],

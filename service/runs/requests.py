@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, field_validator
 
+from model.backfill import DATES_MAX, Order
+from model.bulk import BulkAction
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.fields import NAME_LENGTH_MAX
-from model.states import WorkflowState
+from model.states import TaskState, WorkflowState
 from service.fields import Asked, Id, Moment, Text
 from service.pages import PageQuery
 
 REFERENCE_LENGTH_MAX = 400
+BULK_MAX = 10_000
 Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
+Date = Annotated[Text, Field(max_length=60)]
+Chain = Annotated[Sequence[Moment], Field(max_length=DATES_MAX)]
 Project = Annotated[Name | None, Field(description="only of workflows of this project")]
 
 
@@ -87,6 +93,38 @@ class RerunRun(Asked):
     depend: Annotated[TaskDependType | None, Field(description="with `tasks`: what runs beside them")] = None
 
 
+class StartBackfill(Asked):
+    """For which dates a workflow runs, in which chains. Either `dates`, or `from` and `to`, both inclusive."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    begin: Annotated[Date | None, Field(alias="from", description="the first date")] = None
+    end: Annotated[Date | None, Field(alias="to", description="the last date")] = None
+    dates: Annotated[Sequence[Date], Field(max_length=DATES_MAX, description="single dates instead")] = ()
+    parallelism: Annotated[
+        int | None, Field(ge=0, le=DATES_MAX, description="how many chains; 0: each date is one; left out: one chain")
+    ] = None
+    order: Annotated[Order, Field(description="which date of a chain comes first")] = Order.ASC
+    dependents: Annotated[bool, Field(description="also the workflows that depend on it")] = False
+    skip_done: Annotated[bool, Field(description="leave out the dates for which a run has succeeded")] = False
+    params: Annotated[dict[Text, Text], Field(max_length=1000, default_factory=dict, description="of each run")]
+    dry_run: Annotated[bool, Field(description="only say which dates; start nothing")] = False
+
+
+class BackfillDates(Asked):
+    """The dates of a backfill, as its start answered them."""
+
+    workflows: Annotated[Sequence[Id], Field(min_length=1, max_length=1000, description="their codes")]
+    chains: Annotated[Sequence[Chain], Field(max_length=DATES_MAX)]
+
+    @field_validator("chains")
+    @classmethod
+    def _not_too_many(cls, chains: Sequence[Sequence[datetime]]) -> Sequence[Sequence[datetime]]:
+        if sum(map(len, chains)) > DATES_MAX:
+            raise ValueError(f"a backfill has at most {DATES_MAX} dates")
+        return chains
+
+
 class WaitQuery(Asked):
     """How long the answer may wait for a master to take the command."""
 
@@ -99,9 +137,33 @@ class WhyQuery(Asked):
     task: Annotated[Name | None, Field(description="a task of it, by name")] = None
 
 
+class TaskQuery(PageQuery):
+    """A page of attempts of tasks, newest first. Where few of many fit, a page may be short or empty and not the last:
+    `has_more` says so."""
+
+    state: Annotated[Sequence[TaskState], Field(max_length=20, description="in one of these states")] = ()
+    type: Annotated[Sequence[Name], Field(max_length=50, description="of one of these task types")] = ()
+    name: Annotated[Name | None, Field(description="of tasks with this name")] = None
+    workflow: Annotated[Name | None, Field(description="of workflows with this name")] = None
+    project: Project = None
+    worker: Annotated[Name | None, Field(description="that this worker ran: its id, address or name")] = None
+    worker_group: Annotated[Name | None, Field(description="of this worker group")] = None
+    since: Annotated[Text | None, Field(max_length=40, description="started within this time: 30s, 15m, 12h, 7d")] = (
+        None
+    )
+    started_after: Annotated[Moment | None, Field(description="started then or later")] = None
+
+
 class BulkRuns(Asked):
     """One request for many runs: those with these ids, or those that match a filter."""
 
-    ids: Annotated[Sequence[Id], Field(max_length=10_000)] = ()
+    action: BulkAction
+    ids: Annotated[Sequence[Id], Field(max_length=BULK_MAX)] = ()
     filter: RunFilter | None = None
     dry_run: Annotated[bool, Field(description="only say what would be done")] = True
+
+
+class CommandsQuery(Asked):
+    """Which commands."""
+
+    ids: Annotated[Sequence[Id], Field(min_length=1, max_length=BULK_MAX)]

@@ -20,12 +20,12 @@ from model.ids import ScheduleId
 from service.secret_keys import SecretSettings
 from service.workflows.file_schedules import ScheduleChange, save_schedules
 from service.workflows.sealing import sealed_for_saving
-from service.workflows.workflow_file import BadWorkflowFile, WorkflowDocument
+from service.workflows.workflow_file import BadWorkflowFile, FileFault, WorkflowDocument
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What became of one workflow of a file; `state_before` is None for a new workflow.
+    """What became of one workflow of a file; `before` is None for a new workflow.
 
     `firing` are its ONLINE schedules, if it is OFFLINE itself.
     """
@@ -33,18 +33,18 @@ class Saved:
     document: WorkflowDocument
     head: Definition
     is_new_version: bool
-    state_before: ReleaseState | None
+    before: Definition | None
     schedules: Sequence[ScheduleChange] = ()
     firing: Sequence[ScheduleId] = ()
 
-    @property
-    def is_switched(self) -> bool:
-        """Whether it went ONLINE or OFFLINE."""
-        return self.state_before not in (None, self.head.release_state)
-
 
 async def save_all(
-    connection: AsyncConnection, documents: Sequence[WorkflowDocument], secrets: SecretSettings, now: datetime
+    connection: AsyncConnection,
+    documents: Sequence[WorkflowDocument],
+    secrets: SecretSettings,
+    now: datetime,
+    *,
+    by: str | None = None,
 ) -> list[Saved]:
     """Save them and their schedules, their secrets sealed.
 
@@ -52,34 +52,43 @@ async def save_all(
 
     Args:
         now: the database's time.
+        by: who saves them; None = the database's user.
     Raises:
         BadWorkflowFile: one of them refers to a workflow that does not exist, runs itself through others, or has a
             wrong schedule.
         Refused: one of them has a SECRET parameter, and there is no key to seal it.
     """
-    saved = [await _save(connection, each, secrets, now) for each in documents]
+    saved = [await _save(connection, each, secrets, now, by) for each in documents]
     faults = []
     for each in documents:
         wrong = await references.check(connection, each.project, each.name, each.spec)
-        faults += [f"{each.file}:{_line(each, sentence)}: {sentence}" for sentence in wrong]
+        faults += [FileFault(each.file, sentence, _line(each, sentence)) for sentence in wrong]
     if faults:
         raise BadWorkflowFile(faults)
     return saved
 
 
 async def _save(
-    connection: AsyncConnection, document: WorkflowDocument, secrets: SecretSettings, now: datetime
+    connection: AsyncConnection, document: WorkflowDocument, secrets: SecretSettings, now: datetime, by: str | None
 ) -> Saved:
     try:
-        before = (await definitions.find(connection, document.name, document.project)).release_state
+        before = await definitions.find(connection, document.name, document.project)
     except NotFound:
         before = None
     spec = await sealed_for_saving(connection, document, secrets)
-    head, is_new = await definitions.save(connection, document.project, document.name, document.release_state, spec)
+    head, is_new = await definitions.save(
+        connection,
+        document.project,
+        document.name,
+        document.release_state,
+        spec,
+        layout=document.layout,
+        by=by,
+    )
     try:
         changes = await save_schedules(connection, head, document.schedules, spec.time_zone, secrets, now)
     except Refused as error:
-        raise BadWorkflowFile([f'{document.file}: the schedules of "{document.name}": {error}']) from None
+        raise BadWorkflowFile([FileFault(document.file, f'the schedules of "{document.name}": {error}')]) from None
     is_offline = document.release_state is ReleaseState.OFFLINE
     firing = await release.firing(connection, head.code) if is_offline else []
     return Saved(document, head, is_new, before, changes, firing)

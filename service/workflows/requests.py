@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from model.choices import ReleaseState
 from model.fields import NAME_LENGTH_MAX
 from service.fields import Asked, Text
+from service.pages import PageQuery
+from service.workflows.yaml_lines import BYTES_MAX
 
+FILES_MAX = 1_000
+VERSION_MAX = 2**31 - 1
 Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
+Version = Annotated[int, Field(ge=1, le=VERSION_MAX)]
+Yaml = Annotated[str, Field(max_length=BYTES_MAX)]
+"""The content of a file; what must not stand in it is said with its line."""
 
 
 class WorkflowReference(Asked):
@@ -17,3 +26,82 @@ class WorkflowReference(Asked):
 
     name: Name
     project: Name = "default"
+
+
+class WorkflowQuery(PageQuery):
+    """A page of workflows, by code."""
+
+    project: Annotated[Name | None, Field(description="only of this project")] = None
+    q: Annotated[Name | None, Field(description="a part of the name, in any case")] = None
+    release_state: Annotated[ReleaseState | None, Field(description="ONLINE can be started, OFFLINE cannot")] = None
+
+
+class VersionQuery(Asked):
+    """Which version."""
+
+    version: Annotated[Version | None, Field(description="else the current one")] = None
+
+
+class DiffQuery(Asked):
+    """Which two versions are compared."""
+
+    older: Annotated[Version | None, Field(description="else the one before `newer`")] = None
+    newer: Annotated[Version | None, Field(description="else the current one")] = None
+
+
+class RelationQuery(Asked):
+    """Of which workflows."""
+
+    project: Annotated[Name | None, Field(description="that begin or end in this project")] = None
+
+
+class WorkflowFile(Asked):
+    """A YAML file: one workflow, or several separated by `---`."""
+
+    name: Annotated[Text, Field(min_length=1, max_length=4_096, description="stands in messages", examples=["a.yaml"])]
+    content: Annotated[Yaml, Field(examples=["name: hello\ntasks: [{name: a, type: FAKE}]\n"])]
+
+
+Files = Annotated[Sequence[WorkflowFile], Field(min_length=1, max_length=FILES_MAX)]
+
+
+class CheckFiles(Asked):
+    """Files that are not saved."""
+
+    files: Files
+
+
+class ApplyFiles(Asked):
+    """Files whose workflows are saved, all or none."""
+
+    files: Files
+    dry_run: Annotated[bool, Field(description="only say what would be saved")] = False
+
+
+class CompareFiles(Asked):
+    """Files, of which one contains the workflow."""
+
+    files: Files
+    version: Annotated[Version | None, Field(description="compared with this one, else with the current one")] = None
+
+
+class PutWorkflow(Asked):
+    """The new content of a workflow: a whole file as `yaml`, or its definition alone as `spec`."""
+
+    yaml: Annotated[Yaml | None, Field(description="as a file, with its name, state and schedules")] = None
+    spec: Annotated[
+        Mapping[str, Any] | None,
+        Field(description="the definition as JSON (`/schema/workflow`); name, state and schedules stay as they are"),
+    ] = None
+
+
+class RollBack(Asked):
+    """To which version."""
+
+    version: Version
+
+
+class SetReleaseState(Asked):
+    """ONLINE publishes it: it can be started. OFFLINE takes it back: starts are refused, its runs continue."""
+
+    release_state: ReleaseState

@@ -8,13 +8,14 @@ from difflib import unified_diff
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.definitions import definitions, schedule_contents
+from dao.definitions import definitions, layouts, schedule_contents
 from dao.definitions.definitions import Definition
 from model.errors import NotFound, Refused
 from model.schedules import ScheduleSpec
+from model.secret_values import without_sealed
 from model.workflow import WorkflowSpec
 from service.secret_keys import SecretSettings
-from service.workflows.sealing import sealed_for_saving, sealed_schedule
+from service.workflows.sealing import masked, sealed_for_saving, sealed_schedule
 from service.workflows.workflow_file import WorkflowDocument
 from service.workflows.workflow_text import WorkflowContent, yaml_of
 
@@ -35,12 +36,26 @@ async def read_version(connection: AsyncConnection, head: Definition, version: i
     return spec
 
 
-async def exported(connection: AsyncConnection, head: Definition, version: int | None = None) -> str:
-    """A version with the present schedules, as a file that `apply` reads. Raises as `read_version`."""
+async def exported(
+    connection: AsyncConnection,
+    head: Definition,
+    version: int | None = None,
+    *,
+    layout: bool = False,
+    is_masked: bool = False,
+) -> str:
+    """A version with the present schedules, as a file that `apply` reads; with its `layout` for who draws it.
+
+    `is_masked`: with asterisks instead of sealed values. Raises as `read_version`.
+    """
     spec = await read_version(connection, head, version)
     stored = await schedule_contents.contents_of(connection, head.code)
     schedules = [(each.spec, each.online) for each in stored if each.spec is not None]
-    return yaml_of(WorkflowContent(head.project, head.name, head.release_state, spec, schedules))
+    if is_masked:
+        spec = masked(spec)
+        schedules = [(replace(each, params=without_sealed(each.params)), on) for each, on in schedules]
+    places = await layouts.read(connection, head.code, version or head.version) if layout else None
+    return yaml_of(WorkflowContent(head.project, head.name, head.release_state, spec, schedules, places))
 
 
 async def versions_differ(connection: AsyncConnection, head: Definition, older: int, newer: int) -> list[str]:

@@ -60,12 +60,11 @@ class ScheduleEntry(BaseModel):
         """Whether it fires."""
         return self.state is ReleaseState.ONLINE
 
-    def spec(self, of_workflow: str, start: str = "start_time", end: str = "end_time") -> ScheduleSpec:
+    def spec(self, of_workflow: str) -> ScheduleSpec:
         """The schedule, its params as they were written: a SECRET one is not sealed yet.
 
         Args:
             of_workflow: the zone that it has unless it names one.
-            start, end: what these two fields are called in messages.
         Raises:
             Refused: its cron, zone, times or grace are wrong.
         """
@@ -73,8 +72,8 @@ class ScheduleEntry(BaseModel):
         spec = ScheduleSpec(
             Cron.parse(self.cron).text,
             in_zone.key,
-            begin_of(self.start_time, start, in_zone) if self.start_time is not None else None,
-            end_of(self.end_time, end, in_zone) if self.end_time is not None else None,
+            begin_of(self.start_time, "start_time", in_zone) if self.start_time is not None else None,
+            end_of(self.end_time, "end_time", in_zone) if self.end_time is not None else None,
             json.dumps(self.params, ensure_ascii=False),
             self.misfire,
             self.misfire_grace_s,

@@ -69,13 +69,13 @@ async def add(
     """Save a schedule; its times count from now.
 
     Args:
-        entry: its times are those of the options `--start` and `--end`.
+        entry: as it was given.
         again: even if there is an equal one.
     Raises:
         Refused: it is wrong, never fires, or there is an equal one.
     """
     await definitions.lock(connection, head.code)
-    spec = entry.spec(await zone_of(connection, head), "--start", "--end")
+    spec = entry.spec(await zone_of(connection, head))
     await check_start(connection, head, entry.params, [], None)
     spec = await sealed_schedule(connection, head, spec, secrets, await contents_of(connection, head.code))
     table = spec.checked(now)
@@ -130,12 +130,6 @@ async def zone_of(connection: AsyncConnection, head: Definition) -> str:
     return spec.time_zone if isinstance(spec, WorkflowSpec) else "UTC"
 
 
-async def is_from_file(connection: AsyncConnection, row: ScheduleRow) -> bool:
-    """Whether the workflow's file lists this schedule."""
-    contents = await contents_of(connection, WorkflowCode(row.workflow_code))
-    return any(each.from_file for each in contents if each.id == row.id)
-
-
 def _columns(row: ScheduleRow, changes: Changes) -> dict[str, object]:
     """The new values of its columns but `params`."""
     columns = dict(changes.columns)
@@ -143,12 +137,12 @@ def _columns(row: ScheduleRow, changes: Changes) -> dict[str, object]:
         columns["crontab"] = changes.cron
     if changes.zone is not None:
         columns["time_zone"] = zone(changes.zone).key
-    for name, text, option, read in (
-        ("start_time", changes.start, "--start", begin_of),
-        ("end_time", changes.end, "--end", end_of),
+    for name, text, read in (
+        ("start_time", changes.start, begin_of),
+        ("end_time", changes.end, end_of),
     ):
         if text is not None:
-            columns[name] = None if text == NONE else read(text, option, zone(changes.zone or row.time_zone))
+            columns[name] = None if text == NONE else read(text, name, zone(changes.zone or row.time_zone))
     return columns
 
 
@@ -174,5 +168,5 @@ async def _refuse_equal(
         if other.id != itself and other.spec is not None and other.spec.identity == spec.identity:
             raise Refused(
                 f'schedule {other.id} of workflow "{head.name}" is the same: cron, zone, window and parameters; '
-                f"change that one (shoal schedule edit {other.id}), or say --again to have both"
+                f"change that one (shoal schedule edit {other.id}), or say `again` (--again) to have both"
             )

@@ -15,6 +15,7 @@ from dao.secrets.parameters import sealed_spec, sealed_values
 from model.errors import NotFound, Refused
 from model.parameters import parse_parameters
 from model.schedules import ScheduleSpec
+from model.secret_values import without_sealed
 from model.workflow import WorkflowSpec
 from service.secret_keys import SecretSettings, open_vault
 from service.workflows.workflow_file import WorkflowDocument
@@ -81,8 +82,16 @@ async def sealed_schedule(
     vault = open_vault(settings)
     for other in others:
         if other.spec is not None:
-            as_there = sealed_values(values, names, vault, parse_parameters(other.params, "params"))
+            try:
+                as_there = sealed_values(values, names, vault, parse_parameters(other.params, "params"))
+            except Refused:
+                continue  # asterisks stand for nothing there; of what else is wrong the last line speaks
             found = replace(spec, params=json.dumps(as_there, ensure_ascii=False))
             if found.identity == other.spec.identity:
                 return found
     return replace(spec, params=json.dumps(sealed_values(values, names, vault), ensure_ascii=False))
+
+
+def masked(spec: WorkflowSpec) -> WorkflowSpec:
+    """The same with asterisks instead of sealed values, for those who may not use them elsewhere."""
+    return WorkflowSpec.parse(json.loads(without_sealed(spec.model_dump_json(exclude_defaults=True))))

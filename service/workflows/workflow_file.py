@@ -1,6 +1,6 @@
 """Workflow definitions in YAML files: read, and validated as far as possible without running them.
 
-One workflow per document. Its keys are those of `Head` and of `model.workflow.WorkflowSpec`.
+One workflow per document. Its keys are those of `Head` and of `model.workflow.WorkflowSpec`, and `layout`.
 All problems are reported at once, each with file, line, task and fix; nothing is saved unless there is none.
 """
 
@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from model.choices import ReleaseState
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX, Name
+from model.layout import Layout
 from model.logic.catalog import LOGIC_TYPES
 from model.names import fault_of_workflow_name, faults_of_task_names
 from model.workflow import WorkflowSpec
@@ -36,6 +37,9 @@ class TaskTypes(Protocol):
 
     def make(self, type_name: str, params_json: str, values: Mapping[str, str]) -> object:
         """A task of a type. Raises `Refused` for an unknown type and for wrong parameters."""
+
+    def params_schema(self, type_name: str) -> Mapping[str, Any]:
+        """The JSON Schema of a type's parameters. Raises `Refused` for one that is unknown or cannot be loaded."""
 
 
 class Head(BaseModel):
@@ -60,6 +64,7 @@ class WorkflowDocument:
     file: str = ""
     lines: Mapping[str, int] = field(default_factory=dict)
     schedules: tuple[ScheduleEntry, ...] = ()
+    layout: Layout | None = None
 
 
 _ELSEWHERE = {
@@ -76,13 +81,25 @@ _ELSEWHERE = {
 """Task types of Airflow, Prefect and DolphinScheduler, and the one that is meant."""
 
 
-class BadWorkflowFile(Refused):
-    """A file that cannot be applied: a line of text for each problem."""
+@dataclass(frozen=True, slots=True)
+class FileFault:
+    """One problem in a file, at a line if it has one."""
 
-    def __init__(self, faults: Iterable[str]) -> None:
+    file: str
+    sentence: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.sentence}" if self.line is not None else f"{self.file}: {self.sentence}"
+
+
+class BadWorkflowFile(Refused):
+    """Files that cannot be applied: a line of text for each problem."""
+
+    def __init__(self, faults: Iterable[FileFault]) -> None:
         self.faults = tuple(faults)
         more = len(self.faults) - FAULTS_SHOWN_MAX
-        shown = [*self.faults[:FAULTS_SHOWN_MAX], *([f"and {more} more"] if more > 0 else [])]
+        shown = [*map(str, self.faults[:FAULTS_SHOWN_MAX]), *([f"and {more} more"] if more > 0 else [])]
         super().__init__("\n       ".join(shown))
 
 
@@ -94,7 +111,7 @@ def parse_files(files: Iterable[tuple[str, bytes]], types: TaskTypes) -> list[Wo
     """
     found: dict[tuple[str, str], str] = {}
     documents: list[WorkflowDocument] = []
-    faults: list[str] = []
+    faults: list[FileFault] = []
     for file, data in files:
         try:
             new = parse_workflows(data, file, types)
@@ -104,7 +121,8 @@ def parse_files(files: Iterable[tuple[str, bytes]], types: TaskTypes) -> list[Wo
         for each in new:
             other = found.setdefault((each.project, each.name), file)
             if other is not file:
-                faults.append(f'{file}: the workflow "{each.name}" stands in {other} too; remove one of them')
+                sentence = f'the workflow "{each.name}" stands in {other} too; remove one of them'
+                faults.append(FileFault(file, sentence))
         documents += new
     if faults:
         raise BadWorkflowFile(faults)
@@ -116,21 +134,34 @@ def parse_workflows(data: bytes, file: str, types: TaskTypes) -> list[WorkflowDo
     try:
         documents = read_documents(data)
     except BadYaml as error:
-        raise BadWorkflowFile([f"{file}:{error.line}: {error}"]) from None
+        raise BadWorkflowFile([FileFault(file, str(error), error.line)]) from None
     if not documents:
-        raise BadWorkflowFile([f"{file}: there is no workflow in it; begin with `name:` and `tasks:`"])
+        raise BadWorkflowFile([FileFault(file, "there is no workflow in it; begin with `name:` and `tasks:`")])
     found: list[WorkflowDocument] = []
-    faults: list[str] = []
+    faults: list[FileFault] = []
     for document in documents:
         try:
             found.append(_workflow(document, file, types))
         except InvalidWorkflow as error:
             lines = sorted((document.line_of(problem.where), problem.sentence) for problem in error.problems)
-            faults += [f"{file}:{line}: {sentence}" for line, sentence in lines]
+            faults += [FileFault(file, sentence, line) for line, sentence in lines]
     faults += _twice(found, file)
     if faults:
         raise BadWorkflowFile(faults)
     return found
+
+
+def parse_spec(content: Mapping[str, Any], types: TaskTypes) -> WorkflowSpec:
+    """A definition that stands in no file. Raises `InvalidWorkflow`."""
+    spec = WorkflowSpec.parse(content)
+    if problems := _task_problems(spec, types):
+        raise InvalidWorkflow(problems)
+    return spec
+
+
+def _task_problems(spec: WorkflowSpec, types: TaskTypes) -> list[Problem]:
+    """What only shows when the whole definition is well formed."""
+    return [*_unrunnable(spec, types), *one_variable(spec), *faults_of_task_names(spec)]
 
 
 def _workflow(document: Document, file: str, types: TaskTypes) -> WorkflowDocument:
@@ -143,10 +174,11 @@ def _workflow(document: Document, file: str, types: TaskTypes) -> WorkflowDocume
         if isinstance(entry, dict) and isinstance(params := entry.get("params"), dict):
             content["schedules"][place]["params"] = {name: _written(value) for name, value in params.items()}
     head_fields = {name: content.pop(name) for name in Head.model_fields if name in content}
+    layout = content.pop("layout", None)
     problems = list(_head_problems(head_fields))
     try:
         spec = WorkflowSpec.parse(content, tuple(Head.model_fields))
-        problems += [*_unrunnable(spec, types), *one_variable(spec), *faults_of_task_names(spec)]
+        problems += _task_problems(spec, types)
     except InvalidWorkflow as error:
         problems += error.problems
     if problems:
@@ -155,7 +187,16 @@ def _workflow(document: Document, file: str, types: TaskTypes) -> WorkflowDocume
     if problems := list(problems_of(head.schedules, spec.time_zone)):
         raise InvalidWorkflow(problems)
     lines = {task.name: document.line_of(("tasks", place)) for place, task in enumerate(spec.tasks)}
-    return WorkflowDocument(head.project, head.name, head.release_state, spec, file, lines, head.schedules)
+    return WorkflowDocument(
+        head.project,
+        head.name,
+        head.release_state,
+        spec,
+        file,
+        lines,
+        head.schedules,
+        _layout(layout, spec),
+    )
 
 
 def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
@@ -174,6 +215,22 @@ def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
                 f'the field "{field}" is missing' if missing else f'field "{field}": {said[:1].lower()}{said[1:]}'
             )
             yield Problem(where=(field,), sentence=sentence)
+
+
+def _layout(given: Any, spec: WorkflowSpec) -> Layout | None:
+    """Where its tasks stand on a canvas, if the file says so. Raises `InvalidWorkflow`."""
+    if given is None:
+        return None
+    try:
+        layout = Layout.model_validate(given)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors(include_url=False)]
+    else:
+        strangers = layout.strangers([task.name for task in spec.tasks])
+        faults = [f'it has a place for the task "{name}", and there is no such task' for name in strangers]
+        if not faults:
+            return layout
+    raise InvalidWorkflow([Problem(where=("layout",), sentence=f"layout: {fault}") for fault in faults])
 
 
 def _unrunnable(spec: WorkflowSpec, types: TaskTypes) -> Iterator[Problem]:
@@ -200,11 +257,11 @@ def _near_types(given: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(_ELSEWHERE.get(word, word), list(known), n=1)
 
 
-def _twice(found: list[WorkflowDocument], file: str) -> Iterator[str]:
+def _twice(found: list[WorkflowDocument], file: str) -> Iterator[FileFault]:
     seen: set[tuple[str, str]] = set()
     for each in found:
         if (each.project, each.name) in seen:
-            yield f'{file}: the workflow "{each.name}" stands there twice; give each a different name'
+            yield FileFault(file, f'the workflow "{each.name}" stands there twice; give each a different name')
         seen.add((each.project, each.name))
 
 

@@ -14,6 +14,7 @@ from ruamel.yaml.comments import CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
 from model.choices import ReleaseState
+from model.layout import Layout
 from model.parameters import parse_parameters
 from model.schedules import ScheduleSpec
 from model.workflow import WorkflowSpec
@@ -31,6 +32,7 @@ class WorkflowContent:
     release_state: ReleaseState
     spec: WorkflowSpec
     schedules: Sequence[tuple[ScheduleSpec, bool]] = ()
+    layout: Layout | None = None
 
 
 def yaml_of(content: WorkflowContent, *, codes: bool = True) -> str:
@@ -44,7 +46,8 @@ def yaml_of(content: WorkflowContent, *, codes: bool = True) -> str:
     tasks = fields.pop("tasks")
     if content.schedules:
         fields["schedules"] = [_schedule(spec, content.spec, online=on) for spec, on in content.schedules]
-    return to_yaml({**head, **fields, "tasks": tasks})
+    layout = {"layout": content.layout.model_dump(exclude_defaults=True)} if content.layout else {}
+    return to_yaml({**head, **fields, "tasks": tasks, **layout})
 
 
 def to_yaml(value: Any) -> str:

@@ -10,17 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.scanner import Scanner
 
 from model.errors import Refused
 
 BYTES_MAX = 4_000_000
 VALUES_MAX = 300_000
+TOKENS_MAX = 4 * VALUES_MAX
+"""As many as that many values can be."""
 DEPTH_MAX = 60
 
 _TAG = "tag:yaml.org,2002:"
@@ -66,17 +70,19 @@ def read_documents(data: bytes) -> list[Document]:
 
     Raises `BadYaml` for the first error.
     """
-    if len(data) > BYTES_MAX:
-        raise BadYaml(1, f"the file has {len(data)} bytes, {BYTES_MAX} is the most; split it into several")
-    text = _decoded(data)
+    text = text_of(data)
+    number = count(1)
     try:
-        documents = [_Reader().read(node) for node in _composed(text)]
+        documents = [_Reader(number).read(node) for node in _composed(text)]
     except RecursionError:
         raise BadYaml(1, f"it is nested more than {DEPTH_MAX} levels deep") from None
     return [document for document in documents if document.content is not None]
 
 
-def _decoded(data: bytes) -> str:
+def text_of(data: bytes) -> str:
+    """The text of a file. Raises `BadYaml` if it is too large or not UTF-8."""
+    if len(data) > BYTES_MAX:
+        raise BadYaml(1, f"the file has {len(data)} bytes, {BYTES_MAX} is the most; split it into several")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -84,8 +90,29 @@ def _decoded(data: bytes) -> str:
         raise BadYaml(line, f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
 
 
+class _Scanner(Scanner):
+    """Refuses what is nested too deeply or has too many values when it meets it: to find out later takes minutes.
+
+    For each token it walks through all brackets that are open.
+    """
+
+    _fetched = 0
+
+    def fetch_more_tokens(self) -> Any:
+        self._fetched += 1
+        if self._fetched > TOKENS_MAX:
+            raise _too_many(self.reader.line + 1)
+        return super().fetch_more_tokens()
+
+    def fetch_flow_collection_start(self, TokenClass: Any, to_push: str) -> None:  # noqa: N803 - as in its base
+        if self.flow_level >= DEPTH_MAX:
+            raise BadYaml(self.reader.line + 1, f"it is nested more than {DEPTH_MAX} levels deep")
+        super().fetch_flow_collection_start(TokenClass, to_push)
+
+
 def _composed(text: str) -> Iterator[Node]:
     yaml = YAML(typ="safe", pure=True)
+    yaml.Scanner = _Scanner
     yaml.allow_duplicate_keys = True  # we check for them ourselves: its message is a page long
     try:
         yield from (node for node in yaml.compose_all(text) if node is not None)
@@ -112,11 +139,11 @@ def _syntax_error(text: str, error: MarkedYAMLError) -> BadYaml:
 
 
 class _Reader:
-    """Converts the nodes of one document to values, and counts them."""
+    """Converts the nodes of one document to values; `number` counts them, over all documents of a file."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: Iterator[int]) -> None:
         self._lines: dict[Path, int] = {}
-        self._count = 0
+        self._number = number
 
     def read(self, node: Node) -> Document:
         return Document(self._value(node, ()), self._lines)
@@ -124,9 +151,7 @@ class _Reader:
     def _value(self, node: Node, path: Path) -> Any:
         line = node.start_mark.line + 1
         self._lines[path] = line
-        self._count += 1
-        if self._count > VALUES_MAX:
-            raise BadYaml(line, f"it has more than {VALUES_MAX} values, counting each use of an alias; make it smaller")
+        self._count(line)
         if len(path) > DEPTH_MAX:
             raise BadYaml(line, f"it is nested more than {DEPTH_MAX} levels deep; an alias may contain itself")
         if isinstance(node, ScalarNode):
@@ -134,6 +159,10 @@ class _Reader:
         if isinstance(node, MappingNode):
             return self._mapping(node, path)
         return [self._value(each, (*path, place)) for place, each in enumerate(node.value)]
+
+    def _count(self, line: int) -> None:
+        if next(self._number) > VALUES_MAX:
+            raise _too_many(line)
 
     def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
         merged: dict[str, Any] = {}
@@ -158,11 +187,16 @@ class _Reader:
         for part in parts if isinstance(parts, list) else ():
             if not isinstance(part, MappingNode):
                 break
+            self._count(line)
             merged = {**self._mapping(part, path), **merged}
         else:
             if isinstance(parts, list):
                 return merged
         raise BadYaml(line, "<< takes an alias of a mapping, or a list of such aliases")
+
+
+def _too_many(line: int) -> BadYaml:
+    return BadYaml(line, f"it has more than {VALUES_MAX} values, counting each use of an alias; make it smaller")
 
 
 def _scalar(node: ScalarNode, line: int) -> Any:

@@ -15,12 +15,9 @@ from shoal.cli.verbs import verb
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from dao.definitions.definitions import Definition
-    from model.ids import CommandId, WorkflowInstanceId
-    from service.runs.backfill_progress import Backfill, BackfillProgress
-    from service.runs.backfills import Dates
+    from service.runs.backfill_progress import BackfillProgress
+    from service.runs.backfills import BackfillAnswer
 
-NAME = "backfill"
 NOT_ALL = 1
 
 
@@ -66,53 +63,63 @@ async def backfill(
 
     In a chain the next date starts when the previous one has succeeded; a failed run stops its chain.
     """
-    from dao.definitions import definitions
-    from service.runs.backfill_progress import Backfill
-    from service.runs.backfills import BackfillRequest, ask_backfill, read_dates
-    from service.runs.references import check_startable
-    from service.runs.waiting import until_taken
+    from model.backfill import Order
+    from service.runs.backfills import start_backfill
+    from service.runs.requests import StartBackfill, WaitQuery
+    from service.workflows.listing import find_workflow
+    from service.workflows.requests import WorkflowReference
     from shoal.cli import backfill_following
-    from shoal.cli.following import wait_limit_s
+    from shoal.cli.following import TAKEN_WITHIN_S, wait_limit_s
+    from shoal.clients.waiting import NotDone
 
     values = read_values(param or [])
-    if NAME in values:
-        raise Refused(f'a parameter of a backfill cannot be called "{NAME}"; give it another name')
     within_s = wait_limit_s(timeout, wait=wait)
-    request = BackfillRequest(begin, end, date or [], parallel, desc, dependents)
-    async with call.reading() as reading:
-        head = await definitions.find(reading.connection, name, project)
-        check_startable(head)
-        found = await read_dates(reading.connection, head, request, skip_done=skip_done)
-        if dry_run or not found.count:
-            _print_dates(call, head, found)
+    if date and (begin or end):
+        raise Refused("--date and --from are two ways to say when; keep one of them")
+    if not date and not (begin and end):
+        raise Refused("say for which dates: --from 2026-01-01 --to 2026-01-31, or --date 2026-01-31")
+    request = StartBackfill.read(
+        begin=begin,
+        end=end,
+        dates=date,
+        parallelism=parallel,
+        order=Order.DESC if desc else None,
+        dependents=dependents,
+        skip_done=skip_done,
+        params=values,
+        dry_run=dry_run,
+    )
+    async with call.client() as client:
+        workflow = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
+        wait_s = 0 if wait else TAKEN_WITHIN_S
+        asked = await client.ask(start_backfill, workflow.code, request, WaitQuery(wait=wait_s))
+        if asked.command_id is None:
+            _print_dates(call, asked)
             return
-        async with reading.database.writing() as writing:
-            command = await ask_backfill(writing, head, values, found, call.settings.secrets)
-        asked = Backfill(command, {head.code: head.name, **found.dependents}, found.chains)
+        if asked.reason is not None:
+            raise NotDone(asked.reason)
         if not wait:
-            taken = await until_taken(reading.database, command)
-            _print_asked(call, head, found, command, taken.run if taken else None)
+            _print_asked(call, asked)
             return
-        progress = await backfill_following.follow(reading.database, asked, found.zone, within_s=within_s)
-    _print_end(call, head, found, asked, progress)
+        progress = await backfill_following.follow(client, asked.command_id, asked, within_s=within_s)
+    _print_end(call, asked, progress)
 
 
-def _print_asked(
-    call: Invocation, head: Definition, found: Dates, command: CommandId, first: WorkflowInstanceId | None
-) -> None:
+def _print_asked(call: Invocation, asked: BackfillAnswer) -> None:
     from shlex import quote
 
     from shoal.cli import output
 
-    fields = {"command_id": command, "workflow": head.name, "dates": found.count, "first_run_id": first}
-    said = f'Workflow "{head.name}" is filled for {_said(found)}, by command {command}.{_said_skipped(found)}'
-    see = f"The first date: shoal show {first}   All of them: shoal runs --workflow {quote(head.name)}"
+    command, first = asked.command_id, asked.first_run_id
+    fields = {"command_id": command, "workflow": asked.workflow, "dates": asked.dates, "first_run_id": first}
+    said = f'Workflow "{asked.workflow}" is filled for {_said(asked)}, by command {command}.{_said_skipped(asked)}'
+    see = f"The first date: shoal show {first}   All of them: shoal runs --workflow {quote(asked.workflow)}"
     if first is None:
         see = f"No master has taken it yet: shoal why command {command}"
-    output.print_result(call, output.json_fields({**fields, "skipped": found.skipped}), said, see)
+    output.print_result(call, output.json_fields({**fields, "skipped": asked.skipped}), said, see)
 
 
-def _print_end(call: Invocation, head: Definition, found: Dates, asked: Backfill, progress: BackfillProgress) -> None:
+def _print_end(call: Invocation, asked: BackfillAnswer, progress: BackfillProgress) -> None:
     """Report what became of the dates; exit code 1 unless all are done."""
     from shlex import quote
 
@@ -120,48 +127,46 @@ def _print_end(call: Invocation, head: Definition, found: Dates, asked: Backfill
     from shoal.cli import output
 
     if call.as_json:
-        fields = {"command_id": asked.command, "workflow": head.name, "dates": progress.total, "done": progress.done}
-        stopped = []
-        for chain in progress.stopped:
-            run = {"run_id": chain.run.id, "state": chain.run.state} if chain.run else {}
-            of_chain = {"workflow": chain.workflow, "date": chain.date, **run, "reason": chain.reason}
-            stopped.append(output.json_fields({**of_chain, "dates_left": chain.left, "go_on": chain.go_on}))
-        output.print_json({**output.json_fields({**fields, "skipped": found.skipped}), "stopped": stopped})
+        fields = {"command_id": asked.command_id, "workflow": asked.workflow, "dates": progress.total}
+        fields |= {"done": progress.done, "skipped": asked.skipped}
+        stopped = [output.answer_fields(chain) for chain in progress.stopped]
+        output.print_json({**output.json_fields(fields), "stopped": stopped})
     else:
         many = counted(progress.total, "date")
-        output.say(f'Workflow "{head.name}" is filled for {progress.done} of {many}.{_said_skipped(found)}')
+        output.say(f'Workflow "{asked.workflow}" is filled for {progress.done} of {many}.{_said_skipped(asked)}')
         for chain in progress.stopped:
-            what = f"run {chain.run.id} is {chain.run.state}" if chain.run else "its command was refused"
-            left = f"; {counted(chain.left, 'date')} after it wait{'s' * (chain.left == 1)}" if chain.left else ""
+            left = chain.dates_left
+            what = f"run {chain.run_id} is {chain.state}" if chain.run_id else "its command was refused"
+            after = f"; {counted(left, 'date')} after it wait{'s' * (left == 1)}" if left else ""
             because = f": {plain(chain.reason)}" if chain.reason else ""
-            output.say(f"  {chain.workflow} for {shown(chain.date, found.zone)}: {what}{because}{left}")
+            output.say(f"  {chain.workflow} for {shown(chain.date, asked.time_zone)}: {what}{because}{after}")
             output.hint(f"    Go on: {chain.go_on}")
-        output.hint(f"All of them: shoal runs --workflow {quote(head.name)}")
+        output.hint(f"All of them: shoal runs --workflow {quote(asked.workflow)}")
     if progress.stopped:
         raise typer.Exit(NOT_ALL)
 
 
-def _print_dates(call: Invocation, head: Definition, found: Dates) -> None:
+def _print_dates(call: Invocation, found: BackfillAnswer) -> None:
     from service.words import counted, exact
     from shoal.cli import output
     from shoal.cli.output import Column
 
     if call.as_json:
         chains = [[exact(time) for time in chain] for chain in found.chains]
-        fields = {"workflow": head.name, "time_zone": found.zone, "chains": chains}
+        fields = {"workflow": found.workflow, "time_zone": found.time_zone, "chains": chains}
         skipped = {"skipped": found.skipped} if found.skipped else {}
-        output.print_json({**fields, "dependents": sorted(found.dependents.values()), **skipped})
+        output.print_json({**fields, "dependents": found.dependents, **skipped})
         return
-    if not found.count:
+    if not found.dates:
         output.say(f"Nothing to do: {counted(found.skipped, 'date')} left out, since a run for each has succeeded.")
         return
     steps = [(n, step, time) for n, chain in enumerate(found.chains, 1) for step, time in enumerate(chain, 1)]
     output.table(
         Column("CHAIN", [number for number, _, _ in steps], right=True),
         Column("STEP", [step for _, step, _ in steps], right=True, keep=0),
-        Column("FOR", [exact(time) if call.utc else shown(time, found.zone) for _, _, time in steps]),
+        Column("FOR", [exact(time) if call.utc else shown(time, found.time_zone) for _, _, time in steps]),
     )
-    output.say(f"This would fill {_said(found)} (time zone {found.zone}).{_said_skipped(found)}")
+    output.say(f"This would fill {_said(found)} (time zone {found.time_zone}).{_said_skipped(found)}")
     output.hint("Nothing was asked for. Do it: the same without --dry-run")
 
 
@@ -172,16 +177,16 @@ def shown(date: datetime, zone: str) -> str:
     return f"{date.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M:%S %Z}"
 
 
-def _said(found: Dates) -> str:
+def _said(found: BackfillAnswer) -> str:
     from service.words import counted
 
     chains = "one after the other" if len(found.chains) == 1 else f"in {len(found.chains)} chains beside each other"
-    names = sorted(found.dependents.values())
+    names = found.dependents
     below = f", and so {'is' if len(names) == 1 else 'are'} {', '.join(names)}" if names else ""
-    return f"{counted(found.count, 'date')} {chains}{below}" if found.count > 1 else f"1 date{below}"
+    return f"{counted(found.dates, 'date')} {chains}{below}" if found.dates > 1 else f"1 date{below}"
 
 
-def _said_skipped(found: Dates) -> str:
+def _said_skipped(found: BackfillAnswer) -> str:
     from service.words import counted
 
     return f" Left out, since a run for each has succeeded: {counted(found.skipped, 'date')}." if found.skipped else ""

@@ -7,10 +7,13 @@ import sys
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from model.errors import Refused
+
 if TYPE_CHECKING:
-    from dao.postgres.database import Database
     from model.errors import Unavailable
-    from service.runs.backfill_progress import Backfill, BackfillProgress
+    from service.runs.backfill_progress import BackfillProgress
+    from service.runs.backfills import BackfillAnswer
+    from shoal.clients.client import Client
 
 BEGIN_OF_LINE = "\r\x1b[K"
 """Goes back to the begin of the line of a terminal, and clears it."""
@@ -18,26 +21,36 @@ LINES_MAX = 20
 """Where no terminal is, at most about so many lines show the progress."""
 
 
-async def follow(database: Database, backfill: Backfill, zone: str, *, within_s: float | None) -> BackfillProgress:
+async def follow(client: Client, command: int, backfill: BackfillAnswer, *, within_s: float | None) -> BackfillProgress:
     """Wait until nothing of a backfill goes on by itself, and report progress on standard error.
 
     Args:
-        zone: in which dates are shown.
+        command: that asks for it.
         within_s: seconds after which the wait ends; None: never. The backfill continues.
     Raises:
         NotDone: it took longer than `within_s`.
         Refused: its command was refused.
     """
-    from service.runs.backfill_progress import follow_backfill
-    from service.runs.waiting import NotDone
+    from service.runs.backfills import count_backfill
+    from service.runs.requests import BackfillDates
     from service.words import counted
+    from shoal.clients.waiting import NotDone, poll
 
-    line = _Line(backfill, zone)
-    asked = f"Command {backfill.command} asks for {counted(backfill.count, 'date')}."
+    line = _Line(command, backfill)
+    dates = BackfillDates(workflows=[each.code for each in backfill.workflows], chains=backfill.chains)
+    asked = f"Command {command} asks for {counted(len(backfill.workflows) * backfill.dates, 'date')}."
     sys.stderr.write(f"{asked} Ctrl-C ends only this wait, not the backfill. See it: {line.see}\n")
+
+    async def read() -> BackfillProgress | None:
+        now = await client.ask(count_backfill, command, dates)
+        if now.reason is not None:
+            raise Refused(f"command {command} was refused: {now.reason}")
+        line.polled(now)
+        return now if now.is_over else None
+
     try:
         async with asyncio.timeout(within_s):
-            return await follow_backfill(database, backfill, polled=line.polled, away=line.database_is_away)
+            return await poll(read, line.server_is_away)
     except TimeoutError:
         raise NotDone(f"not ended after {within_s:g} s; {line.left_behind}") from None
     except asyncio.CancelledError:
@@ -51,22 +64,21 @@ async def follow(database: Database, backfill: Backfill, zone: str, *, within_s:
 class _Line:
     """The progress, on one line of a terminal; elsewhere a line from time to time."""
 
-    def __init__(self, backfill: Backfill, zone: str) -> None:
-        self._command = backfill.command
-        self._name = next(iter(backfill.workflows.values()))
-        self._zone = zone
+    def __init__(self, command: int, backfill: BackfillAnswer) -> None:
+        self._command = command
+        self._zone = backfill.time_zone
         self._now: BackfillProgress | None = None
         self._shown = -1
         self._away = False
         self._is_open = False
-        self.see = f"shoal runs --workflow {quote(self._name)}"
+        self.see = f"shoal runs --workflow {quote(backfill.workflow)}"
 
     @property
     def left_behind(self) -> str:
         """What goes on after the wait, and how to see and stop it."""
         if self._now is None or not (self._now.running or self._now.done):
             return f"the backfill goes on: {self._done()}. Why it waits: shoal why command {self._command}"
-        stop = "".join(f"   Stop it: shoal stop {run.id}" for run in self._now.running[:3])
+        stop = "".join(f"   Stop it: shoal stop {run.run_id}" for run in self._now.running[:3])
         return f"the backfill goes on: {self._done()}. See it: {self.see}{stop}"
 
     def polled(self, now: BackfillProgress) -> None:
@@ -74,7 +86,7 @@ class _Line:
         from shoal.cli.backfill import shown
 
         self._away, self._now = False, now
-        runs = ", ".join(f"run {run.id} for {shown(run.date, self._zone)}" for run in now.running[:3])
+        runs = ", ".join(f"run {run.run_id} for {shown(run.date, self._zone)}" for run in now.running[:3])
         more = f" and {len(now.running) - 3} more" if len(now.running) > 3 else ""
         stopped = f"; {len(now.stopped)} stopped" if now.stopped else ""
         line = f"  {self._done()}{f'; {runs}{more}' if runs else ''}{stopped}"
@@ -86,8 +98,8 @@ class _Line:
             self._shown = now.done
             sys.stderr.write(f"{line}\n")
 
-    def database_is_away(self, error: Unavailable) -> None:
-        """Report that the database is away; it is polled until it answers."""
+    def server_is_away(self, error: Unavailable) -> None:
+        """Report that the server is away; it is asked until it answers."""
         if not self._away:
             self.end()
             sys.stderr.write(f"shoal: {error}; the wait goes on\n")

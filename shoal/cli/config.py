@@ -11,7 +11,7 @@ from shoal.cli.verbs import verb
 def add_to(app: typer.Typer) -> None:
     """Add the group `config`."""
     group = typer.Typer(no_args_is_help=True, help="The settings in effect here.")
-    verb(group, "shoal config show", "shoal config show --json")(show)
+    verb(group, "shoal config show", "shoal config show --json", local=True)(show)
     app.add_typer(group, name="config")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from shlex import quote
 from typing import Annotated
 
@@ -34,10 +33,9 @@ async def put(
     ] = "-",
 ) -> None:
     """Save or replace a data source. A URL with a password comes from standard input or a prompt."""
-    from dao.secrets import data_sources
     from dao.secrets.data_source_url import parse_data_source_url, secrets_of
     from model.errors import Refused
-    from service.secret_keys import open_vault
+    from service.cluster.data_sources import DataSourceUrl, save_data_source
     from shoal.cli.output import print_result
     from shoal.cli.secrets import read_secret
 
@@ -47,51 +45,56 @@ async def put(
             f"say `shoal datasource set {quote(name)}` and give it on standard input"
         )
     given = read_secret("URL") if url == "-" else url
-    async with call.reading() as reading, reading.database.writing() as connection:
-        shown = await data_sources.put(connection, name, given.strip(), open_vault(call.settings.secrets))
+    async with call.client() as client:
+        shown = (await client.ask(save_data_source, name, DataSourceUrl.read(url=given.strip()))).url
     said = f'Data source "{name}" is saved: {shown}'
     print_result(call, {"name": name, "url": shown}, said, f"Try it: shoal datasource test {quote(name)}")
 
 
 async def test(call: Invocation, name: Name) -> None:
-    """Connect to a data source from this machine and run a test query. A worker may be elsewhere in the network."""
-    from dao.secrets import data_sources
-    from service.secret_keys import open_vault
-    from shoal.cli.output import print_result
-    from worker.statements.session import in_session
+    """Connect to a data source and run a test query: from this machine, or with --server from that of the API.
 
-    async with call.reading() as reading:
-        url = await data_sources.url_of(reading.connection, name, open_vault(call.settings.secrets))
-    kind = await in_session(name, url, lambda session: session.ask_for_one())
-    print_result(call, {"name": name, "answers": True}, f'Data source "{name}" answers ({kind}).')
+    A worker may be elsewhere in the network.
+    """
+    from model.errors import Refused, Unavailable
+    from service.cluster.data_sources import check_data_source
+    from shoal.cli.output import print_result
+
+    async with call.client() as client:
+        found = await client.ask(check_data_source, name)
+    if not found.answers:
+        raise (Refused if found.is_reached else Unavailable)(found.reason or "it does not answer")
+    print_result(call, {"name": name, "answers": True}, f'Data source "{name}" answers ({found.dialect}).')
 
 
 async def remove(call: Invocation, name: Name) -> None:
     """Delete a data source. Tasks that use it fail from then on."""
-    from dao.secrets import data_sources
+    from service.cluster.data_sources import delete_data_source
     from shoal.cli.output import print_result
 
-    async with call.reading() as reading, reading.database.writing() as connection:
-        await data_sources.remove(connection, name)
+    async with call.client() as client:
+        await client.ask(delete_data_source, name)
     print_result(call, {"name": name}, f'Data source "{name}" is removed.')
 
 
 async def datasources(call: Invocation) -> None:
     """List the data sources, without their passwords, each with the key that encrypts it."""
-    from dao.secrets import data_sources
+    from service.cluster.clock import read_clock
+    from service.cluster.data_sources import list_data_sources
     from service.words import when
-    from shoal.cli.output import Column, hint, json_fields, print_result, table
+    from shoal.cli.output import Column, answer_fields, hint, print_result, table
 
-    async with call.reading() as reading:
-        found = await data_sources.all_data_sources(reading.connection)
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        found = (await client.ask(list_data_sources)).items
     if call.as_json or not found:
-        fields = [json_fields(asdict(each)) for each in found]
+        fields = [answer_fields(each) for each in found]
         print_result(call, fields, "There is no data source yet.", "Save one: shoal datasource set NAME")
         return
     table(
         Column("DATA SOURCE", [each.name for each in found]),
         Column("URL", [each.url for each in found]),
         Column("KEY", [each.key_id for each in found], keep=0),
-        Column("CHANGED", [when(each.updated_at, reading.now, utc=call.utc) for each in found], keep=1, right=True),
+        Column("CHANGED", [when(each.updated_at, now, utc=call.utc) for each in found], keep=1, right=True),
     )
     hint(f"Try one: shoal datasource test {quote(found[0].name)}")

@@ -14,14 +14,16 @@ from shoal.cli.verbs import verb
 def add_to(app: typer.Typer) -> None:
     """Add the group `db`."""
     group = typer.Typer(no_args_is_help=True, help="The database: create, upgrade and check its schema.")
-    verb(group, "shoal db init --database-url postgresql+psycopg://user:password@host/name")(init)
-    verb(group, "shoal db upgrade")(upgrade)
-    verb(group, "shoal db check")(check)
-    verb(group, "shoal db psql", "shoal db psql -f sql/seed/commands_100.sql", passes_on=True)(psql)
-    verb(group, "shoal db url")(url)
-    verb(group, "shoal db registry", "shoal db registry --set zookeeper://zk1:2181,zk2:2181/shoal")(registry)
-    verb(group, "shoal db timing", "shoal db timing --set worker_fence_after=40")(timing)
-    verb(group, "shoal db roles", "shoal db roles --prefix airport_")(roles)
+    verb(group, "shoal db init --database-url postgresql+psycopg://user:password@host/name", local=True)(init)
+    verb(group, "shoal db upgrade", local=True)(upgrade)
+    verb(group, "shoal db check", local=True)(check)
+    verb(group, "shoal db psql", "shoal db psql -f sql/seed/commands_100.sql", passes_on=True, local=True)(psql)
+    verb(group, "shoal db url", local=True)(url)
+    verb(group, "shoal db registry", "shoal db registry --set zookeeper://zk1:2181,zk2:2181/shoal", local=True)(
+        registry
+    )
+    verb(group, "shoal db timing", "shoal db timing --set worker_fence_after=40", local=True)(timing)
+    verb(group, "shoal db roles", "shoal db roles --prefix airport_", local=True)(roles)
     app.add_typer(group, name="db")
 
 

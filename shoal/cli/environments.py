@@ -5,7 +5,6 @@ There is no verb that shows a script: it may contain secrets. Keep its source wh
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -32,9 +31,8 @@ async def put(
     file: Annotated[Path, typer.Argument(help="A bash script; - or none: from standard input.")] = Path("-"),
 ) -> None:
     """Save or replace an environment: a bash script of exports."""
-    from dao.secrets import environments as rows
     from model.errors import Refused
-    from service.secret_keys import open_vault
+    from service.cluster.environments import EnvironmentScript, save_environment
     from shoal.cli.output import print_result
     from shoal.cli.secrets import read_secret
 
@@ -42,36 +40,38 @@ async def put(
         script = read_secret("script") if str(file) == "-" else file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise Refused(f"the script {file} cannot be read as UTF-8 text ({error.__class__.__name__})") from None
-    async with call.reading() as reading, reading.database.writing() as connection:
-        await rows.put(connection, name, script, open_vault(call.settings.secrets))
+    async with call.client() as client:
+        await client.ask(save_environment, name, EnvironmentScript.read(script=script))
     print_result(call, {"name": name}, f'Environment "{name}" is saved.', f"Use it in a task: environment: {name}")
 
 
 async def remove(call: Invocation, name: Name) -> None:
     """Delete an environment. Tasks that use it fail from then on."""
-    from dao.secrets import environments as rows
+    from service.cluster.environments import delete_environment
     from shoal.cli.output import print_result
 
-    async with call.reading() as reading, reading.database.writing() as connection:
-        await rows.remove(connection, name)
+    async with call.client() as client:
+        await client.ask(delete_environment, name)
     print_result(call, {"name": name}, f'Environment "{name}" is removed.')
 
 
 async def environments(call: Invocation) -> None:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
-    from dao.secrets import environments as rows
+    from service.cluster.clock import read_clock
+    from service.cluster.environments import list_environments
     from service.words import when
-    from shoal.cli.output import Column, hint, json_fields, print_result, table
+    from shoal.cli.output import Column, answer_fields, hint, print_result, table
 
-    async with call.reading() as reading:
-        found = await rows.all_environments(reading.connection)
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        found = (await client.ask(list_environments)).items
     if call.as_json or not found:
-        fields = [json_fields(asdict(each)) for each in found]
+        fields = [answer_fields(each) for each in found]
         print_result(call, fields, "There is no environment yet.", "Save one: shoal environment set NAME FILE")
         return
     table(
         Column("ENVIRONMENT", [each.name for each in found]),
         Column("KEY", [each.key_id for each in found], keep=0),
-        Column("CHANGED", [when(each.updated_at, reading.now, utc=call.utc) for each in found], keep=1, right=True),
+        Column("CHANGED", [when(each.updated_at, now, utc=call.utc) for each in found], keep=1, right=True),
     )
     hint("Use one in a task: environment: NAME")

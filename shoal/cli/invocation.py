@@ -102,7 +102,11 @@ class Invocation:
         from shoal.clients.direct import DirectClient
 
         async with self.checked_database() if checks else self._unchecked_database() as database:
-            yield DirectClient(backend_of(database, self.settings), Caller.of_system_user(system_user()))
+            backend = backend_of(database, self.settings)
+            try:
+                yield DirectClient(backend, Caller.of_system_user(system_user()))
+            finally:
+                backend.passwords.close()
 
     @asynccontextmanager
     async def database(self) -> AsyncIterator[Database]:

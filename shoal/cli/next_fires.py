@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -11,30 +11,22 @@ import typer
 
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import Project
+from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from model.schedules import ScheduleRow, Timetable
-
-
-@dataclass(frozen=True)
-class _Next:
-    """A future fire time; `row` is the schedule, if it is saved."""
-
-    time: datetime
-    table: Timetable
-    row: ScheduleRow | None = None
-
-    @property
-    def local(self) -> datetime:
-        """The time in the zone of the schedule."""
-        return self.time.astimezone(self.table.zone)
+    from service.workflows.schedule_answers import FireTime, NextFires
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
-    verb(app, "shoal next hello", 'shoal next --cron "0 0 5 * * ?" --zone Europe/Berlin -n 3', name="next")(next_fires)
+    verb(
+        app,
+        "shoal next",
+        "shoal next hello",
+        'shoal next --cron "0 0 5 * * ?" --zone Europe/Berlin -n 3',
+        name="next",
+    )(next_fires)
 
 
 async def next_fires(
@@ -43,95 +35,105 @@ async def next_fires(
         str | None, typer.Argument(help="The workflow's name, or its code.", autocompletion=complete_workflow)
     ] = None,
     number: Annotated[
-        int, typer.Option("--number", "-n", min=1, max=10_000, help="How many times to show for each schedule.")
+        int,
+        typer.Option("--number", "-n", min=1, max=1000, help="How many times: of each schedule, or in all."),
     ] = 10,
     cron: Annotated[str | None, typer.Option(help="A cron expression, instead of a workflow.")] = None,
     zone: Annotated[str, typer.Option(help="The time zone of the cron expression.")] = "UTC",
-    project: Project = "default",
+    project: AnyProject = None,
 ) -> None:
-    """Show when a workflow's schedules fire next, in their zone and in UTC; or when a cron expression would."""
+    """Show when schedules fire next, in their zone and in UTC: all together, or those of a workflow.
+
+    With --cron it is tried when a cron expression would fire.
+    """
     from model.errors import Refused
 
-    if (workflow is None) == (cron is None):
+    if workflow is not None and cron is not None:
         raise Refused('say a workflow, or --cron with a text such as "0 0 5 * * ?"')
     if cron is not None:
         _show_cron(call, cron, zone, number)
     elif workflow is not None:
-        await _show_workflow(call, workflow, project, number)
+        await _show_workflow(call, workflow, project or "default", number)
+    else:
+        await _show_all(call, project, number)
 
 
-def _show_cron(call: Invocation, text: str, zone_name: str, number: int) -> None:
-    from model.cron import Cron
+def _show_cron(call: Invocation, text: str, zone: str, number: int) -> None:
     from model.errors import Refused
-    from model.schedules import Timetable, upcoming
-    from model.zones import zone
-    from shoal.cli.output import hint, print_json, say
+    from service.workflows.fire_times import preview
+    from shoal.cli.output import answer_fields, hint, print_json, say
 
-    table = Timetable(Cron.parse(text), zone(zone_name))
-    times = upcoming(table, datetime.now(UTC), number)
-    if not times:
-        raise Refused(f'cron "{table.cron.text}" never fires again; change it')
+    found = preview(text, zone, datetime.now(UTC), number)
+    if not found.fires:
+        raise Refused(f'cron "{found.crontab}" never fires again; change it')
     if call.as_json:
-        print_json([_fields(_Next(time, table)) for time in times])
+        print_json([answer_fields(each) for each in found.fires])
         return
-    say(f"{table.cron.in_words}, in {table.zone.key}.")
-    _print([_Next(time, table) for time in times])
-    hint(f"Save it: shoal schedule add WORKFLOW {quote(table.cron.text)} --zone {table.zone.key}")
+    say(f"{found.rule}, in {found.time_zone}.")
+    _print(found.fires)
+    hint(f"Save it: shoal schedule add WORKFLOW {quote(found.crontab)} --zone {found.time_zone}")
 
 
 async def _show_workflow(call: Invocation, name: str, project: str, number: int) -> None:
-    from dao.definitions import definitions
-    from dao.definitions.schedules import of_workflow
-    from model.errors import NotFound, Refused
-    from model.schedules import Timetable, upcoming
+    from model.errors import NotFound
+    from service.workflows.listing import find_workflow
+    from service.workflows.requests import WorkflowReference
+    from service.workflows.schedule_listing import list_fires
+    from service.workflows.schedule_requests import FiresQuery
     from service.workflows.typed_names import typed
-    from shoal.cli.output import hint, print_json, say
 
-    async with call.reading() as reading:
-        head = await definitions.find(reading.connection, name, project)
-        rows = await of_workflow(reading.connection, head.code)
-    if not rows:
+    async with call.client() as client:
+        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
+        found = await client.ask(list_fires, FiresQuery(workflow_code=head.code, count=number))
+    if not found.schedules:
         named = typed(head.name, head.project, head.code)
         raise NotFound(f'workflow "{head.name}" has no schedule; add one: shoal schedule add {named} "0 0 5 * * ?"')
-    times: list[_Next] = []
-    faults: list[str] = []
-    for row in rows:
-        try:
-            table = Timetable.of(row)
-            found = upcoming(table, reading.now, number)
-            if not found:
-                raise Refused(table.why_exhausted)
-            times += [_Next(time, table, row) for time in found]
-        except Refused as error:
-            faults.append(f"schedule {row.id}: {error}")
-    if not times:
-        raise Refused("; ".join(faults))
-    times.sort(key=lambda each: each.time)
+    _show(call, found, with_workflow=False)
+
+
+async def _show_all(call: Invocation, project: str | None, number: int) -> None:
+    from model.errors import NotFound
+    from service.workflows.schedule_listing import list_fires
+    from service.workflows.schedule_requests import FiresQuery
+
+    async with call.client() as client:
+        found = await client.ask(list_fires, FiresQuery.read(project=project, count=number))
+    if not found.schedules:
+        raise NotFound("no schedule is ONLINE; `shoal schedules` lists those there are")
+    _show(call, found, with_workflow=True)
+
+
+def _show(call: Invocation, found: NextFires, *, with_workflow: bool) -> None:
+    from model.errors import Refused
+    from shoal.cli.output import answer_fields, hint, print_json, say
+
+    if not found.fires:
+        raise Refused("; ".join(found.faults))
     if call.as_json:
-        print_json([_fields(each) for each in times])
+        print_json([answer_fields(each) for each in found.fires])
         return
-    _print(times)
-    for fault in faults:
+    _print(found.fires, with_workflow=with_workflow)
+    for fault in found.faults:
         say(fault)
-    off = [row.id for row in rows if row.state == "OFFLINE"]
-    if off:
-        hint(f"OFFLINE, so it does not fire: {', '.join(map(str, off))}; turn it on: shoal schedule on {off[0]}")
+    if found.offline:
+        off = ", ".join(map(str, found.offline))
+        hint(f"OFFLINE, so it does not fire: {off}; turn it on: shoal schedule on {found.offline[0]}")
     else:
         hint("All schedules: shoal schedules")
 
 
-def _print(times: list[_Next]) -> None:
+def _print(fires: Sequence[FireTime], *, with_workflow: bool = False) -> None:
+    from model.zones import zone
     from service.words import exact
     from shoal.cli.output import Column, table
 
-    schedules = [each.row.id for each in times if each.row]
+    local = [each.utc.astimezone(zone(each.time_zone)) for each in fires]
+    ids = [each.schedule_id for each in fires if each.schedule_id is not None]
+    days = ["-" if each.day_h is None else f"{each.day_h:g} h" for each in fires]
     table(
-        *([Column("SCHEDULE", schedules, right=True, keep=1)] if schedules else []),
-        Column("IN ITS ZONE", [f"{each.local:%a %Y-%m-%d %H:%M:%S %Z}" for each in times]),
-        Column("UTC", [exact(each.time) for each in times], keep=2),
+        *([Column("SCHEDULE", ids, right=True, keep=1)] if ids else []),
+        *([Column("WORKFLOW", [each.workflow or "-" for each in fires], keep=4)] if with_workflow else []),
+        Column("IN ITS ZONE", [f"{time:%a %Y-%m-%d %H:%M:%S %Z}" for time in local]),
+        Column("UTC", [exact(each.utc) for each in fires], keep=2),
+        *([Column("ITS DAY HAS", days, keep=0)] if any(each.day_h is not None for each in fires) else []),
     )
-
-
-def _fields(each: _Next) -> dict[str, object]:
-    of_row = {"schedule_id": str(each.row.id), "state": each.row.state} if each.row else {}
-    return {"utc": each.time, "local": each.local.isoformat(), "time_zone": each.table.zone.key, **of_row}

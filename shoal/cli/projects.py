@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.projects.projects import ProjectPageAnswer
 
 Project = Annotated[str, typer.Option(help="Which project.")]
 
@@ -25,10 +28,11 @@ def add_to(app: typer.Typer) -> None:
 
 async def params(call: Invocation, project: Project = "default") -> None:
     """List the parameters of a project. Those of a workflow, of its start and of its tasks override them."""
-    from dao.definitions import projects
+    from service.projects.projects import get_project
 
-    async with call.reading() as reading:
-        _print(call, project, await projects.parameters(reading.connection, project))
+    async with call.client() as client:
+        found = await client.ask(get_project, project)
+    _print(call, found)
 
 
 async def set_(
@@ -37,12 +41,12 @@ async def set_(
     project: Project = "default",
 ) -> None:
     """Set parameters of a project, for all runs that begin from now on."""
-    from dao.definitions import projects
+    from service.projects.projects import ChangeProject, change_project
 
     values = read_values(param, "the parameter")
-    async with call.reading() as reading, reading.database.writing() as connection:
-        found = await projects.change(connection, project, values)
-    _print(call, project, found)
+    async with call.client() as client:
+        found = await client.ask(change_project, project, ChangeProject.read(params=values))
+    _print(call, found)
 
 
 async def unset(
@@ -51,24 +55,22 @@ async def unset(
     project: Project = "default",
 ) -> None:
     """Remove parameters from a project, for all runs that begin from now on."""
-    from dao.definitions import projects
+    from service.projects.projects import ChangeProject, change_project
 
-    async with call.reading() as reading, reading.database.writing() as connection:
-        found = await projects.change(connection, project, {}, name)
-    _print(call, project, found)
+    async with call.client() as client:
+        found = await client.ask(change_project, project, ChangeProject.read(without=name))
+    _print(call, found)
 
 
-def _print(call: Invocation, project: str, values: dict[str, str]) -> None:
-    from model.secret_values import without_sealed
+def _print(call: Invocation, found: ProjectPageAnswer) -> None:
     from shoal.cli import output
     from shoal.cli.output import Column
 
-    if call.as_json or not values:
-        none = f'Project "{project}" has no parameters.'
-        how = f"Give it one: shoal project set name=value --project {quote(project)}"
-        output.print_result(call, {"project": project, "params": values}, none, how)
+    if call.as_json or not found.params:
+        none = f'Project "{found.name}" has no parameters.'
+        how = f"Give it one: shoal project set name=value --project {quote(found.name)}"
+        output.print_result(call, {"project": found.name, "params": found.params}, none, how)
         return
-    names = sorted(values)
-    shown = [without_sealed(values[name]) for name in names]
-    output.table(Column("NAME", names), Column("VALUE", shown, sentence=True))
+    names = sorted(found.params)
+    output.table(Column("NAME", names), Column("VALUE", [found.params[each] for each in names], sentence=True))
     output.hint("A task sees them as ${NAME}, unless the workflow or the start says otherwise.")

@@ -27,11 +27,17 @@ def add_to(app: typer.Typer) -> None:
     """Add these verbs."""
     for name in ("up", "standalone"):
         example = f"shoal {name} --masters 2 --workers 1"
-        verb(app, f"shoal {name}", example, name=name, hidden=name != "up")(up)
-    verb(app, "shoal demo")(demo)
-    verb(app, "shoal master", "shoal master --name m1")(master)
-    verb(app, "shoal worker", "shoal worker --group gpu --group default --capacity 4", "shoal worker --name w2")(worker)
-    verb(app, "shoal api", "shoal api --port 8080")(api)
+        verb(app, f"shoal {name}", example, name=name, hidden=name != "up", local=True)(up)
+    verb(app, "shoal demo", local=True)(demo)
+    verb(app, "shoal master", "shoal master --name m1", local=True)(master)
+    verb(
+        app,
+        "shoal worker",
+        "shoal worker --group gpu --group default --capacity 4",
+        "shoal worker --name w2",
+        local=True,
+    )(worker)
+    verb(app, "shoal api", "shoal api --port 8080", local=True)(api)
 
 
 async def up(

@@ -10,12 +10,14 @@ from model.states import TaskState, WorkflowState
 from service.explain.answer import dates_waiting, going_on, task_named
 from service.explain.tasks_without_attempts import NotBegun
 from service.runs.answers import FailedBelowAnswer, RunAnswer, RunPageAnswer, TaskAnswer, TaskNotBegun, TaskOrder
-from service.words import MEANINGS, counted, duration, exact, plain, when
+from service.words import MEANINGS, counted, duration, exact, plain, said_progress, when
 from shoal.cli.output import Column, hint, say, state, table
 
 TREE_TASKS_MAX = 200
 REST_SHOWN_S = 1.0
 """A run whose tasks worked for less than its whole time by more than this shows both."""
+LEFT_SHOWN_S = 1.0
+"""A shorter time left is not shown: an estimate is not that exact."""
 SAME_TIME_S = 5.0
 """The schedule time of a manual start is its start time, which two statements read a moment apart."""
 
@@ -71,6 +73,8 @@ def _print_head(run: RunPageAnswer, now: datetime, *, utc: bool) -> None:
     say(f"{plain(name)}  v{run.version}  run {run.id}{slot}{owner}   started {when(run.started_at, now, utc=utc)}")
     line = state(run.state)
     line.append(f"   {duration(run.took_s)}", style="")
+    if left := _said_left(run.left_s):
+        line.append(f"   {left}")
     if run.elapsed_s - run.took_s > REST_SHOWN_S:
         line.append(f" of {duration(run.elapsed_s)}", style="")
     if run.requested_state not in (None, run.state) and not run.state.is_final:
@@ -107,12 +111,13 @@ def _print_tasks(page: RunPageAnswer, tasks: Sequence[TaskAnswer]) -> None:
             rows.append(_row_without_attempt(label, not_begun[name]))
     if not rows:
         return
-    labels, states, attempts, took, ids, workers, why = zip(*rows, strict=True)
+    labels, states, attempts, took, progress, ids, workers, why = zip(*rows, strict=True)
     table(
         Column("TASK", labels),
         Column("STATE", states),
         Column("ATTEMPT", attempts, keep=1, right=True),
         Column("TOOK", took, keep=3, right=True),
+        *([Column("PROGRESS", progress, keep=4)] if any(progress) else []),
         Column("ID", ids, right=True),
         Column("WORKER", workers, keep=0),
         Column("WHY", why, keep=2, sentence=True),
@@ -123,7 +128,7 @@ def _row_without_attempt(label: str, not_begun: TaskNotBegun) -> tuple[object, .
     why = _SAID.get(not_begun.state, "")
     if not_begun.state is NotBegun.WAITING:
         why = f"waits for {', '.join(not_begun.missing)}" if not_begun.missing else "starts next"
-    return (label, state(not_begun.state), "-", "-", "-", "-", why)
+    return (label, state(not_begun.state), "-", "-", "", "-", "-", why)
 
 
 def _attempt_row(label: str, task: TaskAnswer) -> tuple[object, ...]:
@@ -134,7 +139,20 @@ def _attempt_row(label: str, task: TaskAnswer) -> tuple[object, ...]:
         shown.stylize("dim")
         said.insert(0, "counts no more")
     why = ": ".join(filter(None, said))
-    return (label, shown, task.attempt, duration(task.took_s), task.id, task.worker or "-", why)
+    how_far = (label, shown, task.attempt, duration(task.took_s), _progress(task))
+    return (*how_far, task.id, task.worker or "-", why)
+
+
+def _progress(task: TaskAnswer) -> str:
+    """What a task that has not succeeded reported last, and the time that a running one has left."""
+    is_shown = task.progress is not None and task.state is not TaskState.SUCCESS
+    reported = said_progress(task.progress.report) if task.progress is not None and is_shown else ""
+    return "   ".join(filter(None, [reported, _said_left(task.left_s)]))
+
+
+def _said_left(left_s: float | None) -> str:
+    """The time left; empty if it is unknown, or over according to the estimate."""
+    return f"~{duration(left_s)} left" if left_s is not None and left_s >= LEFT_SHOWN_S else ""
 
 
 def _tree(tasks: Sequence[TaskOrder]) -> list[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""The verbs about runs: `runs`, `show`, `log`."""
+"""The verbs about runs: `runs`, `tasks`, `show`, `log`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.states import WorkflowState
+from model.states import TaskState, WorkflowState
 from shoal.cli.completion import complete_run
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from service.runs.answers import RunAnswer
+    from service.runs.answers import AttemptAnswer, RunAnswer
 
 RunName = Annotated[
     str,
@@ -27,6 +27,7 @@ RunName = Annotated[
 def add_to(app: typer.Typer) -> None:
     """Add these verbs."""
     verb(app, "shoal runs", "shoal runs --state failure --since 1d", "shoal runs --workflow hello")(runs)
+    verb(app, "shoal tasks --state failure --since 1d", "shoal tasks --worker w1 --state running_execution")(tasks)
     verb(app, "shoal show @last", "shoal show hello", "shoal show 1042")(show)
     verb(app, "shoal log 1042/greet -f", "shoal log 88123")(log)
 
@@ -109,6 +110,80 @@ def _print_runs(call: Invocation, found: Sequence[RunAnswer], now: datetime) -> 
         Column("TOOK", [duration(run.took_s) for run in found], keep=3, right=True),
         Column("MASTER", [run.master or "-" for run in found], keep=0),
         Column("WHY", [said_why(run) for run in found], keep=2, sentence=True),
+    )
+
+
+async def tasks(
+    call: Invocation,
+    state: Annotated[
+        list[TaskState] | None, typer.Option(case_sensitive=False, help="Only attempts in this state; may be repeated.")
+    ] = None,
+    type_: Annotated[
+        list[str] | None, typer.Option("--type", help="Only of this task type, such as SHELL; may be repeated.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Only of tasks with this name.")] = None,
+    workflow: Annotated[str | None, typer.Option(help="Only of runs of this workflow.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only of workflows of this project.")] = None,
+    worker: Annotated[str | None, typer.Option(help="Only of this worker: its id, address or name.")] = None,
+    worker_group: Annotated[str | None, typer.Option(help="Only of this worker group.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only those started within this time: 30s, 15m, 12h, 7d.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many, newest first.")] = 20,
+) -> None:
+    """List attempts of tasks of all runs, newest first."""
+    from model.durations import read_duration
+    from service.cluster.clock import read_clock
+    from service.pages import LIMIT_MAX
+    from service.runs.attempts import list_task_instances
+    from service.runs.requests import TaskQuery
+    from shoal.cli import output
+
+    if since is not None:
+        read_duration(since, "--since")
+    asked = TaskQuery.read(
+        state=state,
+        type=[each.upper() for each in type_] if type_ else None,
+        name=name,
+        workflow=workflow,
+        project=project,
+        worker=worker,
+        worker_group=worker_group,
+        since=since,
+    )
+    found: list[AttemptAnswer] = []
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        cursor: str | None = None
+        while len(found) < limit:
+            more: dict[str, object] = {"limit": min(limit - len(found), LIMIT_MAX), "cursor": cursor}
+            page = await client.ask(list_task_instances, asked.model_copy(update=more))
+            found += page.items
+            if (cursor := page.next_cursor) is None:
+                break
+    if call.as_json or not found:
+        how = "See those of a run: shoal show RUN"
+        output.print_result(call, [output.answer_fields(each) for each in found], "No attempt of a task matches.", how)
+        return
+    _print_tasks(call, found, now)
+    output.hint(f"Its log: shoal log {found[0].id}   Its run: shoal show {found[0].run_id}")
+
+
+def _print_tasks(call: Invocation, found: Sequence[AttemptAnswer], now: datetime) -> None:
+    from service.words import duration, plain, when
+    from shoal.cli import output
+    from shoal.cli.output import Column
+
+    times = [when(each.started_at, now, utc=call.utc) if each.started_at else "-" for each in found]
+    output.table(
+        Column("ID", [each.id for each in found], right=True),
+        Column("RUN", [each.run_id for each in found], right=True),
+        Column("WORKFLOW", [each.workflow or f"code {each.workflow_code}" for each in found], keep=4),
+        Column("TASK", [each.name for each in found]),
+        Column("TYPE", [each.type for each in found], keep=1),
+        Column("STATE", [output.state(each.state) for each in found]),
+        Column("STARTED", times, keep=3, right=True),
+        Column("TOOK", [duration(each.took_s) if each.took_s is not None else "-" for each in found], right=True),
+        Column("WORKER", [each.worker or "-" for each in found], keep=0),
+        Column("WHY", [plain(each.reason or "") for each in found], keep=2, sentence=True),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,10 +14,12 @@ from shoal.cli.values import OnFailure, Params, Project, RunPriority, WorkerGrou
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from model.schedules import ScheduleRow
+    from service.operation import Operation
+    from service.workflows.schedule_answers import ScheduleAnswer
 
 LIST_MAX = 10_000
-TIMES = ("start_time", "end_time", "next_fire_at", "last_fire_at", "updated_at")
+NONE = "none"
+"""Takes away the start or end of a schedule."""
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The schedule.")]
 Environment = Annotated[str | None, typer.Option(help="Instead of the tasks' own.")]
@@ -43,28 +44,45 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="schedule")
 
 
-async def schedules(call: Invocation) -> None:
+async def schedules(
+    call: Invocation,
+    project: Annotated[str | None, typer.Option(help="Only schedules of workflows of this project.")] = None,
+    workflow: Annotated[str | None, typer.Option(help="Only schedules of this workflow.")] = None,
+    state: Annotated[
+        ReleaseState | None, typer.Option(case_sensitive=False, help="Only schedules in this state.")
+    ] = None,
+) -> None:
     """List the schedules by id: when each fires next, and why one does not."""
-    from dao.definitions.schedules import all_schedules
+    from service.cluster.clock import read_clock
+    from service.pages import LIMIT_MAX
+    from service.workflows.schedule_listing import list_schedules
+    from service.workflows.schedule_requests import ScheduleQuery
     from service.workflows.typed_names import typed
     from shoal.cli import output
     from shoal.cli.output import Column
 
-    async with call.reading() as reading:
-        found = await all_schedules(reading.connection, LIST_MAX)
+    asked = ScheduleQuery.read(project=project, workflow=workflow, state=state, limit=LIMIT_MAX)
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        page = await client.ask(list_schedules, asked)
+        found = list(page.items)
+        while page.next_cursor is not None and len(found) < LIST_MAX:
+            page = await client.ask(list_schedules, asked.model_copy(update={"cursor": page.next_cursor}))
+            found += page.items
     if call.as_json or not found:
+        none = "No schedule matches." if project or workflow or state else "There is no schedule."
         how = 'Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin'
-        output.print_result(call, [_fields(row) for row in found], "There is no schedule.", how)
+        output.print_result(call, [output.answer_fields(each) for each in found], none, how)
         return
     output.table(
-        Column("ID", [row.id for row in found], right=True),
-        Column("WORKFLOW", [row.workflow or f"code {row.workflow_code}" for row in found], keep=4),
-        Column("CRON", [row.crontab for row in found], keep=5),
-        Column("ZONE", [row.time_zone for row in found], keep=2),
-        Column("STATE", [output.state(row.state) for row in found]),
-        Column("NEXT", [_when(row.next_fire_at, reading.now, utc=call.utc) for row in found], keep=3, right=True),
-        Column("LAST", [_when(row.last_fire_at, reading.now, utc=call.utc) for row in found], keep=1, right=True),
-        Column("PROBLEM", [row.problem or "-" for row in found], sentence=True),
+        Column("ID", [each.id for each in found], right=True),
+        Column("WORKFLOW", [each.workflow or f"code {each.workflow_code}" for each in found], keep=4),
+        Column("CRON", [each.crontab for each in found], keep=5),
+        Column("ZONE", [each.time_zone for each in found], keep=2),
+        Column("STATE", [output.state(each.state) for each in found]),
+        Column("NEXT", [_when(each.next_fire_at, now, utc=call.utc) for each in found], keep=3, right=True),
+        Column("LAST", [_when(each.last_fire_at, now, utc=call.utc) for each in found], keep=1, right=True),
+        Column("PROBLEM", [each.problem or "-" for each in found], sentence=True),
     )
     first = found[0]
     named = typed(first.workflow, first.project) if first.workflow else first.workflow_code
@@ -94,12 +112,14 @@ async def add(
     project: Project = "default",
 ) -> None:
     """Start a workflow by a cron rule. It applies from now on: earlier times do not fire."""
-    from dao.definitions import definitions
-    from service.workflows import scheduling
-    from service.workflows.schedule_entry import ScheduleEntry
-    from shoal.cli.output import json_fields, print_json, say
+    from service.workflows.listing import find_workflow
+    from service.workflows.requests import WorkflowReference
+    from service.workflows.schedule_changes import add_schedule
+    from service.workflows.schedule_requests import NewSchedule
+    from shoal.cli.output import answer_fields, print_json, say
 
-    entry = ScheduleEntry.of(
+    _check_times(start, end)
+    asked = NewSchedule.read(
         cron=cron,
         time_zone=zone,
         start_time=start,
@@ -112,20 +132,17 @@ async def add(
         failure_strategy=failure_strategy,
         worker_group=worker_group,
         environment=environment,
+        again=again,
     )
-    async with call.reading() as reading:
-        head = await definitions.find(reading.connection, workflow, project)
-        async with reading.database.writing() as connection:
-            made = await scheduling.add(connection, head, entry, call.settings.secrets, reading.now, again=again)
-    first = None if off else made.table.first_after(reading.now)
+    async with call.client() as client:
+        head = await client.ask(find_workflow, WorkflowReference.read(name=workflow, project=project))
+        made = await client.ask(add_schedule, head.code, asked)
     if call.as_json:
-        fields = {"id": made.id, "workflow": head.name, "time_zone": made.table.zone.key, "first_fire_at": first}
-        print_json(json_fields(fields))
+        print_json(answer_fields(made))
         return
-    whose = " (the workflow's time zone)" if made.of_workflow else ""
-    rule = f"{made.table.cron.in_words}, in {made.table.zone.key}{whose}"
-    say(f'Schedule {made.id} starts workflow "{head.name}": {rule}.')
-    _hint_first(made.id, first, head.name, head.project)
+    whose = " (the workflow's time zone)" if made.is_workflow_zone else ""
+    say(f'Schedule {made.id} starts workflow "{head.name}": {made.rule}, in {made.time_zone}{whose}.')
+    _hint_first(made.id, made.first_fire_at, head.name, head.project)
 
 
 async def edit(
@@ -150,36 +167,51 @@ async def edit(
 ) -> None:
     """Change a schedule; what is not given stays unchanged. If its times change, they count from now."""
     from model.errors import Refused
-    from model.ids import ScheduleId
-    from service.workflows import scheduling
-    from shoal.cli.output import print_json, say
+    from service.workflows.schedule_changes import change_schedule
+    from service.workflows.schedule_requests import ChangeSchedule
+    from shoal.cli.output import answer_fields, print_json, say
 
-    options = {
-        "misfire": misfire,
-        "misfire_grace_s": grace,
-        "priority": priority,
-        "failure_strategy": failure_strategy,
-        "worker_group": worker_group,
-        "environment": environment,
-    }
-    columns = {name: value for name, value in options.items() if value is not None}
-    changes = scheduling.Changes(cron, zone, start, end, read_values(param or []), unset or (), columns, on)
-    if changes == scheduling.Changes():
+    _check_times(start, end)
+    state = None if on is None else ReleaseState.ONLINE if on else ReleaseState.OFFLINE
+    changes = ChangeSchedule.read(
+        cron=cron,
+        time_zone=zone,
+        start_time=start,
+        end_time=end,
+        state=state,
+        params=read_values(param) if param else None,
+        without_params=unset or None,
+        misfire=misfire,
+        misfire_grace_s=grace,
+        priority=priority,
+        failure_strategy=failure_strategy,
+        worker_group=worker_group,
+        environment=environment,
+        again=again or None,
+    )
+    if not changes.model_fields_set - {"again"}:
         raise Refused("say what to change, such as --cron, --zone, --start, --end, --param or --off")
-    async with call.reading() as reading, reading.database.writing() as connection:
-        id_, secrets = ScheduleId(schedule), call.settings.secrets
-        row, table = await scheduling.edit(connection, id_, changes, secrets, reading.now, again=again)
-        listed = await scheduling.is_from_file(connection, row)
+    async with call.client() as client:
+        saved = await client.ask(change_schedule, schedule, changes)
     if call.as_json:
-        print_json(_fields(row))
+        print_json(answer_fields(saved))
         return
-    rule = f"{table.cron.in_words}, in {table.zone.key}"
-    say(f'Schedule {id_} starts workflow "{row.workflow}": {rule}.{_note_of_file(listed=listed)}')
-    first = table.first_after(reading.now) if row.state == "ONLINE" else None
-    if row.state == "ONLINE" and first is None:
-        say(f"It does not fire: {table.why_exhausted}.")
+    rule = f"{saved.rule}, in {saved.time_zone}"
+    say(f'Schedule {saved.id} starts workflow "{saved.workflow}": {rule}.{_note_of_file(saved)}')
+    if saved.fault is not None:
+        say(f"It does not fire: {saved.fault}.")
     else:
-        _hint_first(id_, first, row.workflow or "", row.project)
+        _hint_first(saved.id, saved.first_fire_at, saved.workflow or "", saved.project)
+
+
+def _check_times(start: str | None, end: str | None) -> None:
+    """Raises `Refused`, naming the option, for what is no time."""
+    from model.moments import begin_of
+    from model.zones import zone
+
+    for option, text in (("--start", start), ("--end", end)):
+        if text is not None and text != NONE:
+            begin_of(text, option, zone("UTC"))
 
 
 def _hint_first(id_: int, first: datetime | None, workflow: str, project: str | None) -> None:
@@ -193,74 +225,50 @@ def _hint_first(id_: int, first: datetime | None, workflow: str, project: str | 
         hint(f"First at {exact(first)}; then: shoal next {typed(workflow, project)}")
 
 
-def _note_of_file(*, listed: bool) -> str:
+def _note_of_file(schedule: ScheduleAnswer) -> str:
     note = "The file of its workflow lists it: change it there too, or the next `shoal workflow apply` undoes this."
-    return f"\n{note}" if listed else ""
+    return f"\n{note}" if schedule.from_file else ""
 
 
 async def turn_on(call: Invocation, schedule: Id) -> None:
     """Enable a schedule, from now on. One with a problem is retried."""
-    await _set_state(call, schedule, online=True)
+    from service.workflows.schedule_changes import turn_on_schedule
+
+    await _set_state(call, schedule, turn_on_schedule)
 
 
 async def turn_off(call: Invocation, schedule: Id) -> None:
     """Disable a schedule. Times that pass meanwhile do not count as missed."""
-    await _set_state(call, schedule, online=False)
+    from service.workflows.schedule_changes import turn_off_schedule
+
+    await _set_state(call, schedule, turn_off_schedule)
 
 
-async def _set_state(call: Invocation, schedule: int, *, online: bool) -> None:
-    from dao.definitions import schedules as rows
-    from model.ids import ScheduleId
-    from service.workflows.scheduling import is_from_file
-    from shoal.cli.output import print_result
+async def _set_state(call: Invocation, schedule: int, operation: Operation[[int], ScheduleAnswer]) -> None:
+    from shoal.cli.output import answer_fields, print_result
 
-    id_ = ScheduleId(schedule)
-    async with call.reading() as reading:
-        async with reading.database.writing() as connection:
-            await rows.set_state(connection, id_, online=online)
-        row = await rows.find(reading.connection, id_)
-        listed = await is_from_file(reading.connection, row)
-    said = f"Schedule {id_} is {row.state}.{_note_of_file(listed=listed)}"
-    print_result(call, _fields(row), said, "All of them: shoal schedules")
+    async with call.client() as client:
+        now = await client.ask(operation, schedule)
+    said = f"Schedule {now.id} is {now.state}.{_note_of_file(now)}"
+    print_result(call, answer_fields(now), said, "All of them: shoal schedules")
 
 
 async def remove(call: Invocation, schedule: Id) -> None:
     """Delete a schedule. The runs that it started continue."""
-    from dao.definitions import schedules as rows
-    from model.ids import ScheduleId
-    from service.workflows.scheduling import is_from_file
+    from service.workflows.schedule_changes import delete_schedule
     from shoal.cli.output import print_result
 
-    async with call.reading() as reading, reading.database.writing() as connection:
-        listed = await is_from_file(connection, await rows.find(connection, ScheduleId(schedule)))
-        await rows.remove(connection, ScheduleId(schedule))
-    said = f"Removed schedule {schedule}.{_note_of_file(listed=listed)}"
+    async with call.client() as client:
+        gone = await client.ask(delete_schedule, schedule)
+    said = f"Removed schedule {schedule}.{_note_of_file(gone)}"
     print_result(call, str(schedule), said, "What is left: shoal schedules")
 
 
-def _readable(text: str | None) -> datetime | str | None:
-    """A stored time; its text, when a person wrote one that Python's calendar cannot represent."""
-    from model.errors import Refused
-    from model.schedules import stored_time
-
-    try:
-        return stored_time(text, "")
-    except Refused:
-        return text
-
-
-def _when(text: str | None, now: datetime, *, utc: bool) -> str:
+def _when(time: datetime | str | None, now: datetime, *, utc: bool) -> str:
     from service.words import ahead, exact, when
 
-    time = _readable(text)
     if not isinstance(time, datetime):
         return time or "-"
     if time > now:
         return exact(time) if utc else ahead((time - now).total_seconds())
     return when(time, now, utc=utc)
-
-
-def _fields(row: ScheduleRow) -> dict[str, object]:
-    from shoal.cli.output import json_fields
-
-    return json_fields({**asdict(row), **{name: _readable(getattr(row, name)) for name in TIMES}})

@@ -17,9 +17,9 @@ def add_to(app: typer.Typer) -> None:
     group = typer.Typer(
         no_args_is_help=True, help="The keys that encrypt data sources, environments and SECRET parameters."
     )
-    verb(group, "shoal secrets add-key /etc/shoal/keys", "shoal secrets add-key")(add_key)
+    verb(group, "shoal secrets add-key /etc/shoal/keys", "shoal secrets add-key", local=True)(add_key)
     verb(group, "shoal secrets rotate")(rotate)
-    verb(group, "shoal secrets seal password < password.txt")(seal)
+    verb(group, "shoal secrets seal password < password.txt", local=True)(seal)
     app.add_typer(group, name="secrets")
 
 
@@ -58,21 +58,15 @@ async def add_key(
 
 async def rotate(call: Invocation) -> None:
     """Encrypt all data sources and environments with the first key; all or none. Older keys are not needed then."""
-    from dao.secrets import data_sources, environments
-    from model.errors import Refused
-    from service.secret_keys import open_vault
+    from service.cluster.secrets import rotate_secrets
     from service.words import counted
-    from shoal.cli.output import print_result
+    from shoal.cli.output import answer_fields, print_result
 
-    vault = open_vault(call.settings.secrets)
-    if not vault.key_ids:
-        raise Refused("there is no key; set secrets.keys or secrets.key_file, see docs/data-sources.md")
-    async with call.reading() as reading, reading.database.writing() as connection:
-        sources = await data_sources.rotate(connection, vault)
-        scripts = await environments.rotate(connection, vault)
-    both = f"{counted(sources, 'data source')} and {counted(scripts, 'environment')}"
-    fields = {"key_id": vault.key_ids[0], "data_sources": sources, "environments": scripts}
-    print_result(call, fields, f"{both} encrypted again; all are under key {vault.key_ids[0]}.")
+    async with call.client() as client:
+        found = await client.ask(rotate_secrets)
+    both = f"{counted(found.data_sources, 'data source')} and {counted(found.environments, 'environment')}"
+    said = f"{both} encrypted again; all are under key {found.key_id}."
+    print_result(call, answer_fields(found), said)
 
 
 async def seal(call: Invocation, name: Annotated[str, typer.Argument(help="The name of the parameter.")]) -> None:

@@ -7,6 +7,7 @@ and then its own options. The help begins with the examples.
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -66,6 +67,7 @@ def verb(
     hidden: bool = False,
     default: bool = False,
     passes_on: bool = False,
+    local: bool = False,
 ) -> Callable[[Verb[P]], Verb[P]]:
     """Register a coroutine function as a verb of `app`.
 
@@ -76,6 +78,7 @@ def verb(
         hidden: not listed in the help (a second name of a verb).
         default: called when a group is used without a verb.
         passes_on: whether unknown options are arguments, for another program.
+        local: whether it works on this machine, or on the database itself, and not through an API.
     """
 
     def register(run: Verb[P]) -> Verb[P]:
@@ -88,7 +91,11 @@ def verb(
                     raise Refused(f"give the options after the verb: {examples[0]} {called} ...")
                 return
             call = _shared(**{each.name: given.pop(each.name) for each in shared})
-            asyncio.run(run(call, **given))  # type: ignore[call-arg]
+            if local and call.server is not None:
+                raise Refused(
+                    "this verb works on this machine or on the database itself, not on an API; leave out --server"
+                )
+            asyncio.run(_collecting(run(call, **given)))  # type: ignore[call-arg]
 
         parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared)]
         if default:
@@ -111,3 +118,9 @@ def verb(
         return run
 
     return register
+
+
+async def _collecting(verb: Coroutine[Any, Any, None]) -> None:
+    """Run a verb; the garbage collector, which `main` disabled, runs again when the verb waits for the first time."""
+    asyncio.get_running_loop().call_soon(gc.enable)
+    await verb

@@ -38,42 +38,41 @@ async def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete a workflow with all its versions, if nothing uses it. Its runs stay listed, and cannot run again."""
-    from dao.definitions import definitions
     from model.errors import Refused
-    from service.workflows import release
+    from service.workflows.listing import find_workflow
+    from service.workflows.requests import WorkflowReference
+    from service.workflows.saving import delete_workflow
     from shoal.cli.output import json_fields, print_result
 
-    async with call.reading() as reading:
-        head = await definitions.find(reading.connection, name, project)
+    async with call.client() as client:
+        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
         question = f'Delete workflow "{head.name}" (code {head.code}) with all its versions?'
         if not yes:
             if not sys.stdin.isatty():
                 raise Refused(f"{question} Nobody is there to answer; say it with --yes")
             typer.confirm(question, abort=True)
-        async with reading.database.writing() as connection:
-            await release.delete(connection, head)
+        await client.ask(delete_workflow, head.code)
     fields = json_fields({"code": head.code, "name": head.name, "deleted": True})
     print_result(call, fields, f'Workflow "{head.name}" is deleted.', "What is left: shoal workflow list")
 
 
 async def _set_state(call: Invocation, name: str, project: str, state: ReleaseState) -> None:
-    from dao.definitions import definitions, release
+    from service.workflows.listing import find_workflow
+    from service.workflows.requests import SetReleaseState, WorkflowReference
+    from service.workflows.saving import set_release_state
     from service.workflows.typed_names import typed
-    from shoal.cli.output import hint, json_fields, print_json, say
+    from shoal.cli.output import answer_fields, hint, print_json, say
 
-    async with call.reading() as reading:
-        head = await definitions.find(reading.connection, name, project)
-        async with reading.database.writing() as connection:
-            is_changed = await release.set_state(connection, head.code, state)
-            firing = await release.firing(connection, head.code)
+    async with call.client() as client:
+        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
+        done = await client.ask(set_release_state, head.code, SetReleaseState(release_state=state))
     if call.as_json:
-        fields = {"code": head.code, "name": head.name, "release_state": state, "is_changed": is_changed}
-        print_json({**json_fields(fields), "online_schedules": [str(id_) for id_ in firing]})
+        print_json(answer_fields(done))
         return
-    before = f", it was {head.release_state}" if is_changed else " already"
+    before = f", it was {head.release_state}" if done.is_changed else " already"
     say(f'Workflow "{head.name}" is {state}{before}.')
     if state is ReleaseState.OFFLINE:
-        print_firing(firing)
+        print_firing(done.online_schedules)
     named = typed(head.name, head.project, head.code)
     hint(f"Start it: shoal run {named}" if state is ReleaseState.ONLINE else f"Undo: shoal workflow online {named}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from shoal.cli.invocation import Invocation
 from shoal.cli.values import Project, WorkflowName
 from shoal.cli.verbs import verb
 
+LIST_MAX = 10_000
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -30,29 +30,37 @@ def add_to(group: typer.Typer) -> None:
 
 async def versions(call: Invocation, name: WorkflowName, project: Project = "default") -> None:
     """List the versions of a workflow, the newest first, and how many runs use each."""
-    from dao.definitions import definitions
-    from dao.definitions.versions import versions_of
+    from service.cluster.clock import read_clock
+    from service.pages import PageQuery
     from service.words import when
+    from service.workflows.history import list_workflow_versions
+    from service.workflows.listing import find_workflow
+    from service.workflows.requests import WorkflowReference
     from service.workflows.typed_names import typed
-    from shoal.cli.output import Column, hint, print_json, say, state, table
+    from shoal.cli.output import Column, answer_fields, hint, print_json, say, state, table
+    from shoal.clients.pages import all_items
 
-    async with call.reading() as reading:
-        head = await definitions.find(reading.connection, name, project)
-        found = await versions_of(reading.connection, head.code)
+    async with call.client() as client:
+        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
+        found = await all_items(
+            lambda limit, cursor: client.ask(list_workflow_versions, head.code, PageQuery(limit=limit, cursor=cursor)),
+            LIST_MAX,
+        )
+        now = (await client.ask(read_clock)).now
     if call.as_json:
-        print_json([{**asdict(each), "is_current": each.version == head.version} for each in found])
+        print_json([answer_fields(each) for each in found])
         return
     say(f"{head.name}  code {head.code}  project {head.project}")
     say(state(head.release_state))
     current = state(head.release_state)
     table(
         Column("VERSION", [each.version for each in found], right=True),
-        Column("SAVED", [when(each.created_at, reading.now, utc=call.utc) for each in found], right=True),
+        Column("SAVED", [when(each.created_at, now, utc=call.utc) for each in found], right=True),
         Column("BY", [each.created_by for each in found], keep=0),
         Column("TASKS", [each.tasks for each in found], keep=2, right=True),
         Column("RUNS", [each.runs for each in found], keep=3, right=True),
         Column("NOT ENDED", [each.unfinished for each in found], keep=1, right=True),
-        Column("STATE", [current if each.version == head.version else "not the current one" for each in found]),
+        Column("STATE", [current if each.is_current else "not the current one" for each in found]),
     )
     if len(found) > 1:
         hint(f"What changed last: shoal workflow diff {typed(head.name, head.project, head.code)}")
@@ -65,17 +73,18 @@ async def export(
     version: Annotated[int | None, typer.Option(min=1, help="An older version than the current one.")] = None,
 ) -> None:
     """Print a workflow and its schedules as a YAML file, which `workflow apply` reads as the same definition."""
-    from dao.definitions import definitions
-    from service.workflows.saved_workflow import exported
-    from shoal.cli.output import print_json
+    from service.workflows.history import export_workflow
+    from service.workflows.listing import find_workflow
+    from service.workflows.requests import VersionQuery, WorkflowReference
+    from shoal.cli.output import answer_fields, print_json
 
-    async with call.reading() as reading:
-        head = await definitions.find(reading.connection, name, project)
-        text = await exported(reading.connection, head, version)
+    async with call.client() as client:
+        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
+        answer = await client.ask(export_workflow, head.code, VersionQuery.read(version=version))
     if call.as_json:
-        print_json({"name": head.name, "version": version or head.version, "yaml": text}, shows_sealed=True)
+        print_json(answer_fields(answer), shows_sealed=True)
         return
-    sys.stdout.write(text)
+    sys.stdout.write(answer.yaml)
 
 
 async def diff(
@@ -89,27 +98,27 @@ async def diff(
     project: Project = "default",
 ) -> None:
     """Show what changed from one version to another, or what applying a file would change."""
-    from dao.definitions import definitions
     from model.errors import Refused
     from service.words import plain
-    from service.workflows.saved_workflow import file_differs, versions_differ
-    from shoal.cli.output import print_json, say
-    from shoal.workflow_files import read_workflow_files
+    from service.workflows.applying import diff_workflow_files
+    from service.workflows.history import diff_workflow_versions
+    from service.workflows.listing import find_workflow
+    from service.workflows.requests import CompareFiles, DiffQuery, WorkflowReference
+    from shoal.cli.output import answer_fields, print_json, say
+    from shoal.workflow_files import read_texts
 
     if file is not None and newer is not None:
         raise Refused("--to names a version, and the file stands for it; leave out one of them")
-    documents = read_workflow_files([file]) if file is not None else []
-    async with call.reading() as reading:
-        head = await definitions.find(reading.connection, name, project)
-        if documents:
-            lines = await file_differs(reading.connection, head, documents, call.settings.secrets, older)
-        else:
-            newer = newer or head.version
-            if older is None and newer == 1:
-                raise Refused(f'workflow "{head.name}" has no version before 1; name a file to compare it with')
-            lines = await versions_differ(reading.connection, head, older or newer - 1, newer)
+    given = [{"name": named, "content": content} for named, content in read_texts([file])] if file else []
+    async with call.client() as client:
+        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
+        answer = await (
+            client.ask(diff_workflow_files, head.code, CompareFiles.read(files=given, version=older))
+            if given
+            else client.ask(diff_workflow_versions, head.code, DiffQuery.read(older=older, newer=newer))
+        )
     if call.as_json:
-        print_json({"workflow": head.name, "diff": lines})
+        print_json(answer_fields(answer))
         return
-    for line in lines or ["No difference."]:
+    for line in answer.diff or ["No difference."]:
         say(plain(line), style="bold" if line[:3] in ("+++", "---") else STYLES.get(line[:1]))

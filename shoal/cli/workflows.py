@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,9 +30,8 @@ from shoal.cli.verbs import verb
 from shoal.cli.workflow_params import print_params
 
 if TYPE_CHECKING:
-    from dao.definitions.definitions import Definition
-    from service.workflows.apply import Saved
-    from service.workflows.workflow_file import WorkflowDocument
+    from service.workflows.applying import SavedWorkflow
+    from service.workflows.listing import WorkflowAnswer
 
 LIST_MAX = 10_000
 
@@ -59,34 +58,27 @@ def add_to(app: typer.Typer) -> None:
 
 async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Save workflows from YAML files, all or none. Unchanged workflows get no new version."""
-    from service.words import counted
-    from service.workflows.apply import save_all
-    from shoal.cli.output import print_json, say
-    from shoal.cli.workflow_release import print_firing
-    from shoal.workflow_files import read_workflow_files
+    from service.workflows.applying import apply_workflows
+    from service.workflows.requests import ApplyFiles
+    from shoal.cli.output import print_json
+    from shoal.workflow_files import read_texts
 
-    documents = read_workflow_files(files)
-    async with call.reading() as reading, reading.database.writing() as connection:
-        saved = await save_all(connection, documents, call.settings.secrets, reading.now)
+    given = [{"name": name, "content": content} for name, content in read_texts(files)]
+    async with call.client() as client:
+        saved = (await client.ask(apply_workflows, ApplyFiles.read(files=given))).workflows
     if call.as_json:
-        print_json([_saved_fields(each) for each in saved])
+        sentences: Any = {"schedules": {"__all__": {"sentence"}}}
+        print_json([each.model_dump(mode="json", exclude_none=True, exclude=sentences) for each in saved])
         return
     for each in saved:
-        head = each.head
-        what = f"saved as version {head.version}" if each.is_new_version else f"unchanged, version {head.version}"
-        switched = f"; it is {head.release_state} now, it was {each.state_before}" if each.is_switched else ""
-        tasks = counted(len(each.document.spec.tasks), "task")
-        say(f'Workflow "{head.name}" ({tasks}, code {head.code}): {what}{switched}.')
-        for change in each.schedules:
-            say(f"  {change}.")
-        _warn(each.document)
-        print_firing(each.firing)
-    _hint_start([each.head for each in saved])
+        _print_saved(each)
+    _hint_start(saved)
 
 
 async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Report errors in YAML files, without a server; so it cannot check whether referenced workflows exist."""
     from service.words import counted
+    from service.workflows.workflow_warnings import doubtful_references
     from shoal.cli.output import hint, print_json, say
     from shoal.workflow_files import read_workflow_files
 
@@ -96,21 +88,25 @@ async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(he
         return
     for each in documents:
         say(f'Workflow "{each.name}" ({counted(len(each.spec.tasks), "task")}) is well written.')
-        _warn(each)
+        _warn(each.file, doubtful_references(each.spec))
     hint(f"Save it: shoal workflow apply {' '.join(quote(str(file)) for file in files)}")
 
 
 async def list_all(call: Invocation) -> None:
     """List the workflows by project and name."""
-    from dao.definitions import definitions
-    from shoal.cli.output import Column, json_fields, print_result, state, table
+    from service.workflows.listing import list_workflows
+    from service.workflows.requests import WorkflowQuery
+    from shoal.cli.output import Column, answer_fields, print_result, state, table
+    from shoal.clients.pages import all_items
 
-    async with call.reading() as reading:
-        heads = await definitions.all_heads(reading.connection, LIST_MAX)
+    async with call.client() as client:
+        found = await all_items(
+            lambda limit, cursor: client.ask(list_workflows, WorkflowQuery(limit=limit, cursor=cursor)), LIST_MAX
+        )
+    heads = sorted(found, key=lambda head: (head.project, head.name))
     if call.as_json or not heads:
-        fields = [json_fields(_fields(head)) for head in heads]
         how = "Save one: shoal workflow apply examples/hello.yaml"
-        print_result(call, fields, "There is no workflow yet.", how)
+        print_result(call, [answer_fields(head) for head in heads], "There is no workflow yet.", how)
         return
     table(
         Column("CODE", [head.code for head in heads], right=True),
@@ -130,20 +126,22 @@ async def show(
     whole_params: Annotated[bool, typer.Option("--whole", help="Show long scripts and parameters in full.")] = False,
 ) -> None:
     """Show what a workflow does: its tasks, their order, and their scripts and parameters."""
-    from dao.definitions import definitions
-    from model.secret_values import without_sealed
-    from service.workflows.saved_workflow import read_version
+    from service.workflows.listing import WorkflowAnswer, find_workflow, get_workflow, get_workflow_version
+    from service.workflows.requests import WorkflowReference
     from service.workflows.typed_names import typed
-    from shoal.cli.output import Column, hint, json_fields, print_json, say, state, table
+    from shoal.cli.output import Column, answer_fields, hint, print_json, say, state, table
 
-    async with call.reading() as reading:
-        head = await definitions.find(reading.connection, name, project)
-        spec = await read_version(reading.connection, head, version)
-    shown = version or head.version
+    async with call.client() as client:
+        code = (await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))).code
+        head = await (
+            client.ask(get_workflow, code) if version is None else client.ask(get_workflow_version, code, version)
+        )
+    spec = head.spec
     if call.as_json:
-        print_json({**json_fields({**_fields(head), "version": shown}), **spec.model_dump(mode="json")})
+        fields = answer_fields(head)
+        print_json({**{field: fields[field] for field in WorkflowAnswer.model_fields}, **spec.model_dump(mode="json")})
         return
-    say(f"{head.name}  v{shown}  code {head.code}  project {head.project}")
+    say(f"{head.name}  v{head.version}  code {head.code}  project {head.project}")
     say(state(head.release_state))
     if spec.description:
         say(spec.description)
@@ -151,7 +149,7 @@ async def show(
         if key not in spec.params:
             say(f"  {key}: SECRET, given by the start")
     for key, value in spec.params.items():
-        say(f"  {key} = {without_sealed(value)}")
+        say(f"  {key} = {value}")
     table(
         Column("TASK", [task.name for task in spec.tasks]),
         Column("TYPE", [task.type for task in spec.tasks]),
@@ -163,7 +161,7 @@ async def show(
     named = typed(head.name, head.project, head.code)
     whole = f"shoal workflow show {named}{f' --version {version}' if version else ''} --whole"
     print_params(spec, None if whole_params else whole)
-    if version not in (None, head.version):
+    if not head.is_current:
         hint(f"Start this version: shoal run {named} --version {version} --wait")
     else:
         _hint_start([head])
@@ -225,14 +223,28 @@ async def run(
     following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
 
 
-def _warn(document: WorkflowDocument) -> None:
-    from service.workflows.workflow_warnings import doubtful_references
-
-    for sentence in doubtful_references(document.spec):
-        typer.echo(f"shoal: warning: {document.file}: {sentence}", err=True)
+def _warn(file: str, warnings: Iterable[str]) -> None:
+    for sentence in warnings:
+        typer.echo(f"shoal: warning: {file}: {sentence}", err=True)
 
 
-def _hint_start(heads: Sequence[Definition]) -> None:
+def _print_saved(saved: SavedWorkflow) -> None:
+    from service.words import counted
+    from shoal.cli.output import say
+    from shoal.cli.workflow_release import print_firing
+
+    before = saved.release_state_before
+    what = f"saved as version {saved.version}" if saved.is_new_version else f"unchanged, version {saved.version}"
+    is_switched = before not in (None, saved.release_state)
+    switched = f"; it is {saved.release_state} now, it was {before}" if is_switched else ""
+    say(f'Workflow "{saved.name}" ({counted(saved.tasks, "task")}, code {saved.code}): {what}{switched}.')
+    for change in saved.schedules:
+        say(f"  {change.sentence}.")
+    _warn(saved.file, saved.warnings)
+    print_firing(saved.firing)
+
+
+def _hint_start(heads: Sequence[WorkflowAnswer]) -> None:
     """How to start the first of them that can be started, or how to let the first one be started."""
     from service.workflows.typed_names import typed
     from shoal.cli.output import hint
@@ -244,21 +256,3 @@ def _hint_start(heads: Sequence[Definition]) -> None:
         hint(f"Start {what}: shoal run {named} --wait")
     else:
         hint(f"Let {what} be started: shoal workflow online {named}")
-
-
-def _saved_fields(saved: Saved) -> dict[str, object]:
-    from shoal.cli.output import json_fields
-
-    own = {"is_new_version": saved.is_new_version, "release_state_before": saved.state_before}
-    schedules = [{"id": str(each.id), "what": each.what} for each in saved.schedules]
-    return {**json_fields({**_fields(saved.head), **own}), "schedules": schedules}
-
-
-def _fields(head: Definition) -> dict[str, object]:
-    return {
-        "code": head.code,
-        "project": head.project,
-        "name": head.name,
-        "version": head.version,
-        "release_state": head.release_state,
-    }

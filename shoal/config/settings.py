@@ -28,8 +28,7 @@ from model.timing import Timing
 from service.secret_keys import SecretSettings
 from service.settings import Setting
 from shoal.config.settings_list import settings_of
-from shoal.config.whereabouts import unreadable_whereabouts
-from shoal.embedded.server import default_folder
+from shoal.config.whereabouts import default_folder, unreadable_whereabouts
 from worker.settings import WorkerSettings
 
 DEFAULT_FILE = "shoal.toml"

@@ -17,6 +17,14 @@ from registry.process import is_gone, this_process
 FILE_NAME = "up.json"
 
 
+def default_folder() -> Path:
+    """Where Shoal stores permanent data: the user's data folder, for root the system's."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/shoal")
+    given = Path(os.environ.get("XDG_DATA_HOME", ""))
+    return (given if given.is_absolute() else Path.home() / ".local" / "share") / "shoal"
+
+
 @dataclass(frozen=True)
 class Whereabouts:
     """The database of a running `shoal up`, and its process."""

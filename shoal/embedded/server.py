@@ -44,14 +44,6 @@ SETTINGS = {
 """Passed at each start, so that a folder created by an older Shoal uses them too. fsync stays on."""
 
 
-def default_folder() -> Path:
-    """Where Shoal stores permanent data: the user's data folder, for root the system's."""
-    if os.geteuid() == 0:
-        return Path("/var/lib/shoal")
-    given = Path(os.environ.get("XDG_DATA_HOME", ""))
-    return (given if given.is_absolute() else Path.home() / ".local" / "share") / "shoal"
-
-
 def _silent(_sentence: str) -> None:
     """The default: no progress is shown."""
 

@@ -12,8 +12,9 @@ from dao.definitions import definitions
 from dao.postgres.database import Database
 from model.command_moves import CommandType
 from model.ids import WorkflowCode
-from service.runs.waiting import RunEnd, follow_command
 from service.workflows.workflow_file import parse_workflows
+from shoal.clients.client import Client
+from shoal.clients.waiting import RunEnd, follow_command
 from worker.tasks.catalog import TaskCatalog
 
 NAME = "hello"
@@ -23,8 +24,11 @@ CODE = WorkflowCode(1001)
 WITHIN_S = 20.0
 
 
-async def run_once(database: Database) -> RunEnd | None:
-    """Save and run the sample if there is no workflow yet; how it ended, None if it did not run or end in time."""
+async def run_once(database: Database, client: Client) -> RunEnd | None:
+    """Save and run the sample if there is no workflow yet; how it ended, None if it did not run or end in time.
+
+    `client` asks the same database.
+    """
     async with database.reading() as connection:
         if await definitions.all_heads(connection, 1):
             return None
@@ -38,5 +42,5 @@ async def run_once(database: Database) -> RunEnd | None:
         )
     with suppress(TimeoutError):
         async with asyncio.timeout(WITHIN_S):
-            return await follow_command(database, command)
+            return await follow_command(client, command)
     return None

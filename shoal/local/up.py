@@ -18,7 +18,10 @@ from dao.postgres.database import Database
 from model.backoff import Backoff
 from model.errors import Refused, Unavailable
 from model.nodes import NodeKind
+from service.callers import Caller
 from service.secret_keys import own_key_file
+from shoal.backend import backend_of
+from shoal.clients.direct import DirectClient
 from shoal.config.settings import Settings
 from shoal.config.whereabouts import remove_whereabouts, write_whereabouts
 from shoal.embedded.place import private_folder
@@ -57,6 +60,7 @@ class Up:
             )
         self.started = asyncio.Event()
         """Set when everything is started; before that, `serve` may be cancelled."""
+        self._settings = settings
         self._folder = settings.data_folder
         self._kinds = [NodeKind.MASTER] * masters + [NodeKind.WORKER] * workers
         self._say = say
@@ -109,7 +113,8 @@ class Up:
     async def _welcome(self, database: Database, began_s: float) -> None:
         ready = f"  Ready in {_since(began_s)}."
         has_worker = NodeKind.WORKER in self._kinds
-        end = await sample.run_once(database) if has_worker else None
+        client = DirectClient(backend_of(database, self._settings), Caller.of_system_user("shoal up"))
+        end = await sample.run_once(database, client) if has_worker else None
         if end is not None:
             ready += f' Sample workflow "{end.workflow}": {end.state}, {end.tasks} tasks, {end.took_s:.1f} s.'
         self._say(f"{ready}   Ctrl-C stops everything cleanly.")

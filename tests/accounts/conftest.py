@@ -40,5 +40,5 @@ def hasher() -> CountingHasher:
 @pytest.fixture
 def office(database: Database, hasher: CountingHasher) -> Iterator[Office]:
     passwords = Passwords(hasher)
-    yield Office(database, passwords)
+    yield Office.of(database, passwords)
     passwords.close()

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, ParamSpec, TypeVar
 
-from dao.accounts.accounts import Account
 from dao.postgres.database import Database
 from model.rights import Role, Scope
 from service.accounts import logins, own_tokens, people, project_access
 from service.accounts.logins import LoggedIn
-from service.accounts.own_tokens import NewToken
+from service.accounts.own_tokens import NewToken, TokenMade
 from service.accounts.passwords import Passwords
+from service.accounts.people import ChangeUser, LoginLink, NewPassword, NewUser, UserAnswer
+from service.accounts.project_access import MemberRole
+from service.call import Backend, Call
 from service.callers import Caller, Visitor
+from service.operation import Operation
+from shoal.backend import backend_of
+from shoal.config.settings import load_settings
 from tests.dao.scene import Scene
 
+P = ParamSpec("P")
+R = TypeVar("R")
 PASSWORD = "correct horse"
 ROOT = Caller.of_system_user("root")
 HERE = Visitor("10.0.0.1", "Firefox", "request-1")
@@ -22,19 +30,35 @@ HERE = Visitor("10.0.0.1", "Firefox", "request-1")
 class Office:
     """Accounts, made by the operating system's user."""
 
-    def __init__(self, database: Database, passwords: Passwords) -> None:
-        self.database, self.passwords = database, passwords
-        self.sql = Scene(database).sql
-        self.writing = database.writing
+    def __init__(self, backend: Backend) -> None:
+        self.backend, self.database, self.passwords = backend, backend.database, backend.passwords
+        self.sql = Scene(self.database).sql
+        self.writing = self.database.writing
 
-    async def account(self, name: str = "anna", is_admin: bool = False, **roles: Role) -> Account:
+    @classmethod
+    def of(cls, database: Database, passwords: Passwords) -> Office:
+        """Of a database, with cheap passwords."""
+        backend = backend_of(database, load_settings({"database_url": database.url}))
+        backend.passwords.close()
+        return cls(replace(backend, passwords=passwords))
+
+    async def ask(self, caller: Caller, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The answer of an operation to a caller."""
+        return await operation(Call(self.backend, caller, operation), *args, **kwargs)
+
+    async def account(self, name: str = "anna", is_admin: bool = False, **roles: Role) -> UserAnswer:
         """An account with `PASSWORD`, and these roles by project."""
-        async with self.writing() as connection:
-            made = await people.create(connection, ROOT, name, is_admin)
-            for project, role in roles.items():
-                await project_access.put(connection, ROOT, project, name, role)
-        await people.set_password(self.database, self.passwords, ROOT, name, PASSWORD)
+        made = await self.ask(ROOT, people.create_user, NewUser(name=name, is_admin=is_admin))
+        for project, role in roles.items():
+            await self.ask(ROOT, project_access.put_member, project, name, MemberRole(role=role))
+        await self.ask(ROOT, people.set_user_password, made.id, NewPassword(password=PASSWORD))
         return made
+
+    async def change(self, account: int, **what: bool) -> UserAnswer:
+        return await self.ask(ROOT, people.change_user, account, ChangeUser(**what))
+
+    async def link(self, account: int) -> LoginLink:
+        return await self.ask(ROOT, people.make_login_link, account)
 
     async def log_in(self, name: str = "anna", password: str = PASSWORD, address: str = "10.0.0.1") -> LoggedIn:
         visitor = Visitor(address, "Firefox", "request-1")
@@ -50,10 +74,10 @@ class Office:
 
     async def token(
         self, owner: Caller, *scopes: Scope, projects: set[str] | None = None, name: str = "ci"
-    ) -> NewToken:
+    ) -> TokenMade:
         assert owner.account is not None
-        async with self.writing() as connection:
-            return await own_tokens.make(connection, owner, owner.account, name, scopes, projects=projects)
+        wanted = NewToken(name=name, scopes=scopes, projects=sorted(projects) if projects else None)
+        return await self.ask(owner, own_tokens.make_token, owner.account, wanted)
 
     async def token_caller(self, text: str) -> Caller:
         async with self.database.reading() as connection:

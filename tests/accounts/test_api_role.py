@@ -10,7 +10,10 @@ from dao.accounts import expired, idempotency
 from dao.postgres import roles
 from dao.postgres.database import Database
 from model.rights import Role, Scope
-from service.accounts import logins, own_sessions, own_tokens, people, project_access
+from service.accounts import audit_pages, logins, own_account, own_sessions, own_tokens, people, project_access
+from service.accounts.audit_pages import AuditQuery
+from service.accounts.own_account import OwnPassword
+from service.accounts.project_access import Limits
 from tests.accounts.office import HERE, PASSWORD, ROOT, Office
 
 
@@ -22,7 +25,7 @@ async def test_the_role_api_may_do_all_that_accounts_need(office: Office) -> Non
     url = make_url(office.database.url).set(username=user, password="secret").render_as_string(hide_password=False)
     database = Database(url, application_name="shoal-test")
     try:
-        await _do_everything(Office(database, office.passwords))
+        await _do_everything(Office.of(database, office.passwords))
     finally:
         await database.close()
         for part in roles.PARTS:
@@ -39,15 +42,17 @@ async def _do_everything(office: Office) -> None:
         await logins.log_in_by_link(connection, link.secret, HERE)
     anna = await office.account("anna", etl=Role.OWNER)
     caller = await office.caller()
-    await people.change_password(office.database, office.passwords, caller, PASSWORD, "another one", HERE)
+    new = OwnPassword(current=PASSWORD, password="another one")
+    await office.ask(caller, own_account.change_own_password, new)
     made = await office.token(caller, Scope.ADMIN)
-    await office.token_caller(made.token.text)
+    await office.token_caller(made.token)
     async with office.writing() as connection:
         await idempotency.begin(connection, caller.key, "k", b"h" * 32)
         await idempotency.finish(connection, caller.key, "k", b"h" * 32, idempotency.Answer(200, {}, b""))
-        await own_tokens.revoke(connection, caller, anna.id, made.row.id)
-        await own_sessions.end_others(connection, caller, anna.id)
-        await project_access.set_limits(connection, ROOT, "etl", {"etl"}, ())
-        await project_access.remove(connection, caller, "etl", "anna")
-        await people.change(connection, ROOT, anna.id, 3, disabled=True)
         await expired.delete(connection)
+    await office.ask(caller, own_tokens.revoke_token, anna.id, made.id)
+    await office.ask(caller, own_sessions.end_other_sessions, anna.id)
+    await office.ask(ROOT, project_access.set_project_limits, "etl", Limits(tenants=["etl"]))
+    await office.ask(caller, project_access.remove_member, "etl", "anna")
+    await office.change(anna.id, disabled=True)
+    await office.ask(ROOT, audit_pages.list_audit, AuditQuery())

@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from model.errors import Forbidden, Refused, ShoalError, TooMany, Unauthenticated, Unavailable
-from service.accounts import logins, own_sessions, people
+from service.accounts import logins, own_account, own_sessions, people
 from service.accounts.logins import LoggedIn
+from service.accounts.own_account import OwnPassword
 from service.accounts.passwords import Passwords
 from tests.accounts.conftest import CountingHasher
 from tests.accounts.office import HERE, PASSWORD, ROOT, Office
@@ -115,20 +116,18 @@ async def test_only_one_of_several_that_make_the_first_admin_at_once_makes_it(of
 
     made = [link for link in await asyncio.gather(*(make(f"admin{n}") for n in range(6))) if link]
     assert len(made) == 1
-    assert await office.sql("SELECT name, is_admin FROM account") == [(made[0].account.name, True)]
+    assert await office.sql("SELECT name, is_admin FROM account") == [(made[0].name, True)]
     assert made[0].secret not in repr(made[0])
     async with office.writing() as connection:
         logged_in = await logins.log_in_by_link(connection, made[0].secret, HERE)
     assert (await office.session(logged_in.secret)).is_admin
     assert await office.audited() == [
-        ("root", "create_account"), ("root", "make_login_link"), (made[0].account.name, "log_in"),
+        ("root", "create_user"), ("root", "make_login_link"), (made[0].name, "log_in"),
     ]  # fmt: skip
 
 
 async def test_a_link_works_once_of_two_uses_at_once_one_wins(office: Office) -> None:
-    await office.account()
-    async with office.writing() as connection:
-        link = await people.make_link(connection, ROOT, "anna")
+    link = await office.link((await office.account()).id)
 
     async def use() -> LoggedIn:
         async with office.writing() as connection:
@@ -140,13 +139,11 @@ async def test_a_link_works_once_of_two_uses_at_once_one_wins(office: Office) ->
 
 
 async def test_a_link_lives_for_five_minutes_and_the_next_one_replaces_it(office: Office) -> None:
-    await office.account()
-    async with office.writing() as connection:
-        first = await people.make_link(connection, ROOT, "anna")
+    anna = await office.account()
+    first = await office.link(anna.id)
     (lives,) = await office.sql("SELECT expires_at - clock_timestamp() FROM login_link")
     assert timedelta(minutes=4) < lives <= timedelta(minutes=5)
-    async with office.writing() as connection:
-        await people.make_link(connection, ROOT, "anna")
+    await office.link(anna.id)
     with pytest.raises(Unauthenticated, match="used already or has expired"):
         async with office.writing() as connection:
             await logins.log_in_by_link(connection, first.secret, HERE)
@@ -169,12 +166,16 @@ async def test_a_new_password_ends_all_other_sessions_and_needs_the_old_one(offi
     await office.account()
     here, there = await office.log_in(), await office.log_in()
     caller = await office.session(here.secret)
-    change = people.change_password
+
+    async def change(current: str, password: str) -> None:
+        wanted = OwnPassword(current=current, password=password)
+        await office.ask(caller, own_account.change_own_password, wanted)
+
     with pytest.raises(Unauthenticated):
-        await change(office.database, office.passwords, caller, "a wrong one", "new password", HERE)
+        await change("a wrong one", "new password")
     with pytest.raises(Refused, match="fewer than 10 characters"):
-        await change(office.database, office.passwords, caller, PASSWORD, "short", HERE)
-    await change(office.database, office.passwords, caller, PASSWORD, "new password", HERE)
+        await change(PASSWORD, "short")
+    await change(PASSWORD, "new password")
     assert (await office.session(here.secret)).name == "anna"
     with pytest.raises(Unauthenticated):
         await office.session(there.secret)
@@ -186,15 +187,12 @@ async def test_a_new_password_ends_all_other_sessions_and_needs_the_old_one(offi
 async def test_an_account_that_is_disabled_is_out_at_once_and_its_sessions_do_not_come_back(office: Office) -> None:
     anna = await office.account()
     logged_in = await office.log_in()
-    (version,) = await office.sql("SELECT version FROM account")
-    async with office.writing() as connection:
-        disabled = await people.change(connection, ROOT, anna.id, version, disabled=True)
+    await office.change(anna.id, disabled=True)
     with pytest.raises(Unauthenticated):
         await office.session(logged_in.secret)
     with pytest.raises(Unauthenticated):
         await office.log_in()
-    async with office.writing() as connection:
-        await people.change(connection, ROOT, anna.id, disabled.version, disabled=False)
+    await office.change(anna.id, disabled=False)
     with pytest.raises(Unauthenticated):
         await office.session(logged_in.secret)
     await office.log_in()
@@ -206,23 +204,21 @@ async def test_an_account_sees_and_ends_its_sessions_and_no_others(office: Offic
     await office.log_in()
     caller, other = await office.caller(), await office.caller("berta")
     assert caller.account is not None
-    async with office.writing() as connection:
-        assert len(await own_sessions.listed(connection, caller, caller.account)) == 2
-        with pytest.raises(Forbidden):
-            await own_sessions.listed(connection, caller, berta.id)
-        assert other.session is not None
-        with pytest.raises(Refused, match="no session"):
-            await own_sessions.end(connection, caller, caller.account, other.session)
-        assert await own_sessions.end_others(connection, caller, caller.account) == 1
-        assert [row.id for row in await own_sessions.listed(connection, caller, caller.account)] == [caller.session]
+    assert len((await office.ask(caller, own_sessions.list_sessions, caller.account)).items) == 2
+    with pytest.raises(Forbidden):
+        await office.ask(caller, own_sessions.list_sessions, berta.id)
+    assert other.session is not None
+    with pytest.raises(Refused, match="no session"):
+        await office.ask(caller, own_sessions.end_session, caller.account, other.session)
+    assert (await office.ask(caller, own_sessions.end_other_sessions, caller.account)).ended == 1
+    (left,) = (await office.ask(caller, own_sessions.list_sessions, caller.account)).items
+    assert (left.id, left.is_this) == (caller.session, True)
 
 
 async def test_the_last_admin_stays_one_even_if_two_end_each_other(office: Office) -> None:
     admins = [await office.account(name, is_admin=True) for name in ("anna", "berta")]
 
-    async def disable(number: int) -> None:
-        async with office.writing() as connection:
-            await people.change(connection, ROOT, admins[number].id, 2, disabled=True)
-
-    found = await asyncio.gather(disable(0), disable(1), return_exceptions=True)
-    assert sorted(str(each)[:22] for each in found) == ["None", "this is the last admin"]
+    disabled = [office.change(admin.id, disabled=True) for admin in admins]
+    found = await asyncio.gather(*disabled, return_exceptions=True)
+    assert sorted(type(each).__name__ for each in found) == ["Refused", "UserAnswer"]
+    assert [str(each)[:22] for each in found if isinstance(each, Refused)] == ["this is the last admin"]

@@ -59,6 +59,7 @@ async def serving(database_url: str, **settings: Any) -> AsyncIterator[Serving]:
     finally:
         stop.set()
         await running
+        backend.passwords.close()
         await database.close()
 
 

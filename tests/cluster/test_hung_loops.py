@@ -18,7 +18,7 @@ HOOK = "import signal, time\nsignal.signal(signal.SIGUSR1, lambda *_: time.sleep
 
 PLUGIN = """
 import time
-from worker.tasks.plugin import Task, TaskParams, TaskResult
+from shoal.plugin import Task, TaskParams, TaskResult
 
 class Params(TaskParams):
     pass

@@ -44,6 +44,7 @@ class Explaining:
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
         self.plan = Plan()
+        self.info = connection.info
 
     async def execute(self, statement: Any, values: Any = None) -> Any:
         """As `AsyncConnection.execute`."""

@@ -19,9 +19,10 @@ from dao.runs import children, completion, control, failover, serial_line, workf
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances
+from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances, task_progress
 from dao.tasks.task_claims import Report
-from dao.views import claims, task_logs
+from dao.tasks.task_progress import Reported
+from dao.views import bulk, claims, live, schedule_listings, task_logs, usual_times
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
 from model.nodes import Slot
@@ -62,6 +63,23 @@ class Hot:
 
 
 HOT = {
+    "progress of tasks": Hot(
+        lambda c: task_progress.record(
+            c, [Reported(TaskInstanceId(id_), 1, 1.0, None, None) for id_ in range(1, 501)], LIVING_WORKER
+        ),
+        {"task_instance_pkey"},
+        1_100,
+    ),
+    "usual times of runs": Hot(
+        lambda c: usual_times.of_runs(c, [WorkflowCode(1001), WorkflowCode(2002), WorkflowCode(7)]),
+        {"workflow_instance_time"},
+        2_100,
+    ),
+    "usual times of tasks": Hot(
+        lambda c: usual_times.of_tasks(c, WorkflowCode(2002), [TaskCode(1), TaskCode(2)]),
+        {"workflow_instance_time", "task_instance_attempt"},
+        1_200,
+    ),
     "claim, small batch": Hot(lambda c: commands.claim(c, Slot(1, 2), 20, 1), {"command_claim"}, 100),
     "claim, large batch of three": Hot(lambda c: commands.claim(c, Slot(1, 3), 5_000, 1), {"command_claim"}, 25_000),
     "claim of a full master": Hot(
@@ -243,5 +261,15 @@ HOT = {
         lambda c: task_logs.log_place(c, TaskInstanceId(2)), {"task_instance_pkey", "workflow_instance_pkey"}, 2
     ),
     "claims of late": Hot(lambda c: claims.recent(c, timedelta(days=1)), {"command_history_pkey"}, 5_000),
+    "a page of schedules": Hot(lambda c: schedule_listings.page(c, 51), {"schedule_pkey"}, 51),
+    "what fires next of all": Hot(lambda c: schedule_listings.upcoming(c, 50), {"schedule_due"}, 110),
+    "runs that are to be stopped": Hot(lambda c: bulk.by_ids(c, RUNNING[:100]), {"workflow_instance_pkey"}, 100),
+    "what became of many commands": Hot(
+        lambda c: bulk.fates(c, range(1, 101)), {"command_pkey", "command_history_pkey"}, 210
+    ),
     "living nodes": Hot(lambda c: nodes.living(c), {"node_alive", "node_beat_pkey"}, 0),
+    "runs that changed": Hot(lambda c: live.runs(c, RUNNING), {"workflow_instance_pkey"}, 2 * len(RUNNING)),
+    "attempts that changed": Hot(lambda c: live.attempts(c, RUNNING), {"task_instance_attempt"}, 20 * len(RUNNING)),
+    "counts of what changed": Hot(lambda c: live.counts(c, RUNNING), {"task_instance_attempt"}, 20 * len(RUNNING)),
+    "counts of the queue": Hot(live.queue, set(), 2 * live.COUNTED_MAX),
 }

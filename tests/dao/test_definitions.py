@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions import definitions
 from dao.definitions.definitions import Whereabouts
@@ -10,6 +13,7 @@ from model.choices import ReleaseState
 from model.errors import NotFound
 from model.ids import WorkflowCode
 from model.workflow import WorkflowSpec
+from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 
 SPEC = WorkflowSpec.parse({"tasks": [{"name": "a", "type": "FAKE"}]})
@@ -48,3 +52,17 @@ async def test_a_name_is_looked_for_in_its_project(scene: Scene) -> None:
         with pytest.raises(NotFound, match='there is no workflow "in" in project "default"'):
             await definitions.find(connection, "in")
         assert (await definitions.find(connection, str(code))).code == code
+
+
+async def test_a_page_of_definitions_is_read_by_the_key_however_many_there_are(scene: Scene) -> None:
+    await scene.sql("""
+        INSERT INTO workflow_definition (code, project, name)
+        SELECT n, 'p' || n % 7, 'w' || n FROM generate_series(1, 20000) AS n RETURNING code
+    """)
+    await scene.sql("ANALYZE workflow_definition")
+    async with scene.writing() as connection:
+        explaining = Explaining(connection)
+        found = await definitions.page(cast(AsyncConnection, explaining), 51, after=10_000, visible=["p1", "p2"])
+        assert [found[0].code, len(found)] == [10_004, 51]
+    assert "workflow_definition" not in explaining.plan.whole_tables
+    assert explaining.plan.read["workflow_definition_pkey"] <= 400

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,7 +27,8 @@ from dao.postgres.database import Database
 from dao.runs import dependencies
 from dao.runs.dependencies import BEGINNING, DependentEnd
 from dao.tasks import task_claims, task_events
-from dao.views import run_readings
+from dao.views import attempts, run_readings
+from dao.views.attempts import WALK_MAX, AttemptFilter
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.nodes import Slot
 from model.states import TaskState
@@ -129,6 +130,28 @@ async def test_what_explains_a_run_is_read_by_few_statements_that_read_no_histor
     assert {"workflow_instance_child", "command_child", "command_resume", "command_one_recover"} <= plan.indexes, plan
     by_run = {name: rows for name, rows in plan.read.items() if not name.startswith(("node", "task_instance_r"))}
     assert sum(rows for name, rows in by_run.items() if name != "task_instance_queue") <= 2_000, plan
+
+
+PAGES = {
+    "newest": AttemptFilter(),
+    "of few": AttemptFilter([TaskState.FAILURE], ["FAKE"], workflow="nix", worker_group="gpu"),
+    "of a project": AttemptFilter(worker="nobody", visible=["default"], started_after=datetime(2026, 1, 1, tzinfo=UTC)),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+async def test_a_page_of_attempts_reads_a_bounded_part_of_history(full: AsyncConnection, name: str) -> None:
+    sent: list[tuple[str, Any]] = []
+    event.listen(full.sync_connection, "before_cursor_execute", lambda *call: sent.append((call[2], call[3])))
+    found = await attempts.page(full, 51, PAGES[name], before=900_000)
+    assert (found.down_to, len(found.found)) == (890_000, 51 if name == "newest" else 0)
+    plan = Plan()
+    for statement, values in sent.copy():
+        explain = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}"
+        plan.add((await full.exec_driver_sql(explain, values)).scalar_one()[0]["Plan"])
+    assert not plan.whole_tables & BIG, plan
+    assert "task_instance_pkey" in plan.indexes, plan
+    assert sum(rows for through, rows in plan.read.items() if not through.startswith("node")) <= 3 * WALK_MAX, plan
 
 
 CHECKS = {check.name: check for check in (*BEFORE_REASONS, *AFTER_REASONS)}

@@ -9,6 +9,7 @@ import pytest
 
 from dao.definitions import schedules
 from dao.definitions.schedules import Fire
+from dao.views import schedule_listings
 from model.choices import FailureStrategy, Misfire, Priority, WarningType
 from model.errors import NotFound
 from model.ids import ScheduleId, WorkflowCode
@@ -254,7 +255,7 @@ async def test_they_are_listed_with_the_names_of_their_workflows(scene: Scene) -
     async with scene.writing() as connection:
         second = await schedules.insert(connection, WorkflowCode(77), DAILY)
     async with scene.database.reading() as connection:
-        listed = await schedules.all_schedules(connection, 10)
+        listed = await schedule_listings.page(connection, 10)
         of_sales = await schedules.of_workflow(connection, WORKFLOW)
     assert [(row.id, row.workflow) for row in listed] == [(first, "sales"), (second, None)]
     assert [row.id for row in of_sales] == [first]

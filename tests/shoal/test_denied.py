@@ -17,7 +17,11 @@ from model.errors import Denied, Unavailable
 from model.ids import CommandId
 from node.lives import live_until_stopped
 from registry.postgres import PostgresRegistry
-from service.runs.waiting import follow_command
+from service.callers import Caller
+from shoal.backend import backend_of
+from shoal.clients.direct import DirectClient
+from shoal.clients.waiting import follow_command
+from shoal.config.settings import load_settings
 from tests.servers.postgres import PostgresServer
 
 WITHIN_S = 30
@@ -72,12 +76,14 @@ async def test_a_login_that_a_server_refuses_in_another_language_may_pass_and_sa
 
 async def test_no_wait_outlasts_a_missing_right(without_rights: str) -> None:
     database = Database(without_rights, application_name="shoal-test")
+    backend = backend_of(database, load_settings({"database_url": without_rights}))
+    client = DirectClient(backend, Caller.of_system_user("test"))
     registry = PostgresRegistry(without_rights, session_timeout=timedelta(seconds=3), application_name="shoal-test")
     try:
         async with asyncio.timeout(WITHIN_S):
             for waiting in (
                 wait_until_ready(without_rights, "master", 600),
-                follow_command(database, CommandId(1)),
+                follow_command(client, CommandId(1)),
                 registry.open(600),
             ):
                 with pytest.raises(Denied, match=r"lacks a right \(42501\): permission denied for table"):

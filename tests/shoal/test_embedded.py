@@ -25,9 +25,10 @@ import pytest
 from sqlalchemy import make_url
 
 from model.errors import Refused, Unavailable
+from shoal.config.whereabouts import default_folder
 from shoal.embedded import account, binaries, copies, locks, program, route
 from shoal.embedded.leftover import living_postmaster
-from shoal.embedded.server import EmbeddedPostgres, default_folder
+from shoal.embedded.server import EmbeddedPostgres
 from tests.shoal.embedded_scene import (
     NOBODY_UID,
     OWNER,

@@ -39,10 +39,12 @@ ARGUMENTS = {
     "schedule": "1",
     "commands": "1",
     "param": "a=b",
+    "action": "stop",
 }
 """A value for each argument of a verb, by its name."""
 MORE = {
     "backfill": ["--date", "2026-01-01"],
+    "bulk": ["--all"],
     "datasource set": ["sqlite:////nothing"],
     "environment set": [str(EXAMPLE)],
     "errors drop": ["1"],

@@ -112,7 +112,7 @@ async def test_a_cron_text_is_tried_before_it_is_saved_and_without_a_database() 
 @pytest.mark.parametrize(
     ("call", "code", "sentence"),
     [
-        ("next", 2, 'say a workflow, or --cron with a text such as "0 0 5 * * ?"'),
+        ("next", 5, "no schedule is ONLINE; `shoal schedules` lists those there are"),
         ("next hello --cron x", 2, "say a workflow, or --cron"),
         ("next nix", 5, 'there is no workflow "nix"'),
         ("next --cron 'every day'", 2, 'cron "every day" must have 5 fields'),

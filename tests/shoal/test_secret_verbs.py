@@ -46,7 +46,9 @@ async def test_a_data_source_is_set_listed_tried_and_removed(database_url: str, 
     assert "DATA SOURCE" in table.out
     assert (removed.code, again.code) == (0, 5)
     password = url.partition("shoal:")[2].partition("@")[0]
-    for answer in (refused, saved, file, listed, tried, table):
+    mistaken = await shoal("datasource", "remove", url)
+    assert (mistaken.code, "with a URL as its name" in mistaken.sentence) == (5, True)
+    for answer in (refused, saved, file, listed, tried, table, mistaken):
         assert password not in answer.out + answer.err
 
 

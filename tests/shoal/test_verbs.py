@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,9 @@ import typer.main
 
 from model.errors import Fenced, NotFound, Refused, Unavailable
 from shoal.cli import app, exit_code
+from shoal.cli.invocation import Invocation
+from shoal.cli.on_demand import MODULES
+from shoal.cli.verbs import verb
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 
@@ -46,3 +52,30 @@ def test_exit_codes_tell_what_kind_of_error_it_was() -> None:
     assert exit_code(Unavailable("")) == 3
     assert exit_code(NotFound("")) == 5
     assert exit_code(Fenced("")) == 1
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES.values())))
+def test_each_module_adds_the_verbs_that_are_listed_for_it(module: str) -> None:
+    group = typer.Typer()
+    import_module(f"shoal.cli.{module}").add_to(group)
+    listed = {name for name, home in MODULES.items() if home == module}
+    assert set(typer.main.get_group(group).commands) == listed
+
+
+def test_the_garbage_collector_rests_until_a_verb_waits() -> None:
+    seen = []
+    group = typer.Typer()
+
+    @verb(group, "shoal wait")
+    async def wait(_call: Invocation) -> None:
+        """See the collector before and after a pause."""
+        seen.append(gc.isenabled())
+        await asyncio.sleep(0)
+        seen.append(gc.isenabled())
+
+    gc.disable()  # as `main` does
+    try:
+        group([], standalone_mode=False)
+        assert seen == [False, True]
+    finally:
+        gc.enable()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from model.errors import NotFound
+from service.workflows import yaml_lines
 from service.workflows.workflow_file import BadWorkflowFile, parse_workflows
 from service.workflows.yaml_lines import BYTES_MAX
 from shoal.workflow_files import read_workflow_files
@@ -135,6 +136,13 @@ def test_a_file_of_aliases_to_aliases_is_refused_before_it_fills_the_memory() ->
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     assert "more than 300000 values, counting each use of an alias" in faults_of("\n".join(lines))
+
+
+@pytest.mark.parametrize("most", ["VALUES_MAX", "TOKENS_MAX"])
+def test_the_values_of_all_documents_of_a_file_count_together(most: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_lines, most, 40)
+    assert "values" not in faults_of("a: 1\n---\n" * 5)
+    assert "values, counting each use of an alias" in faults_of("a: 1\n---\n" * 25)
 
 
 def test_a_reference_may_stand_where_a_number_is_wanted() -> None:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 NOT_SIMULATED = {
     "dao.cluster.cluster.record_registry": "another registry than the cluster's",
     "dao.commands.commands.insert_many": "backfills",
-    "dao.definitions.schedules.of_workflow": "backfills",
+    "dao.definitions.backfill_dates.dates_of": "backfills",
     "dao.definitions.references.depending_on": "backfills",
     "dao.commands.commands.record_errors": "ids that come again",
     "dao.checks.stuck_runs.end_timeless_waits": "rows changed by hand",

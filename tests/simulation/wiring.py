@@ -170,6 +170,10 @@ async def _notify(connection: Session, channel: str, hints: Any = ()) -> None:
     connection.notes.append((channel, ",".join(sorted({str(hint) for hint in hints}))))
 
 
+async def _nobody_watches(*_: Any) -> None:
+    """No user interface takes part."""
+
+
 async def _fence(database: Database, dead: NodeRow, why: str, *, by: Me | None) -> bool:
     """The real one has its own statements; the order is the same: end the sessions, then take the licence."""
     async with database.reading() as connection:
@@ -208,6 +212,7 @@ async def _settled(*_: Any) -> None:
 
 OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
     "dao.postgres.notify.notify": _notify,
+    "dao.postgres.notify.changed": _nobody_watches,
     "dao.cluster.cluster.agree_on_timing": _own_timing,
     "dao.cluster.cluster.registry": _none_recorded,
     "dao.cluster.fencing.fence": _fence,

@@ -40,20 +40,20 @@ ZYGOTE_END_PAUSE_S = 0.01
 
 # -I and -S: nothing of the user's environment or of site-packages runs in it, and it starts in 15 ms. The folder of
 # Shoal's own packages comes last in the path, so that nothing in it can replace a standard module.
-_BOOT = """
+_BOOT = f"""
 import sys
 sys.path.append(sys.argv[1])
-from worker.launcher.zygote import main
+from {__package__}.zygote import main
 main(int(sys.argv[2]), int(sys.argv[3]))
 """
 # With site-packages, where the libraries of task types are.
-_BOOT_WARM = """
+_BOOT_WARM = f"""
 import json, sys
 sys.path.append(sys.argv[1])
-from worker.launcher.warm import main
+from {__package__}.warm import main
 main(int(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4]))
 """
-_SHOAL = str(Path(__file__).parents[2])
+_SHOAL = str(Path(__file__).parents[__package__.count(".") + 1])
 
 
 class Launcher:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine
-from sqlalchemy.exc import NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from model.errors import Refused
@@ -68,6 +68,8 @@ class Driver:
         except ModuleNotFoundError as error:
             cure = how_to_install(self.extra) if self.extra else f"pip install {error.name} there"
             raise Refused(f"this worker lacks the driver of {self.url.drivername}; {cure}") from None
+        except (ArgumentError, TypeError, ValueError):  # such as connect_timeout=soon; its text may contain a secret
+            raise Refused("an option in the data source's URL has a value that its driver does not take") from None
 
     def without_transaction(self, connection: Connection) -> Connection:
         """The same connection, each of its statements committed by itself."""

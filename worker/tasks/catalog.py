@@ -62,6 +62,10 @@ class TaskCatalog:
             raise Refused(f"{type_name} parameters: {_sentence(error)}") from None  # its own text contains the values
         return task_type(params)
 
+    def params_schema(self, type_name: str) -> dict[str, Any]:
+        """The JSON Schema of a type's parameters. Raises `Refused` for one that is unknown or cannot be loaded."""
+        return (self._loaded.get(type_name) or self._load(type_name)).Params.model_json_schema()
+
     @cached_property
     def _entries(self) -> dict[str, EntryPoint]:
         return {entry.name: entry for entry in entry_points(group=GROUP)}

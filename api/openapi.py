@@ -1,0 +1,104 @@
+"""The OpenAPI document: FastAPI's, with the ways to say who asks, and an example for each body.
+
+docs/openapi.json is a copy of it, from which clients are generated; tests/api/test_openapi.py compares and writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from fastapi import FastAPI
+
+from api.authentication import COOKIE, CSRF_HEADER, IDEMPOTENCY_KEY
+
+_METHODS = ("get", "post", "put", "patch", "delete")
+_OPEN = {"get_health", "get_readiness", "get_version", "log_in"}
+"""Operations for which nobody has to say who they are."""
+_DEPTH_MAX = 8
+_TEXTS = {"date-time": "2026-01-31T14:00:00.000Z", "binary": "", "uri": "https://shoal.example.org"}
+_VALUES: Mapping[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "string": "hello"}
+
+
+def serve_document(app: FastAPI) -> None:
+    """Make the application answer with the whole document; it is made when it is first asked for."""
+    plain = app.openapi
+    whole = cache(lambda: document(plain()))
+    app.openapi = whole  # type: ignore[method-assign]
+
+
+def document(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole document, of FastAPI's."""
+    found: dict[str, Any] = json.loads(json.dumps(plain))
+    found["components"]["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": "a token of a user: shoal_..."},
+        "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "the session of a browser"},
+    }
+    for path in found["paths"].values():
+        for method, operation in path.items():
+            if method in _METHODS:
+                _complete(operation, method, found["components"]["schemas"])
+    return found
+
+
+def _complete(operation: dict[str, Any], method: str, schemas: Mapping[str, Any]) -> None:
+    operation["security"] = [] if operation["operationId"] in _OPEN else [{"token": []}, {"session": []}]
+    if method != "get" and operation["operationId"] not in _OPEN:
+        operation.setdefault("parameters", []).extend(
+            [
+                _header(IDEMPOTENCY_KEY, "the same key and request: the first answer, and nothing is done again"),
+                _header("If-Match", "the ETag of what is changed, as it was read; * = whatever it is"),
+                _header(CSRF_HEADER, "with a session: its second secret"),
+            ]
+        )
+    bodies = [operation["requestBody"]] if "requestBody" in operation else []
+    for body in (*bodies, *operation["responses"].values()):
+        for media, content in body.get("content", {}).items():
+            if media.endswith("json") and "schema" in content:
+                content.setdefault("example", _example(content["schema"], schemas))
+    for status, answer in operation["responses"].items():
+        if status >= "400" and "application/json" in answer.get("content", {}):
+            answer["content"] = {"application/problem+json": answer["content"]["application/json"]}
+
+
+def _header(name: str, description: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": description,
+        "schema": {"type": "string", "maxLength": 200},
+    }
+
+
+def _example(schema: Mapping[str, Any], schemas: Mapping[str, Any], depth: int = 0) -> Any:
+    """A value that fits a schema: its own example, else the simplest value of its type."""
+    if "$ref" in schema:
+        return _example(schemas[schema["$ref"].rsplit("/", 1)[1]], schemas, depth)
+    if schema.get("examples"):
+        return schema["examples"][0]
+    for fixed in ("default", "const"):
+        if schema.get(fixed) is not None:
+            return schema[fixed]
+    if "enum" in schema:
+        return schema["enum"][0]
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in schema:
+            return _example(next(each for each in schema[choice] if each.get("type") != "null"), schemas, depth)
+    if schema.get("type") == "array":
+        return [_example(schema["items"], schemas, depth + 1)] if depth < _DEPTH_MAX and "items" in schema else []
+    if schema.get("type") == "object":
+        wanted = schema.get("required", ()) if depth > 2 else schema.get("properties", {})
+        properties = schema.get("properties", {})
+        return {name: _example(properties[name], schemas, depth + 1) for name in wanted if name in properties}
+    value = _TEXTS.get(schema.get("format", ""), _VALUES.get(schema.get("type", ""), {}))
+    if schema.get("type") in ("integer", "number"):
+        return max(value, schema.get("minimum", value))
+    return value
+
+
+def text_of(app: FastAPI) -> str:
+    """The document as it stands in the file."""
+    return json.dumps(app.openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,0 +1,132 @@
+"""The cost of watching: throughput while a hub reads all that changes, relative to that while nobody watches."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from statistics import median
+from types import TracebackType
+
+from bench.cluster import BenchFailed, Cluster, fake
+from bench.cpu import cores_told
+from bench.figures import Figure, Target
+from bench.server import BenchServer
+from bench.sizes import Sizes
+from dao.postgres.database import Database
+from service.live.hub import Hub
+
+PART = "Live events: one master, one worker, one hub with a listener of everything"
+_PARALLEL = 1001
+_WIDTH = 10
+_TOOK = """
+    SELECT extract(epoch FROM max(i.ended_at) - (SELECT max(created_at) FROM command_history
+                                                 WHERE command_id BETWEEN %(first)s AND %(last)s))::float8
+    FROM workflow_instance i WHERE i.command_id BETWEEN %(first)s AND %(last)s
+"""
+_ASK = "INSERT INTO command (type, workflow_code) VALUES ('PAUSE', 1) RETURNING id"
+
+
+class _Watching:
+    """A hub with one listener, in a thread of its own, for the block."""
+
+    def __init__(self, url: str) -> None:
+        self.events = 0
+        self.came = threading.Event()
+        self._url = url
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._watch()))
+        self._ends = threading.Event()
+
+    async def _watch(self) -> None:
+        database = Database(self._url, application_name="shoal-bench-hub")
+        hub = Hub(database)
+        working = [asyncio.create_task(hub.run()), asyncio.create_task(self._listen(hub))]
+        await asyncio.to_thread(self._ends.wait)
+        for task in working:
+            task.cancel()
+        await asyncio.wait(working)
+        await database.close()
+
+    async def _listen(self, hub: Hub) -> None:
+        with hub.listen(["runs", "run:1", "queue", "cluster", "definitions"]) as listening:
+            async for _ in listening:
+                self.events += 1
+                self.came.set()
+
+    def __enter__(self) -> _Watching:
+        self._thread.start()
+        if not self.came.wait(10):
+            raise BenchFailed("the hub did not begin to listen")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ends.set()
+        self._thread.join()
+
+
+def watched(server: BenchServer, sizes: Sizes) -> list[Figure]:
+    """FAKE tasks a second, 10 in parallel in a workflow, while a hub serves a listener, and while there is none.
+
+    On one cluster, in turns (with, without, without, with, and so on), so that other load on the machine affects both
+    equally; the ratio is the median of those of the pairs. Then commands are inserted one by one: the time from the
+    answer to the commit until the event has reached the listener.
+    """
+    with Cluster(server, "watched", 1, 1) as cluster:
+        cluster.define(_PARALLEL, [fake(f"t{number}") for number in range(_WIDTH)])
+        _round(cluster, 20)
+        rates: list[tuple[float, float]] = []
+        events, cpu = 0, cluster.cpu()
+        for number in range(sizes.watched_rounds):
+            pair = {}
+            for is_watched in (False, True) if number % 2 else (True, False):
+                if is_watched:
+                    with _Watching(cluster.url) as watching:
+                        pair[True] = _round(cluster, sizes.watched_workflows)
+                    events += watching.events
+                else:
+                    pair[False] = _round(cluster, sizes.watched_workflows)
+            rates.append((pair[False], pair[True]))
+        used = cpu.used()
+        lags = _lags(cluster, sizes.watched_commands)
+    how = f"{len(rates)} pairs of {sizes.watched_workflows * _WIDTH:,} tasks, {events:,} events"
+    what = "FAKE tasks while a hub reads all that changes"
+    ratio = median(beside / alone for alone, beside in rates)
+    return [
+        Figure(
+            *("watched_none_per_s", PART, "FAKE tasks, 10 in parallel, while nobody watches"),
+            median(alone for alone, _ in rates), "/s",
+        ),
+        Figure(
+            *("watched_per_s", PART, what, median(beside for _, beside in rates), "/s"),
+            how=f"{how}; cores: {cores_told(used)}",
+        ),
+        Figure("ratio_watched", PART, f"{what} / without", ratio, "x", Target(0.97, "higher"), how),
+        Figure(
+            *("event_p50_ms", PART, "commit → event at the listener, p50", median(lags) * 1000, "ms"),
+            Target(100, "lower"), f"{len(lags)} commands, one by one",
+        ),
+    ]  # fmt: skip
+
+
+def _round(cluster: Cluster, workflows: int) -> float:
+    """Tasks a second."""
+    first, last = cluster.start(_PARALLEL, workflows)
+    cluster.wait_until_all_ended(300)
+    return workflows * _WIDTH / float(cluster.one(_TOOK, first=first, last=last))
+
+
+def _lags(cluster: Cluster, count: int) -> list[float]:
+    lags = []
+    with _Watching(cluster.url) as watching:
+        time.sleep(0.5)
+        for _ in range(count):
+            watching.came.clear()
+            cluster.one(_ASK)
+            committed_s = time.monotonic()
+            if not watching.came.wait(10):
+                raise BenchFailed("no event came within 10 s of a commit")
+            lags.append(time.monotonic() - committed_s)
+            time.sleep(0.3)  # what the master did with the command is an event too
+    return lags

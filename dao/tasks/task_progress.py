@@ -1,0 +1,40 @@
+"""The progress in `task_instance`, as its worker writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.row_arrays import RowArrays
+from model.ids import Epoch, TaskInstanceId
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What an attempt reported last: `done` of `total`, or percent if that is None."""
+
+    id: TaskInstanceId
+    attempt: int
+    done: float
+    total: float | None
+    text: str | None
+
+
+_ROWS = RowArrays(
+    {"id": "bigint", "attempt": "smallint", "done": "double precision", "total": "double precision", "text": "text"}
+)
+# The condition is that of the report of an end (`dao/tasks/task_claims.py`).
+_RECORD = text(f"""
+    UPDATE task_instance t
+    SET progress_done = n.done, progress_total = n.total, progress_text = n.text, progress_at = clock_timestamp()
+    FROM {_ROWS.unnest}
+    WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
+""")  # noqa: S608 - the part is a constant of this module
+
+
+async def record(connection: FencedTransaction, reported: Sequence[Reported], worker: Epoch) -> None:
+    """Write the progress of attempts that still belong to this worker and have not ended."""
+    await connection.execute(_RECORD, {**_ROWS.values(reported), "worker": worker})

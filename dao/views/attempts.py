@@ -1,0 +1,123 @@
+"""Listings of attempts of tasks across runs, for people. Reads only.
+
+No index fits every filter, so a page walks the primary key backwards, and reads no more than `WALK_MAX` attempts: a
+filter that fits few of them gives short pages, and each costs the same, however long the history is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.views.listings import TaskRun, read_task, tasks
+from dao.views.tables import node, task_instance, workflow_definition, workflow_instance
+from model.errors import NotFound
+from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.states import TaskState
+
+WALK_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt of a task, and whose it is. `workflow` and `project` are None if the workflow is gone."""
+
+    task: TaskRun
+    run: WorkflowInstanceId
+    workflow_code: WorkflowCode
+    workflow: str | None
+    project: str | None
+
+
+@dataclass(frozen=True)
+class AttemptFilter:
+    """Which attempts are wanted; None or empty = any.
+
+    `worker` is the address or the name of a worker, `started_after` aware, `visible` the projects that may be seen.
+    """
+
+    states: Sequence[TaskState] = ()
+    types: Sequence[str] = ()
+    name: str | None = None
+    workflow: str | None = None
+    project: str | None = None
+    worker: str | None = None
+    worker_id: int | None = None
+    worker_group: str | None = None
+    started_after: datetime | None = None
+    visible: Collection[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What was found, newest first; `down_to` is the last id that was read, None if no older attempts are left."""
+
+    found: list[Attempt]
+    down_to: int | None
+
+
+async def page(connection: AsyncConnection, limit: int, wanted: AttemptFilter, before: int | None = None) -> Walked:
+    """Up to `limit` of the attempts with an id below `before` that are wanted."""
+    t = task_instance.c
+    walk = select(t.id).order_by(t.id.desc()).offset(WALK_MAX - 1).limit(1)  # index: task_instance_pkey
+    if before is not None:
+        walk = walk.where(t.id < before)
+    down_to = (await connection.execute(walk)).scalar()
+    query = _that_match(_attempts(), wanted).order_by(t.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(t.id < before)
+    if down_to is not None:
+        query = query.where(t.id >= down_to)
+    return Walked([_attempt(row) for row in (await connection.execute(query)).all()], down_to)
+
+
+async def attempt(connection: AsyncConnection, id_: TaskInstanceId) -> Attempt:
+    """One attempt. Raises `NotFound`."""
+    row = (await connection.execute(_attempts().where(task_instance.c.id == id_))).first()
+    if row is None:
+        raise NotFound(f"there is no task instance {id_}; `shoal show RUN` lists those of a run")
+    return _attempt(row)
+
+
+def _attempts() -> Select[Any]:
+    i, d = workflow_instance.c, workflow_definition.c
+    return (
+        tasks()
+        .add_columns(i.workflow_code, d.name, d.project)
+        .join(workflow_instance, i.id == task_instance.c.workflow_instance_id)
+        .outerjoin(workflow_definition, d.code == i.workflow_code)
+    )
+
+
+def _that_match(query: Select[Any], wanted: AttemptFilter) -> Select[Any]:
+    t, d = task_instance.c, workflow_definition.c
+    if wanted.states:
+        query = query.where(t.state.in_(wanted.states))
+    if wanted.types:
+        query = query.where(t.task_type.in_(wanted.types))
+    if wanted.visible is not None:
+        query = query.where(d.project.in_(wanted.visible))
+    if wanted.worker is not None:
+        query = query.where((node.c.address == wanted.worker) | (node.c.name == wanted.worker))
+    if wanted.started_after is not None:
+        query = query.where(t.started_at >= wanted.started_after)
+    for column, value in (
+        (t.task_name, wanted.name),
+        (t.worker_id, wanted.worker_id),
+        (t.worker_group, wanted.worker_group),
+        (d.name, wanted.workflow),
+        (d.project, wanted.project),
+    ):
+        if value is not None:
+            query = query.where(column == value)
+    return query
+
+
+def _attempt(row: Sequence[Any]) -> Attempt:
+    run, *task, code, workflow, project = row
+    return Attempt(read_task(task), WorkflowInstanceId(run), WorkflowCode(code), workflow, project)

@@ -1,0 +1,115 @@
+"""Many runs at once: those to which a change can be made, and how many are in another state. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, func, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.views.listings import that_match
+from dao.views.tables import workflow_definition, workflow_instance
+from model.ids import CommandId, WorkflowInstanceId
+from model.states import WorkflowState
+
+_ASKED = func.coalesce(workflow_instance.c.requested_state, workflow_instance.c.state)
+_UNFINISHED = frozenset(state for state in WorkflowState if not state.is_final)
+
+_BY_IDS = text("""
+    SELECT i.id, d.project, coalesce(i.requested_state, i.state) AS state
+    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id                   -- index: workflow_instance_pkey
+""")
+_FATES = text("""
+    SELECT f.id, f.waits, f.reason FROM (
+        SELECT c.id, true AS waits, NULL AS reason, c.workflow_code, c.workflow_instance_id
+        FROM command c WHERE c.id = ANY(CAST(:ids AS bigint[]))
+        UNION ALL
+        SELECT h.command_id, false, e.reason, e.workflow_code,
+               coalesce(h.workflow_instance_id, e.workflow_instance_id)
+        FROM command_history h LEFT JOIN error_command e ON e.command_id = h.command_id
+        WHERE h.command_id = ANY(CAST(:ids AS bigint[]))
+    ) AS f
+    LEFT JOIN workflow_instance i ON i.id = f.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = coalesce(f.workflow_code, i.workflow_code)
+    WHERE CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[]))
+    ORDER BY f.id
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """A run, its project (None: its workflow is gone), and its state, with what was already requested of its owner."""
+
+    id: WorkflowInstanceId
+    project: str | None
+    state: WorkflowState
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Which runs are meant; see `listings.runs`."""
+
+    states: Sequence[WorkflowState] = ()
+    workflow: str | None = None
+    project: str | None = None
+    since: datetime | None = None
+    children: bool = True
+    visible: Collection[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a command: it waits, is done, or was refused (`reason`)."""
+
+    id: CommandId
+    waits: bool
+    reason: str | None
+
+
+async def by_ids(connection: AsyncConnection, ids: Collection[int]) -> list[RunState]:
+    """These runs; those that do not exist are missing."""
+    rows = (await connection.execute(_BY_IDS, {"ids": sorted(set(ids))})).all()
+    return [RunState(row.id, row.project, WorkflowState(row.state)) for row in rows]
+
+
+async def in_states(
+    connection: AsyncConnection, wanted: Matching, states: Collection[WorkflowState], limit: int
+) -> list[RunState]:
+    """Up to `limit` of the runs that match and are in one of these states, oldest first."""
+    i = workflow_instance.c
+    query = _matching(select(i.id, workflow_definition.c.project, _ASKED), wanted).where(_ASKED.in_(states))
+    if _UNFINISHED.issuperset(states):
+        query = query.where(i.ended_at.is_(None))  # index: workflow_instance_unfinished
+    rows = (await connection.execute(query.order_by(i.id).limit(limit))).all()
+    return [RunState(id_, project, WorkflowState(state)) for id_, project, state in rows]
+
+
+async def counts_of_others(
+    connection: AsyncConnection, wanted: Matching, states: Collection[WorkflowState]
+) -> dict[WorkflowState, int]:
+    """How many runs match and are in another state, by that state."""
+    counts: Any = func.count()
+    query = _matching(select(_ASKED, counts), wanted).where(_ASKED.not_in(states)).group_by(_ASKED)
+    return {WorkflowState(state): count for state, count in (await connection.execute(query)).all()}
+
+
+async def fates(
+    connection: AsyncConnection, ids: Collection[int], visible: Collection[str] | None = None
+) -> list[Fate]:
+    """What became of these commands, by id; without those of other than the `visible` projects (None = all)."""
+    values = {"ids": sorted(set(ids)), "visible": None if visible is None else list(visible)}
+    return [Fate(*row) for row in (await connection.execute(_FATES, values)).all()]
+
+
+def _matching(query: Select[Any], wanted: Matching) -> Select[Any]:
+    i = workflow_instance.c
+    query = query.select_from(workflow_instance).outerjoin(
+        workflow_definition, workflow_definition.c.code == i.workflow_code
+    )
+    if not wanted.children:
+        query = query.where(i.parent_instance_id.is_(None))
+    return that_match(query, wanted.states, wanted.workflow, wanted.project, wanted.since, wanted.visible)

@@ -1,0 +1,148 @@
+"""What those who watch read about what just changed: for sets of ids, each with one statement. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+COUNTED_MAX = 10_000
+"""Commands and error commands are counted up to this number: a backlog may have millions."""
+RECENT_S = 20
+"""Longer than any transaction lasts: attempts that changed in an earlier one were read before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRun:
+    """A run now. `project` and `workflow` are None if its definition was deleted."""
+
+    id: int
+    project: str | None
+    workflow: str | None
+    workflow_code: int
+    workflow_version: int
+    state: str
+    requested_state: str | None
+    started_at: datetime
+    ended_at: datetime | None
+    reason: str | None
+    parent: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedAttempt:
+    """An attempt now. `valid`: no other attempt took its place."""
+
+    run: int
+    id: int
+    code: int
+    name: str
+    type: str
+    attempt: int
+    state: str
+    worker: int | None
+    queued_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    reason: str | None
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunCount:
+    """How many valid attempts of a run are in a state. `project` is None if its definition was deleted."""
+
+    run: int
+    project: str | None
+    state: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedDefinition:
+    """A workflow definition now."""
+
+    code: int
+    project: str
+    name: str
+    version: int
+    release_state: str
+    schedules: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """How many commands wait and how many were refused, each up to `COUNTED_MAX`."""
+
+    commands: int
+    errors: int
+
+
+# A time written by hand may be one that Python has no years for.
+def _time(column: str) -> str:
+    return f"CASE WHEN isfinite({column}) THEN least(greatest({column}, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END"
+
+
+_RUNS = text(f"""
+    SELECT i.id, d.project, d.name, i.workflow_code, i.workflow_version, i.state, i.requested_state,
+           {_time("i.started_at")}, {_time("i.ended_at")}, i.reason, i.parent_instance_id
+    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id
+""")  # noqa: S608 - the parts are constants of this module
+# Reads all attempts of these runs by their index, and returns few of them. What leaves no time: a forced success, and
+# an attempt that counts no more.
+_ATTEMPTS = text(f"""
+    SELECT t.workflow_instance_id, t.id, t.task_code, t.task_name, t.task_type, t.attempt, t.state, t.worker_id,
+           {_time("t.queued_at")}, {_time("t.started_at")}, {_time("t.ended_at")}, t.reason, t.flag = 'YES'
+    FROM task_instance t
+    WHERE t.workflow_instance_id = ANY(CAST(:runs AS bigint[]))                     -- index: task_instance_attempt
+      AND coalesce(greatest(t.queued_at, t.started_at, t.ended_at) > clock_timestamp() - interval '{RECENT_S} s'
+                   OR t.state = 'FORCED_SUCCESS' OR t.flag = 'NO', false)
+    ORDER BY t.workflow_instance_id, t.id
+""")  # noqa: S608 - the parts are constants of this module
+_COUNTS = text("""
+    SELECT i.id, d.project, c.state, c.attempts
+    FROM (SELECT workflow_instance_id, state, count(*) AS attempts FROM task_instance
+          WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND coalesce(flag = 'YES', false)
+          GROUP BY workflow_instance_id, state) AS c
+    JOIN workflow_instance i ON i.id = c.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    ORDER BY i.id, c.state
+""")
+_DEFINITIONS = text("""
+    SELECT d.code, d.project, d.name, d.version, d.release_state,
+           (SELECT count(*) FROM schedule s WHERE s.workflow_code = d.code)           -- index: schedule_of_workflow
+    FROM workflow_definition d WHERE d.code = ANY(CAST(:codes AS bigint[])) ORDER BY d.code
+""")
+_QUEUE = text("""
+    SELECT (SELECT count(*) FROM (SELECT FROM command LIMIT :counted_max) AS waiting),
+           (SELECT count(*) FROM (SELECT FROM error_command LIMIT :counted_max) AS refused)
+""")
+
+
+async def runs(connection: AsyncConnection, ids: Collection[int]) -> list[ChangedRun]:
+    """These runs by id; those that do not exist are missing."""
+    return [ChangedRun(*row) for row in (await connection.execute(_RUNS, {"ids": list(ids)})).all()]
+
+
+async def attempts(connection: AsyncConnection, of: Collection[int]) -> list[ChangedAttempt]:
+    """The attempts of these runs that may have changed within the last `RECENT_S`, by run and id."""
+    return [ChangedAttempt(*row) for row in (await connection.execute(_ATTEMPTS, {"runs": list(of)})).all()]
+
+
+async def counts(connection: AsyncConnection, of: Collection[int]) -> list[RunCount]:
+    """How many valid attempts of these runs are in which state, by run."""
+    return [RunCount(*row) for row in (await connection.execute(_COUNTS, {"runs": list(of)})).all()]
+
+
+async def definitions(connection: AsyncConnection, codes: Collection[int]) -> list[ChangedDefinition]:
+    """These definitions by code; those that were deleted are missing."""
+    return [ChangedDefinition(*row) for row in (await connection.execute(_DEFINITIONS, {"codes": list(codes)})).all()]
+
+
+async def queue(connection: AsyncConnection) -> QueueCounts:
+    """How many commands wait, and how many were refused."""
+    return QueueCounts(*(await connection.execute(_QUEUE, {"counted_max": COUNTED_MAX})).one())

@@ -1,0 +1,81 @@
+"""The operations on the caller itself: who it is and what it may do, and its password."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import Field
+
+from dao.accounts import accounts
+from model.audits import ActorKind
+from model.errors import Changed, Refused
+from model.rights import Right, Role, Scope
+from service.accounts.logins import check_password_of
+from service.accounts.people import Password, store_password
+from service.call import Call, Subject
+from service.callers import Visitor
+from service.fields import Answer, Asked, Id
+from service.operation import operation
+
+
+class Me(Answer):
+    """Who asks. `roles` are by project, `rights` those on the cluster; `scopes` and `projects` limit a token."""
+
+    kind: ActorKind
+    name: str
+    account: Id | None = None
+    session: Id | None = None
+    token: Id | None = None
+    is_admin: bool
+    roles: Mapping[str, Role]
+    rights: Sequence[Right]
+    scopes: Sequence[Scope] | None = None
+    projects: Sequence[str] | None = None
+
+
+class OwnPassword(Asked):
+    """A new password, and the current one if there is one."""
+
+    current: Password | None = Field(None, repr=False)
+    password: Password = Field(repr=False)
+
+
+@operation("GET", "/me", Right.VIEW_CLUSTER, "users")
+async def get_me(call: Call) -> Me:
+    """Show who asks, and what it may do."""
+    call.permit_known()
+    caller = call.caller
+    return Me(
+        kind=caller.kind,
+        name=caller.name,
+        account=caller.account,
+        session=caller.session,
+        token=caller.token,
+        is_admin=caller.is_admin,
+        roles=dict(caller.roles),
+        rights=sorted(caller.rights()),
+        scopes=None if caller.scopes is None else sorted(caller.scopes),
+        projects=None if caller.projects is None else sorted(caller.projects),
+    )
+
+
+@operation("PUT", "/me/password", Right.VIEW_CLUSTER, "users", status=204, has_secret=True)
+async def change_own_password(call: Call, body: OwnPassword) -> None:
+    """Change the caller's own password; all its sessions but this one end. Its first needs no current one."""
+    caller, passwords = call.caller, call.backend.passwords
+    if caller.account is None:
+        raise Refused("only an account has a password; name the account: shoal user password NAME")
+    call.permit_account(caller.account)
+    async with call.reading() as connection:
+        has_password = (await accounts.by_id(connection, caller.account)).has_password
+    checked = None
+    if has_password:
+        visitor = Visitor(caller.address, caller.user_agent, caller.request_id)
+        checked = await check_password_of(call.database, passwords, caller.name, body.current or "", visitor)
+    hashed = await passwords.hash(body.password)
+    async with call.changing(Subject("account", caller.account, name=caller.name, account=caller.account)) as change:
+        await accounts.held(change.connection, caller.account)
+        now = await accounts.credentials(change.connection, caller.name)
+        if now is None or now.password_hash != (checked.password_hash if checked else None):
+            raise Changed("somebody else changed the password meanwhile; log in again, then change it")
+        await store_password(change.connection, caller.account, hashed, caller.session)

@@ -1,0 +1,1 @@
+"""What changes, for those who watch: notifications become small patches for each listener."""

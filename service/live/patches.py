@@ -1,0 +1,104 @@
+"""What events say: small, ids as text, times in UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from dao.cluster.nodes import NodeRow
+
+
+def _id(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+Id = Annotated[str, BeforeValidator(_id)]
+IdOrNone = Annotated[str | None, BeforeValidator(_id)]
+
+
+class _Patch(BaseModel):
+    model_config = ConfigDict(from_attributes=True, frozen=True)
+
+    def plain(self) -> dict[str, Any]:
+        """It as plain values for JSON."""
+        return self.model_dump(mode="json")
+
+
+class RunPatch(_Patch):
+    """A run now. `project` and `workflow` are None if its definition was deleted."""
+
+    id: Id
+    project: str | None
+    workflow: str | None
+    workflow_code: Id
+    workflow_version: int
+    state: str
+    requested_state: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    reason: str | None
+    parent: IdOrNone
+
+
+class TaskPatch(_Patch):
+    """An attempt of a task now. `valid`: no other attempt took its place."""
+
+    id: Id
+    code: int
+    name: str
+    type: str
+    attempt: int
+    state: str
+    worker: IdOrNone
+    queued_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    reason: str | None
+    valid: bool
+
+
+class DefinitionPatch(_Patch):
+    """A workflow definition now."""
+
+    code: Id
+    project: str
+    name: str
+    version: int
+    release_state: str
+    schedules: int
+
+
+class NodePatch(_Patch):
+    """A master or worker now. `slot` is CURRENT/TOTAL, of a master that has one; `status` is NORMAL or BUSY, or None
+    before its first beat."""
+
+    id: Id
+    kind: str
+    name: str
+    address: str
+    state: str
+    status: str | None
+    slot: str | None
+
+    @classmethod
+    def of(cls, node: NodeRow) -> NodePatch:
+        """Of this node."""
+        return cls(
+            id=str(node.epoch),
+            kind=node.kind,
+            name=node.name,
+            address=node.address,
+            state=node.state,
+            status=None if node.heartbeat is None else node.heartbeat.status,
+            slot=None if node.slot is None else str(node.slot),
+        )
+
+
+def nodes_patch(before: Mapping[str, NodePatch], now: Mapping[str, NodePatch]) -> dict[str, Sequence[Any]] | None:
+    """What differs: nodes that are new or have changed, and the ids of those that are gone. None = nothing."""
+    changed = [node.plain() for id_, node in now.items() if before.get(id_) != node]
+    gone = [id_ for id_ in before if id_ not in now]
+    return {"nodes": changed, "gone": gone} if changed or gone else None

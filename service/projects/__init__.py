@@ -1,0 +1,1 @@
+"""Projects: what their workflows share, and what they may use."""

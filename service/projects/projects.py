@@ -1,0 +1,146 @@
+"""The operations about projects: list, show, create, change their parameters, delete empty ones."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Self
+
+from pydantic import Field
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.definitions import projects
+from dao.definitions.projects import Project
+from model import fields
+from model.errors import Refused
+from model.fields import NAME_LENGTH_MAX
+from model.parameters import parse_parameters
+from model.rights import Right
+from model.secret_values import without_sealed
+from service.call import Call, Subject
+from service.fields import Answer, Asked, Moment, Text
+from service.operation import operation
+from service.pages import NamedPageQuery, PageOf, page_of
+
+PROJECT = "project"
+PARAMS_MAX = 1_000
+NAMED_MAX = 5
+PathName = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
+
+
+class CreateProject(Asked):
+    """A new project."""
+
+    name: fields.Name
+
+
+class ChangeProject(Asked):
+    """What changes in a project; all other parameters stay."""
+
+    params: Annotated[
+        Mapping[Text, Text], Field(max_length=PARAMS_MAX, default_factory=dict, description="set to these values")
+    ]
+    without: Annotated[Sequence[Text], Field(max_length=PARAMS_MAX, description="parameters that are removed")] = ()
+
+
+class ProjectAnswer(Answer):
+    """A project. One that only workflows name has no time of creation."""
+
+    name: str
+    workflows: Annotated[int, Field(description="how many it has")]
+    created_at: Moment | None = None
+    tenants: Annotated[Sequence[str] | None, Field(description="the only ones that its tasks may name")] = None
+    worker_groups: Annotated[Sequence[str] | None, Field(description="the only ones that its tasks may name")] = None
+
+    @classmethod
+    def of(cls, project: Project) -> Self:
+        """The answer for a project in a list."""
+        return cls.model_validate(project)
+
+
+class ProjectPageAnswer(ProjectAnswer):
+    """A project with its parameters; of sealed values asterisks."""
+
+    params: Mapping[str, str]
+    version: Annotated[str, Field(description="changes with each change of it; the ETag")]
+
+    @property
+    def etag(self) -> str:
+        """Changes with each change."""
+        return self.version
+
+
+@operation("GET", "/projects", Right.VIEW, "projects")
+async def list_projects(call: Call, query: NamedPageQuery) -> PageOf[ProjectAnswer]:
+    """List projects by name."""
+    visible = call.visible()
+    async with call.reading() as connection:
+        found = await projects.page(connection, query.limit + 1, after=query.after, visible=visible)
+    return page_of(found, query.limit, ProjectAnswer.of, lambda each: each.name)
+
+
+@operation("GET", "/projects/{name}", Right.VIEW, "projects")
+async def get_project(call: Call, name: PathName) -> ProjectPageAnswer:
+    """Show a project: the parameters that its workflows share, and what it may use."""
+    call.permit(name)
+    async with call.reading() as connection:
+        return await _page(connection, name)
+
+
+@operation("POST", "/projects", Right.ADMINISTER, "projects", status=201)
+async def create_project(call: Call, body: CreateProject) -> ProjectPageAnswer:
+    """Create a project."""
+    name = body.name
+    async with call.changing(Subject(PROJECT, name, name, name)) as change:
+        has_workflows = await projects.workflows_of(change.connection, name, 1)
+        if not await projects.insert(change.connection, name) or has_workflows:
+            raise Refused(f'there is a project "{name}" already')
+        change.after = {"name": name}
+        change.answer = await _page(change.connection, name)
+    answer: ProjectPageAnswer = change.answered()
+    return answer
+
+
+@operation("PATCH", "/projects/{name}", Right.OWN, "projects")
+async def change_project(call: Call, name: PathName, body: ChangeProject) -> ProjectPageAnswer:
+    """Set and remove parameters of a project, for all runs that begin from now on. Needs `If-Match`."""
+    async with call.changing(Subject(PROJECT, name, name, name)) as change:
+        await projects.hold(change.connection, name)
+        before = await projects.find(change.connection, name)
+        call.expect(_version(before))
+        after = await projects.change(change.connection, name, body.params, body.without)
+        # Their names only: somebody may have written a secret into a value.
+        change.before = {"params": sorted(parse_parameters(before.params, "params"))}
+        change.after = {"params": sorted(after), "set": sorted(body.params), "removed": list(body.without)}
+        change.answer = await _page(change.connection, name)
+    answer: ProjectPageAnswer = change.answered()
+    return answer
+
+
+@operation("DELETE", "/projects/{name}", Right.OWN, "projects", status=204)
+async def delete_project(call: Call, name: PathName) -> None:
+    """Delete a project that has no workflow, with its parameters and members."""
+    async with call.changing(Subject(PROJECT, name, name, name)) as change:
+        await projects.find(change.connection, name)
+        await projects.hold(change.connection, name)
+        if left := await projects.workflows_of(change.connection, name, NAMED_MAX):
+            named = ", ".join(f'"{each}"' for each in left)
+            raise Refused(f'project "{name}" cannot be deleted: it has workflows, such as {named}; delete those first')
+        await projects.delete(change.connection, name)
+        change.before = {"name": name}
+
+
+async def _page(connection: AsyncConnection, name: str) -> ProjectPageAnswer:
+    found = await projects.find(connection, name)
+    params = parse_parameters(found.params, f'the parameters of project "{name}"')
+    return ProjectPageAnswer(
+        **ProjectAnswer.of(found).model_dump(),
+        params={each: without_sealed(value) for each, value in params.items()},
+        version=_version(found),
+    )
+
+
+def _version(project: Project) -> str:
+    content = json.dumps([project.params, project.tenants, project.worker_groups])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -1,0 +1,49 @@
+"""The operations that list and show attempts of tasks across runs."""
+
+from __future__ import annotations
+
+from dao.views import attempts
+from dao.views.attempts import AttemptFilter
+from model.ids import TaskInstanceId
+from model.names import as_id
+from model.rights import Right
+from service.call import Call
+from service.fields import Id
+from service.operation import operation
+from service.pages import PageOf, page_of
+from service.runs.answers import AttemptAnswer
+from service.runs.listing import started_after
+from service.runs.requests import TaskQuery
+
+
+@operation("GET", "/task-instances", Right.VIEW, "task-instances")
+async def list_task_instances(call: Call, query: TaskQuery) -> PageOf[AttemptAnswer]:
+    """List attempts of tasks of all runs, newest first."""
+    visible = call.visible()
+    worker_id = as_id(query.worker) if query.worker is not None else None
+    async with call.reading() as connection:
+        wanted = AttemptFilter(
+            query.state,
+            query.type,
+            query.name,
+            query.workflow,
+            query.project,
+            query.worker if worker_id is None else None,
+            worker_id,
+            query.worker_group,
+            await started_after(connection, query),
+            visible,
+        )
+        walked = await attempts.page(connection, query.limit + 1, wanted, query.after)
+    return page_of(
+        walked.found, query.limit, AttemptAnswer.of_attempt, lambda each: each.task.id, walked_to=walked.down_to
+    )
+
+
+@operation("GET", "/task-instances/{id}", Right.VIEW, "task-instances")
+async def get_task_instance(call: Call, id: Id) -> AttemptAnswer:
+    """Show one attempt of a task."""
+    async with call.reading() as connection:
+        found = await attempts.attempt(connection, TaskInstanceId(id))
+    call.permit(found.project)
+    return AttemptAnswer.of_attempt(found)

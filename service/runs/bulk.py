@@ -1,0 +1,186 @@
+"""The operations that change many runs at once, and say what became of many commands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.commands import commands
+from dao.commands.commands import NewCommand
+from dao.views import bulk
+from dao.views.bulk import Matching, RunState
+from model.bulk import COMMAND_OF, BulkAction
+from model.command_moves import COMMAND_MOVES, HALTING, CommandType
+from model.errors import Forbidden, Refused
+from model.rights import Right
+from model.states import WorkflowState
+from service.call import Call, Subject
+from service.fields import Answer, Id
+from service.operation import operation
+from service.runs.control import RUN
+from service.runs.listing import started_after
+from service.runs.requests import BULK_MAX, BulkRuns, CommandsQuery, RunFilter
+from service.words import counted
+
+AUDITED_MAX = 20
+REFUSALS_SHOWN_MAX = 20
+
+
+class Skipped(Answer):
+    """Runs that stay as they are. `state` is left out for those that do not exist."""
+
+    state: WorkflowState | None = None
+    count: int
+    why: str
+
+
+class BulkAnswer(Answer):
+    """What is done with many runs, or with `dry_run` would be: `runs` are changed, `skipped` are not.
+
+    `command_ids` has a command for each run, in the order of `run_ids`; nothing has one if `dry_run`.
+    """
+
+    action: BulkAction
+    dry_run: bool
+    runs: int
+    skipped_count: int
+    skipped: Sequence[Skipped]
+    run_ids: Sequence[Id]
+    command_ids: Sequence[Id] = ()
+
+
+class Refusal(Answer):
+    """A command that a master refused."""
+
+    command_id: Id
+    reason: str
+
+
+class CommandsProgress(Answer):
+    """What became of many commands. `unknown` ones are not there, or may not be seen. `refusals` are the first ones."""
+
+    total: int
+    waiting: int
+    done: int
+    refused: int
+    unknown: int
+    refusals: Sequence[Refusal]
+    is_over: bool
+
+
+@operation("POST", "/workflow-instances:bulk", Right.OPERATE, "workflow-instances", status=202)
+async def change_runs(call: Call, body: BulkRuns) -> BulkAnswer:
+    """Rerun, pause, stop or resume many runs, by ids or by a filter; first only say what would be done."""
+    if bool(body.ids) == (body.filter is not None):
+        raise Refused("say which runs: either `ids` or `filter`")
+    type_ = COMMAND_OF[body.action]
+    async with call.reading() as connection:
+        if body.filter is None:
+            runs, skipped = await _of_ids(call, connection, body.ids, type_)
+        else:
+            runs, skipped = await _of_filter(call, connection, body.filter, type_)
+    answer = BulkAnswer(
+        action=body.action,
+        dry_run=body.dry_run,
+        runs=len(runs),
+        skipped_count=sum(each.count for each in skipped),
+        skipped=skipped,
+        run_ids=[run.id for run in runs],
+    )
+    if body.dry_run:
+        return answer
+    async with call.changing(*_subjects(runs)) as change:
+        new = [NewCommand(type_, workflow_instance_id=run.id, created_by=call.caller.name) for run in runs]
+        ids = await commands.insert_many(change.connection, new)
+        change.after = {"action": body.action}
+        change.answer = answer.model_copy(update={"command_ids": ids})
+    done: BulkAnswer = change.answered()
+    return done
+
+
+@operation("POST", "/commands:progress", Right.VIEW, "commands", reads=True)
+async def count_commands(call: Call, body: CommandsQuery) -> CommandsProgress:
+    """Show what became of many commands, such as those of a bulk change."""
+    visible = call.visible()
+    ids = set(body.ids)
+    async with call.reading() as connection:
+        fates = await bulk.fates(connection, ids, visible)
+    waiting = sum(fate.waits for fate in fates)
+    refusals = [Refusal(command_id=fate.id, reason=fate.reason) for fate in fates if fate.reason is not None]
+    return CommandsProgress(
+        total=len(ids),
+        waiting=waiting,
+        done=len(fates) - waiting - len(refusals),
+        refused=len(refusals),
+        unknown=len(ids) - len(fates),
+        refusals=refusals[:REFUSALS_SHOWN_MAX],
+        is_over=not waiting,
+    )
+
+
+async def _of_ids(
+    call: Call, connection: AsyncConnection, ids: Sequence[int], type_: CommandType
+) -> tuple[list[RunState], list[Skipped]]:
+    found = await bulk.by_ids(connection, ids)
+    for project in {run.project for run in found}:
+        call.permit(project)
+    call.visible()
+    fitting = COMMAND_MOVES[type_]
+    skipped = _skipped(type_, Counter(run.state for run in found if run.state not in fitting))
+    missing = sorted(set(ids) - {run.id for run in found})
+    if missing:
+        named = ", ".join(map(str, missing[:3])) + (" and others" if len(missing) > 3 else "")
+        skipped.append(Skipped(count=len(missing), why=f"there is no run {named}"))
+    return [run for run in found if run.state in fitting], skipped
+
+
+async def _of_filter(
+    call: Call, connection: AsyncConnection, asked: RunFilter, type_: CommandType
+) -> tuple[list[RunState], list[Skipped]]:
+    if asked.project is not None:
+        call.permit(asked.project)
+    visible = call.visible()
+    if visible is not None and not visible:
+        raise Forbidden(f"{call.caller.name} may not do this: it needs {Right.OPERATE} in a project; ask an owner")
+    since = await started_after(connection, asked)
+    children = asked.children or asked.workflow is not None
+    wanted = Matching(asked.state, asked.workflow, asked.project, since, children, visible)
+    fitting = COMMAND_MOVES[type_]
+    runs = await bulk.in_states(connection, wanted, fitting, BULK_MAX + 1)
+    if len(runs) > BULK_MAX:
+        raise Refused(f"more than {BULK_MAX} runs match; narrow the filter, such as by `workflow`, `state` or `since`")
+    return runs, _skipped(type_, await bulk.counts_of_others(connection, wanted, fitting))
+
+
+def _skipped(type_: CommandType, counts: Mapping[WorkflowState, int]) -> list[Skipped]:
+    return [Skipped(state=state, count=count, why=_why(type_, state, count)) for state, count in sorted(counts.items())]
+
+
+def _why(type_: CommandType, state: WorkflowState, count: int) -> str:
+    """Why runs in this state stay as they are."""
+    are = "is" if count == 1 else "are"
+    if state.is_final:
+        fitting = [each for each in COMMAND_MOVES[type_] if each.is_final]
+        return f"{count} ended as {state}" + (f", not as {' or '.join(fitting)}" if fitting else "")
+    if type_ in HALTING:
+        return f"{count} {are} {state} already"
+    if state is WorkflowState.SERIAL_WAIT:
+        return f"{count} {are} waiting in line"
+    return f"{count} {are} still running ({state})"
+
+
+def _subjects(runs: Sequence[RunState]) -> list[Subject]:
+    """A subject for each project, so that each one's audit says what was done with its runs."""
+
+    def project_of(run: RunState) -> str:
+        return run.project or ""
+
+    subjects = []
+    for project, group in groupby(sorted(runs, key=project_of), project_of):
+        ids = [str(run.id) for run in group]
+        after = {"runs": len(ids), "first": ids[:AUDITED_MAX]}
+        subjects.append(Subject(RUN, None, project or None, counted(len(ids), "run"), after))
+    return subjects

@@ -1,0 +1,64 @@
+"""Estimates of the time that runs and their tasks have left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.views import usual_times
+from dao.views.listings import Run, TaskRun
+from model.estimate import run_left_s, task_left_s
+from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.states import TaskState, WorkflowState
+
+TASKS_MAX = 200
+"""More running tasks of a run are estimated by their own progress only."""
+
+
+@dataclass(frozen=True)
+class TimeLeft:
+    """Seconds: of the run and of each of its running tasks; what is unknown is None or missing. `usual_s` is what runs
+    of this workflow usually take."""
+
+    usual_s: float | None = None
+    run_s: float | None = None
+    tasks_s: dict[TaskInstanceId, float] = field(default_factory=dict)
+
+
+async def time_left(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun]) -> TimeLeft:
+    """The estimate for one run, with its attempts."""
+    if run.state.is_final:
+        return TimeLeft()
+    running = [task for task in tasks if task.state is TaskState.RUNNING_EXECUTION and task.valid]
+    usual_s = (await usual_times.of_runs(connection, [run.workflow_code])).get(run.workflow_code)
+    codes = [task.code for task in running if task.progress is None][:TASKS_MAX]
+    usual_of = await usual_times.of_tasks(connection, run.workflow_code, codes) if codes else {}
+    tasks_s = {
+        task.id: left_s for task in running if (left_s := _task_left_s(task, usual_of.get(task.code))) is not None
+    }
+    is_halted = run.state is not WorkflowState.RUNNING_EXECUTION
+    return TimeLeft(usual_s, None if is_halted else run_left_s(run.elapsed_s, usual_s, tasks_s.values()), tasks_s)
+
+
+async def runs_left_s(connection: AsyncConnection, runs: Sequence[Run]) -> dict[WorkflowInstanceId, float]:
+    """The estimates for the running ones of a list, by what their workflows usually take: one statement."""
+    running = [run for run in runs if run.state is WorkflowState.RUNNING_EXECUTION]
+    if not running:
+        return {}
+    usual_of = await usual_times.of_runs(connection, {run.workflow_code for run in running})
+    return {
+        run.id: left_s
+        for run in running
+        if (left_s := run_left_s(run.elapsed_s, usual_of.get(run.workflow_code))) is not None
+    }
+
+
+def _task_left_s(task: TaskRun, usual_s: float | None) -> float | None:
+    took_s = task.took_s or 0.0
+    if task.progress is None or task.progress_at is None or task.started_at is None:
+        return task_left_s(None, took_s, usual_s)
+    then_s = (task.progress_at - task.started_at).total_seconds()
+    left_s = task_left_s(task.progress, then_s, usual_s)
+    return None if left_s is None else max(0.0, left_s - max(0.0, took_s - then_s))

@@ -1,0 +1,95 @@
+"""The operations that show which workflows start, or wait for, which others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dao.definitions import references
+from dao.definitions.references import Relation
+from model.rights import Right
+from service.call import Call
+from service.fields import Answer, Id
+from service.operation import operation
+from service.workflows.listing import permitted_head
+from service.workflows.requests import RelationQuery
+
+TaskType = Literal["SUB_PROCESS", "DYNAMIC", "DEPENDENT"]
+
+
+class RelatedWorkflow(Answer):
+    """One end of a relation."""
+
+    code: Annotated[Id | None, Field(description="left out if there is no such workflow")] = None
+    project: str
+    name: str
+
+
+class RelationAnswer(Answer):
+    """A task of one workflow that starts another one (SUB_PROCESS, DYNAMIC), or waits for it (DEPENDENT)."""
+
+    workflow: RelatedWorkflow
+    task: str
+    type: TaskType
+    refers_to: RelatedWorkflow
+
+    @classmethod
+    def of(cls, relation: Relation) -> RelationAnswer:
+        """The answer for a relation."""
+        return cls.model_validate(
+            {
+                "workflow": RelatedWorkflow(code=relation.code, project=relation.project, name=relation.name),
+                "task": relation.task,
+                "type": relation.type,
+                "refers_to": RelatedWorkflow(
+                    code=relation.named_code, project=relation.named_project, name=relation.named
+                ),
+            }
+        )
+
+
+class RelationsAnswer(Answer):
+    """Relations between workflows; without those with a workflow that the caller may not see."""
+
+    items: Sequence[RelationAnswer]
+
+
+class RelationsOfWorkflow(Answer):
+    """What a workflow has to do with others; without those that the caller may not see."""
+
+    starts: Sequence[RelationAnswer]
+    started_by: Sequence[RelationAnswer]
+    waits_for: Sequence[RelationAnswer]
+    feeds: Annotated[Sequence[RelationAnswer], Field(description="workflows that wait for this one")]
+
+
+@operation("GET", "/workflow-relations", Right.VIEW, "workflow-definitions")
+async def list_relations(call: Call, query: RelationQuery) -> RelationsAnswer:
+    """List the relations between workflows, as their current versions say."""
+    found = await _relations(call, call.visible())
+    wanted = [each for each in found if query.project in (None, each.project, each.named_project)]
+    return RelationsAnswer(items=[RelationAnswer.of(each) for each in wanted])
+
+
+@operation("GET", "/workflow-definitions/{code}/relations", Right.VIEW, "workflow-definitions")
+async def get_workflow_relations(call: Call, code: Id) -> RelationsOfWorkflow:
+    """Show which workflows a workflow starts or waits for, and which start it or wait for it."""
+    async with call.reading() as connection:
+        head = await permitted_head(call, connection, code)
+    found = await _relations(call, call.visible())
+    own = [each for each in found if each.code == head.code]
+    others = [each for each in found if each.named_code == head.code]
+    return RelationsOfWorkflow(
+        starts=[RelationAnswer.of(each) for each in own if each.runs],
+        started_by=[RelationAnswer.of(each) for each in others if each.runs],
+        waits_for=[RelationAnswer.of(each) for each in own if not each.runs],
+        feeds=[RelationAnswer.of(each) for each in others if not each.runs],
+    )
+
+
+async def _relations(call: Call, visible: Collection[str] | None) -> list[Relation]:
+    async with call.reading() as connection:
+        found = await references.relations(connection)
+    return [each for each in found if visible is None or (each.project in visible and each.named_project in visible)]

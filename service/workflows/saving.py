@@ -1,0 +1,181 @@
+"""The operations that change one workflow: put a new content, go back to a version, set its state, delete it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.definitions import definitions, references, versions
+from dao.definitions import release as release_rows
+from dao.definitions.definitions import Definition
+from dao.postgres.database import database_time
+from model.choices import ReleaseState
+from model.errors import Refused
+from model.ids import WorkflowCode
+from model.rights import Right
+from model.workflow import WorkflowSpec
+from model.workflow_problems import InvalidWorkflow, Problem
+from service.call import Call, Change, Subject
+from service.fields import Answer, Id
+from service.operation import operation
+from service.workflows import release
+from service.workflows.apply import save_all
+from service.workflows.applying import DEFINITION
+from service.workflows.listing import WorkflowAnswer
+from service.workflows.reach import check_reach
+from service.workflows.requests import PutWorkflow, RollBack, SetReleaseState
+from service.workflows.saved_workflow import read_version
+from service.workflows.sealing import sealed_for_saving
+from service.workflows.workflow_file import WorkflowDocument, parse_spec, parse_workflows
+
+BODY_FILE = "yaml"
+"""How a file that stands in a request is called in messages."""
+
+
+class ChangedWorkflow(WorkflowAnswer):
+    """A workflow after a change; a content that equals the present one makes no new version."""
+
+    is_new_version: bool
+
+    @property
+    def etag(self) -> str:
+        """The version."""
+        return str(self.version)
+
+
+class ReleasedWorkflow(Answer):
+    """Whether a workflow may be started now, and whether this changed."""
+
+    code: Id
+    name: str
+    release_state: ReleaseState
+    is_changed: bool
+    online_schedules: Sequence[Id]
+
+
+@operation("PUT", "/workflow-definitions/{code}", Right.EDIT, "workflow-definitions")
+async def put_workflow(call: Call, code: Id, body: PutWorkflow) -> ChangedWorkflow:
+    """Give a workflow a new content, as a file or as its definition alone. Needs `If-Match` with the version read."""
+    if (body.yaml is None) == (body.spec is None):
+        raise Refused("give the new content either as `yaml` or as `spec`")
+    async with call.reading() as connection:
+        seen = await definitions.head(connection, WorkflowCode(code))
+    call.permit(seen.project)
+    document = await asyncio.to_thread(_document, call, seen, body)
+    async with call.changing(_subject(seen)) as change:
+        head = await _held(call, change.connection, seen, is_read=True)
+        of_schedules = [schedule.worker_group for schedule in document.schedules]
+        await check_reach(call, change.connection, head.project, document.spec, of_schedules)
+        if body.yaml is not None:
+            now = await database_time(change.connection)
+            (saved,) = await save_all(change.connection, [document], call.settings.secrets, now, by=call.caller.name)
+            _done(change, head, saved.head, is_new=saved.is_new_version)
+        else:
+            spec = await sealed_for_saving(change.connection, document, call.settings.secrets)
+            await _save(call, change, head, spec)
+    answer: ChangedWorkflow = change.answered()
+    return answer
+
+
+@operation("POST", "/workflow-definitions/{code}/roll-back", Right.EDIT, "workflow-definitions")
+async def roll_back_workflow(call: Call, code: Id, body: RollBack) -> ChangedWorkflow:
+    """Save the content of an older version again, as a new one. Needs `If-Match` with the version read."""
+    async with call.reading() as connection:
+        seen = await definitions.head(connection, WorkflowCode(code))
+    async with call.changing(_subject(seen)) as change:
+        head = await _held(call, change.connection, seen, is_read=True)
+        spec = await read_version(change.connection, head, body.version)
+        await check_reach(call, change.connection, head.project, spec)
+        await _save(call, change, head, spec)
+        assert change.after is not None
+        change.after = {**change.after, "content_of": body.version}
+    answer: ChangedWorkflow = change.answered()
+    return answer
+
+
+@operation("PUT", "/workflow-definitions/{code}/release-state", Right.EDIT, "workflow-definitions")
+async def set_release_state(call: Call, code: Id, body: SetReleaseState) -> ReleasedWorkflow:
+    """Publish a workflow (ONLINE), or take it back (OFFLINE): then starts are refused, and its runs continue."""
+    async with call.reading() as connection:
+        seen = await definitions.head(connection, WorkflowCode(code))
+    async with call.changing(_subject(seen)) as change:
+        head = await _held(call, change.connection, seen)
+        is_changed = await release_rows.set_state(change.connection, head.code, body.release_state)
+        change.before, change.after = {"release_state": head.release_state}, {"release_state": body.release_state}
+        change.answer = ReleasedWorkflow(
+            code=head.code,
+            name=head.name,
+            release_state=body.release_state,
+            is_changed=is_changed,
+            online_schedules=await release_rows.firing(change.connection, head.code),
+        )
+    answer: ReleasedWorkflow = change.answered()
+    return answer
+
+
+@operation("DELETE", "/workflow-definitions/{code}", Right.EDIT, "workflow-definitions", status=204)
+async def delete_workflow(call: Call, code: Id) -> None:
+    """Delete a workflow with all its versions, if nothing uses it. Its runs stay listed, and cannot run again."""
+    async with call.reading() as connection:
+        seen = await definitions.head(connection, WorkflowCode(code))
+    async with call.changing(_subject(seen)) as change:
+        head = await _held(call, change.connection, seen)
+        await release.delete(change.connection, head)
+        change.before = {"version": head.version, "release_state": head.release_state}
+
+
+def _document(call: Call, head: Definition, body: PutWorkflow) -> WorkflowDocument:
+    types = call.backend.task_types
+    if body.spec is not None:
+        try:
+            spec = parse_spec(body.spec, types)
+        except InvalidWorkflow as error:
+            problems = [Problem(where=("spec", *each.where), sentence=each.sentence) for each in error.problems]
+            raise InvalidWorkflow(problems) from None
+        return WorkflowDocument(head.project, head.name, head.release_state, spec)
+    assert body.yaml is not None
+    found = parse_workflows(body.yaml.encode(), BODY_FILE, types)
+    if [(each.project, each.name) for each in found] != [(head.project, head.name)]:
+        names = ", ".join(f'"{each.name}" of project "{each.project}"' for each in found[:5])
+        raise Refused(
+            f'the file contains {names}, and this is workflow "{head.name}" of project "{head.project}"; a workflow '
+            f"keeps its name, and several are saved by /workflow-definitions:apply"
+        )
+    return found[0]
+
+
+def _subject(head: Definition) -> Subject:
+    return Subject(DEFINITION, head.code, head.project, head.name)
+
+
+async def _held(call: Call, connection: AsyncConnection, seen: Definition, *, is_read: bool = False) -> Definition:
+    """The workflow as it is now; no other transaction changes it until this one ends.
+
+    Raises `Changed` if it is not the version that the caller says it has read; `is_read`: it must say one.
+    """
+    await definitions.lock(connection, seen.code)
+    head = await definitions.head(connection, seen.code)
+    if is_read or call.if_match is not None:
+        saved = await versions.authorship(connection, head.code, head.version)
+        call.expect(head.version, f", saved by {saved.created_by} at {saved.created_at:%F %T %Z}" if saved else "")
+    return head
+
+
+async def _save(call: Call, change: Change[Any], head: Definition, spec: WorkflowSpec) -> None:
+    """Save a content as the current version; the state and the schedules stay. Raises `Refused`."""
+    connection = change.connection
+    after, is_new = await definitions.save(
+        connection, head.project, head.name, head.release_state, spec, by=call.caller.name
+    )
+    if wrong := await references.check(connection, head.project, head.name, spec):
+        raise Refused("; ".join(wrong))
+    _done(change, head, after, is_new=is_new)
+
+
+def _done(change: Change[Any], before: Definition, after: Definition, *, is_new: bool) -> None:
+    change.before = {"version": before.version, "release_state": before.release_state}
+    change.after = {"version": after.version, "release_state": after.release_state}
+    change.answer = ChangedWorkflow(**WorkflowAnswer.of(after).model_dump(), is_new_version=is_new)

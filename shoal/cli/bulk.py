@@ -1,0 +1,130 @@
+"""`shoal bulk`: reruns, pauses, stops or resumes many runs at once, and says first what it would do."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from model.bulk import BulkAction
+from model.errors import Refused, Unavailable
+from model.states import WorkflowState
+from shoal.cli.invocation import Invocation
+from shoal.cli.values import Timeout
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.runs.bulk import BulkAnswer, CommandsProgress
+    from shoal.clients.client import Client
+
+SHOWN_MAX = 5
+NOT_ALL = 1
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    verb(
+        app,
+        "shoal bulk rerun_failed --state failure --since 1d",
+        "shoal bulk rerun_failed --state failure --since 1d --do --wait",
+        "shoal bulk stop --workflow hello --do",
+        "shoal bulk resume 1042 1043 --do",
+    )(bulk)
+
+
+async def bulk(
+    call: Invocation,
+    action: Annotated[BulkAction, typer.Argument(case_sensitive=False, help="What is done with each run.")],
+    run: Annotated[list[int] | None, typer.Argument(metavar="RUN...", help="Their ids.")] = None,
+    state: Annotated[
+        list[WorkflowState] | None, typer.Option(case_sensitive=False, help="Runs in this state; may be repeated.")
+    ] = None,
+    workflow: Annotated[str | None, typer.Option(help="Runs of this workflow.")] = None,
+    project: Annotated[str | None, typer.Option(help="Runs of workflows of this project.")] = None,
+    since: Annotated[str | None, typer.Option(help="Runs started within this time: 30s, 15m, 12h, 7d.")] = None,
+    children: Annotated[bool, typer.Option("--children", help="Also child runs.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
+    do: Annotated[bool, typer.Option("--do", help="Do it; without it, only say what would be done.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", "-w", help="Wait until masters took the commands; exit code 1 if they refuse one.")
+    ] = False,
+    timeout: Timeout = None,
+) -> None:
+    """Rerun, pause, stop or resume many runs: those with these ids, or all that match, at most 10,000."""
+    from model.durations import read_duration
+    from service.runs.bulk import change_runs
+    from service.runs.requests import BulkRuns, RunFilter
+    from shoal.cli import output
+    from shoal.cli.following import wait_limit_s
+
+    filters = {"state": state or None, "workflow": workflow, "project": project, "since": since}
+    is_filter = any(filters.values()) or all_
+    if bool(run) == is_filter:
+        raise Refused("say which runs: their ids, or --state, --workflow, --project, --since; or --all")
+    if wait and not do:
+        raise Refused("--wait waits for what --do does; give that too")
+    if since is not None:
+        read_duration(since, "--since")
+    within_s = wait_limit_s(timeout, wait=wait)
+    wanted = RunFilter.read(**filters, children=children or None) if is_filter else None
+    asked = BulkRuns.read(action=action, ids=run or None, filter=wanted, dry_run=not do)
+    async with call.client() as client:
+        answer = await client.ask(change_runs, asked)
+        progress = await _follow(client, answer, within_s) if wait and answer.command_ids else None
+    if call.as_json:
+        fields = output.answer_fields(answer)
+        output.print_json(fields if progress is None else {**fields, "progress": output.answer_fields(progress)})
+    else:
+        _print(answer, progress)
+    if progress is not None and progress.refused:
+        raise typer.Exit(NOT_ALL)
+
+
+async def _follow(client: Client, asked: BulkAnswer, within_s: float | None) -> CommandsProgress:
+    """Wait until no command waits. Raises `NotDone` after `within_s` seconds."""
+    import sys
+
+    from service.runs.bulk import count_commands
+    from service.runs.requests import CommandsQuery
+    from shoal.clients.waiting import NotDone, poll
+
+    query = CommandsQuery(ids=asked.command_ids)
+    said = False
+
+    def is_away(error: Unavailable) -> None:
+        nonlocal said
+        if not said:
+            sys.stderr.write(f"shoal: {error}; the wait goes on\n")
+        said = True
+
+    async def read() -> CommandsProgress | None:
+        now = await client.ask(count_commands, query)
+        return now if now.is_over else None
+
+    try:
+        async with asyncio.timeout(within_s):
+            return await poll(read, is_away)
+    except TimeoutError:
+        raise NotDone(f"not all taken after {within_s:g} s; the commands stay: shoal queue") from None
+
+
+def _print(answer: BulkAnswer, progress: CommandsProgress | None) -> None:
+    from service.words import counted, plain
+    from shoal.cli import output
+
+    what = "rerun what failed in" if answer.action is BulkAction.RERUN_FAILED else answer.action.lower()
+    ids = ", ".join(map(str, answer.run_ids[:SHOWN_MAX])) + (", …" if answer.runs > SHOWN_MAX else "")
+    named = f": {ids}" if ids else ""
+    would = "This would" if answer.dry_run else "Asked to"
+    output.say(f"{would} {what} {counted(answer.runs, 'run')}{named}")
+    for each in answer.skipped:
+        output.say(f"  Not changed: {plain(each.why)}")
+    if progress is not None:
+        output.say(f"Masters took {progress.done}, and refused {progress.refused}.")
+        for refusal in progress.refusals:
+            output.say(f"  Command {refusal.command_id}: {plain(refusal.reason)}")
+    if answer.dry_run and answer.runs:
+        output.hint("Nothing was asked for. Do it: the same with --do")
+    elif answer.command_ids:
+        output.hint("See them: shoal runs   Commands that wait: shoal queue")

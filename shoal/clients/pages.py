@@ -1,0 +1,20 @@
+"""Lists that are read page by page, up to what a verb prints."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from service.pages import LIMIT_MAX, PageOf
+
+T = TypeVar("T")
+
+
+async def all_items(ask: Callable[[int, str | None], Awaitable[PageOf[T]]], limit: int) -> list[T]:
+    """Up to `limit` items of a list; `ask` gets one page, of so many items after a cursor."""
+    page = await ask(min(limit, LIMIT_MAX), None)
+    items = list(page.items)
+    while page.next_cursor is not None and len(items) < limit:
+        page = await ask(min(limit - len(items), LIMIT_MAX), page.next_cursor)
+        items += page.items
+    return items

@@ -1,0 +1,117 @@
+"""The cluster over the API: slots, nodes, groups, the queue, the doctor and the settings in force."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model.rights import Role, Scope
+from tests.api.people import member
+from tests.api.serving import BASE, Serving, serving, token_of
+from tests.cluster.cluster import Cluster
+from tests.eventually import eventually
+from tests.shoal.command_line import CommandLine
+
+TASKS = [{"name": "a", "type": "FAKE", "params": {}}]
+
+
+@pytest.fixture
+def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
+    with Cluster(database_url, database_url, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def api(database_url: str) -> AsyncIterator[Serving]:
+    async with serving(database_url) as running:
+        yield running
+
+
+async def test_the_cluster_is_shown_to_any_account_and_the_verbs_print_the_same_as_on_the_database(
+    api: Serving, cluster: Cluster, database_url: str
+) -> None:
+    await cluster.master()
+    await cluster.worker()
+    token = await token_of(api.backend, "eve", scopes=frozenset({Scope.CLUSTER_READ}))
+    async with api.client(token) as client:
+
+        async def get(path: str) -> dict[str, Any]:
+            answer = await client.get(BASE + path)
+            assert answer.status_code == 200, answer.text
+            found: dict[str, Any] = answer.json()
+            return found
+
+        slots = await get("/slots")
+        assert (slots["total"], [each["slot"] for each in slots["masters"]]) == (1, [0])
+        assert len((await get("/masters"))["items"]) == len((await get("/workers"))["items"]) == 1
+        [group] = (await get("/worker-groups"))["items"]
+        assert (group["worker_group"], group["waiting"], group["workers"]) == ("default", 0, 1)
+        assert group["free_places"] == group["places"] > 0
+        examined = await get("/doctor")
+        assert examined["failed"] == []
+        settings = await get("/settings")
+        values = {each["name"]: each["value"] for each in settings["settings"]}
+        assert (values["database_url"], values["api.reach"]) == ("***", "-")
+        assert settings["timing"]["worker_fence_after"] > 0
+        for path in ("/queue?limit=0", "/commands?limit=1001"):
+            wrong = await client.get(BASE + path)
+            assert wrong.status_code in (403, 422), wrong.text
+    direct = CommandLine.at(database_url)
+    remote = CommandLine.at(SHOAL_SERVER=api.url, SHOAL_TOKEN=token)
+    for verb in ("slots --utc", "workers --utc", "queue", "doctor"):
+        [here], [there] = await direct.each(verb), await remote.each(verb)
+        assert (here.code, there.code, there.err) == (0, 0, "")
+        assert _words(here.out) == _words(there.out)
+    away = await CommandLine.at(SHOAL_SERVER="http://127.0.0.1:1", SHOAL_TOKEN=token)("doctor")
+    assert (away.code, "the server http://127.0.0.1:1 does not answer" in away.sentence) == (3, True)
+
+
+def _words(text: str) -> list[str]:
+    """What stands there besides figures that change."""
+    changing = {"ahead", "behind"}
+    return [word for word in text.split() if word not in changing and not any(letter.isdigit() for letter in word)]
+
+
+async def _is_taken(look: Callable[[], Awaitable[dict[str, Any]]]) -> bool:
+    return not (await look())["waits"]
+
+
+async def test_of_the_queue_one_sees_the_commands_of_ones_own_projects_and_the_number_of_all(
+    api: Serving, cluster: Cluster
+) -> None:
+    cluster.define(7, "w", tasks=TASKS)
+    cluster.define(8, "x", tasks=TASKS)
+    cluster.rows("INSERT INTO project (name) VALUES ('sales') ON CONFLICT DO NOTHING")
+    cluster.rows("UPDATE workflow_definition SET project = 'sales' WHERE code = 8")
+    mine, other, odd = (
+        cluster.one(f"INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', {code}) RETURNING id")
+        for code in (7, 8, -9)
+    )
+    token = await member(api.backend, "ada", "default", Role.VIEWER)
+    async with api.client(token) as client:
+        queue = (await client.get(f"{BASE}/queue")).json()
+        assert ([each["id"] for each in queue["commands"]], queue["total"]) == ([str(mine)], 0)
+        listed = (await client.get(f"{BASE}/commands")).json()
+        assert [each["workflow"] for each in listed["items"]] == ["w"]
+        hidden = await client.get(f"{BASE}/commands/{other}/slot")
+        assert (hidden.status_code, hidden.json()["code"]) == (403, "SH-1002")
+        asked = (await client.get(f"{BASE}/commands/{mine}/slot")).json()
+        assert (asked["waits"], "because no master is alive" in asked["why"]) == (True, True)
+        assert (await client.get(f"{BASE}/commands/999999/slot")).status_code == 404
+    async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
+        first = (await client.get(f"{BASE}/commands?limit=2")).json()
+        rest = (await client.get(f"{BASE}/commands?limit=2&cursor={first['next_cursor']}")).json()
+        assert [each["id"] for each in (*first["items"], *rest["items"])] == [str(mine), str(other), str(odd)]
+        assert rest["items"][0]["workflow_code"] == "-9"
+        await cluster.master()
+
+        async def taken() -> dict[str, Any]:
+            found: dict[str, Any] = (await client.get(f"{BASE}/commands/{mine}/slot")).json()
+            return found
+
+        await eventually(lambda: _is_taken(taken), within_s=20)
+        answer = await taken()
+        assert (answer["taken_slot"], bool(answer["run_id"]), bool(answer["taken_by"])) == ("0/1", True, True)

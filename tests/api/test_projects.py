@@ -1,0 +1,94 @@
+"""Projects over the API: created, listed, changed over the state that was read, deleted when they are empty."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from dao.accounts import accounts, members
+from model.rights import Role
+from tests.api.serving import BASE, Serving, serving, token_of
+
+PATH = f"{BASE}/projects"
+
+
+@pytest.fixture
+async def api(database_url: str) -> AsyncIterator[Serving]:
+    async with serving(database_url) as running:
+        yield running
+
+
+@pytest.fixture
+async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
+    async with api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
+        yield client
+
+
+async def test_a_project_is_created_changed_and_deleted_with_an_audit_row_each(
+    admin: httpx.AsyncClient, sql: Any
+) -> None:
+    made = await admin.post(PATH, json={"name": "sales"})
+    assert (made.status_code, made.json()["workflows"]) == (201, 0), made.text
+    again = await admin.post(PATH, json={"name": "sales"})
+    assert (again.status_code, 'there is a project "sales" already' in again.json()["detail"]) == (422, True)
+    unsaid = await admin.patch(f"{PATH}/sales", json={"params": {"region": "eu"}})
+    assert unsaid.status_code == 428
+    etag = made.headers["ETag"]
+    changed = await admin.patch(f"{PATH}/sales", json={"params": {"region": "eu"}}, headers={"If-Match": etag})
+    assert changed.json()["params"] == {"region": "eu"}
+    late = await admin.patch(f"{PATH}/sales", json={"without": ["region"]}, headers={"If-Match": etag})
+    assert late.status_code == 412
+    read = await admin.get(f"{PATH}/sales")
+    assert read.headers["ETag"] == changed.headers["ETag"] != etag
+    sql("INSERT INTO workflow_definition (project, name) VALUES ('sales', 'w'), ('other', 'w')")
+    used = await admin.delete(f"{PATH}/sales")
+    assert (used.status_code, 'it has workflows, such as "w"' in used.json()["detail"]) == (422, True)
+    sql("DELETE FROM workflow_definition WHERE project = 'sales'")
+    account = sql("INSERT INTO account (name) VALUES ('vi') RETURNING id")[0][0]
+    sql(f"INSERT INTO project_member (account_id, project, role) VALUES ({account}, 'sales', 'VIEWER')")
+    assert [(await admin.delete(f"{PATH}/sales")).status_code for _ in range(2)] == [204, 404]
+    assert sql("SELECT (SELECT count(*) FROM project), (SELECT count(*) FROM project_member)") == [(0, 0)]
+    assert sql("SELECT action, object_id, project, after ->> 'set' FROM audit ORDER BY id") == [
+        ("create_project", "sales", "sales", None),
+        ("change_project", "sales", "sales", '["region"]'),
+        ("delete_project", "sales", "sales", None),
+    ]
+    named = await admin.get(f"{PATH}/other")
+    assert (named.json()["workflows"], named.json()["params"]) == (1, {})
+
+
+async def test_projects_are_listed_in_pages_and_only_those_of_the_caller(
+    api: Serving, admin: httpx.AsyncClient, sql: Any
+) -> None:
+    names = ["a b", "b", "ä" * 60, "z"]
+    for name in names[:3]:
+        sql(f"INSERT INTO project (name) VALUES ('{name}')")
+    sql("INSERT INTO workflow_definition (project, name) VALUES ('z', 'w'), ('z', 'v')")
+    seen, cursor = [], ""
+    while True:
+        page = (await admin.get(f"{PATH}?limit=1{cursor}")).json()
+        seen += [(each["name"], each["workflows"]) for each in page["items"]]
+        if not page["has_more"]:
+            break
+        cursor = f"&cursor={page['next_cursor']}"
+    assert sorted(seen) == sorted([*((name, 0) for name in names[:3]), ("z", 2)])
+    for wrong in ("x", "YWZ0ZXIgMQ"):
+        assert (await admin.get(f"{PATH}?cursor={wrong}")).status_code == 422
+    token = await token_of(api.backend, "ed")
+    async with api.database.writing() as connection:
+        account = (await accounts.by_name(connection, "ed")).id
+        await members.put(connection, account, "b", Role.EDITOR)
+    async with api.client(token) as editor:
+        assert [each["name"] for each in (await editor.get(PATH)).json()["items"]] == ["b"]
+        refused = [
+            await editor.get(f"{PATH}/z"),
+            await editor.post(PATH, json={"name": "c"}),
+            await editor.patch(f"{PATH}/b", json={"params": {"a": "b"}}, headers={"If-Match": "*"}),
+            await editor.delete(f"{PATH}/b"),
+        ]
+        assert {each.status_code for each in refused} == {403}
+    wrong_name = await admin.post(PATH, json={"name": "a\nb"})
+    assert (wrong_name.status_code, wrong_name.json()["errors"][0]["pointer"]) == (422, "/name")

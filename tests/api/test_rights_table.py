@@ -1,0 +1,163 @@
+"""Every operation, asked by every role, about its own project and another: allowed, or 403."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import httpx
+
+from dao.accounts import accounts, members, tokens
+from dao.postgres.database import Database
+from model.ids import AccountId
+from model.nodes import NodeKind
+from model.rights import CLUSTER_RIGHTS, RIGHTS_OF_ROLE, Role, Scope, covers
+from model.tokens import RANDOM_BYTES, make
+from service.operation import Operation
+from service.operations import ALL
+from tests.api.rights import ROWS, Row
+from tests.api.serving import BASE, serving
+from tests.dao.scene import Scene
+
+OWN, OTHER = "etl", "bi"
+SPEC = json.dumps({"tasks": [{"name": "a", "code": 11, "type": "FAKE", "params": {}}]})
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks: `role` is in the project `OWN`; None: no role in any project."""
+
+    name: str
+    token: str
+    account: int
+    role: Role | None = None
+    is_admin: bool = False
+    scopes: frozenset[Scope] = frozenset({Scope.ADMIN})
+
+    def may(self, operation: Operation[Any, Any], row: Row, *, in_own: bool) -> bool:
+        """What the documentation says."""
+        if row.is_open:
+            return True
+        if not covers(self.scopes, operation.scope):
+            return False
+        if row.is_own:
+            return self.is_admin or in_own
+        if row.is_list or row.is_for_all or self.is_admin:
+            return True
+        if operation.right in CLUSTER_RIGHTS:
+            return operation.right == "VIEW_CLUSTER"
+        return in_own and self.role is not None and operation.right in RIGHTS_OF_ROLE[self.role]
+
+
+def test_every_operation_has_a_row_and_every_row_an_operation() -> None:
+    assert {operation.name for operation in ALL} == set(ROWS)
+
+
+async def test_who_may_ask_for_what(database_url: str) -> None:
+    async with serving(database_url) as api:
+        database, wrong, denied = api.database, [], 0
+        askers = await _askers(database, {each.scope for each in ALL})
+        scene = Scene(database)
+        objects = {project: await _objects(scene, place, project) for place, project in enumerate((OWN, OTHER))}
+        stranger = await _asker(database, "stranger")
+        async with api.client() as client:
+            for operation in ALL:
+                row = ROWS.get(operation.name)
+                if row is None:
+                    continue  # the test above names it
+                for asker in askers:
+                    if asker.name.startswith("without") and asker.name != f"without {operation.scope}":
+                        continue
+                    for project in (OWN, OTHER):
+                        account = asker.account if row.is_own and project == OWN else stranger.account
+                        if operation.path.startswith("/me/") and project == OTHER:
+                            continue
+                        answer = await _ask(client, operation, row, {**objects[project], "account": account}, asker)
+                        expected = asker.may(operation, row, in_own=project == OWN)
+                        is_allowed = answer.status_code != 403
+                        if answer.status_code in (401, 405) or answer.status_code >= 500 or is_allowed != expected:
+                            wrong.append(
+                                f"{asker.name}, {operation.name} in {project}: {answer.status_code} {answer.text}"
+                            )
+                        if row.is_list and asker.role is None and not asker.is_admin and is_allowed:
+                            assert not any(answer.json().values()), (asker.name, operation.name, answer.text)
+                        denied += not is_allowed
+        assert not wrong, "\n".join(wrong)
+        (written,) = await scene.sql("SELECT count(*) FROM audit WHERE outcome = 'DENIED'")
+        assert 0 < written <= denied
+
+
+async def _ask(
+    client: httpx.AsyncClient, operation: Operation[Any, Any], row: Row, objects: Mapping[str, object], asker: Asker
+) -> httpx.Response:
+    path, query, body = row.with_objects(objects)
+    return await client.request(
+        operation.method,
+        BASE + operation.path.format(**path),
+        params=query,  # type: ignore[arg-type]
+        json=body,
+        headers={"Authorization": f"Bearer {asker.token}", "If-Match": "*"},
+    )
+
+
+async def _askers(database: Database, scopes: set[Scope]) -> list[Asker]:
+    """Nobody, each role, an admin; and for each scope an admin's token that has all others.
+
+    Those who may less come first: what others delete, they can still be refused.
+    """
+    found = [await _asker(database, "nobody")]
+    for wanted in sorted(scopes):
+        left = frozenset(each for each in Scope if not covers({each}, wanted))
+        found.append(await _asker(database, f"without {wanted}", is_admin=True, scopes=left))
+    found += [await _asker(database, role.lower(), role=role) for role in Role]
+    return [*found, await _asker(database, "admin", is_admin=True)]
+
+
+async def _asker(database: Database, name: str, **fields: Any) -> Asker:
+    token = make(os.urandom(RANDOM_BYTES))
+    asker = Asker(name, token.text, 0, **fields)
+    async with database.writing() as connection:
+        account = await accounts.insert(connection, name.replace(" ", ".").replace(":", "."), asker.is_admin)
+        await tokens.insert(connection, account.id, "test", token.hash, asker.scopes, None, timedelta(days=1))
+        if asker.role is not None:
+            await members.put(connection, AccountId(account.id), OWN, asker.role)
+    return Asker(name, token.text, account.id, **fields)
+
+
+async def _objects(scene: Scene, place: int, project: str) -> dict[str, object]:
+    """A workflow with a failed run of one task, and a command."""
+    code = 1001 + place
+    await scene.sql(
+        "INSERT INTO workflow_definition (code, name, project) VALUES (:code, 'w', :project)",
+        code=code,
+        project=project,
+    )
+    await scene.sql(
+        "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, 1, :spec)", code=code, spec=SPEC
+    )
+    master = await scene.node(NodeKind.MASTER, f"10.0.0.1:{place}")
+    run = await scene.instance(master, code=code)
+    await scene.queue(run, 11, master=master)
+    (task,) = await scene.sql("SELECT id FROM task_instance WHERE workflow_instance_id = :run", run=run)
+    (command,) = await scene.sql(
+        "INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', :code) RETURNING id", code=code
+    )
+    (schedule,) = await scene.sql(
+        "INSERT INTO schedule (workflow_code, crontab) VALUES (:code, '0 5 * * *') RETURNING id", code=code
+    )
+    errors = {}
+    for number in range(1, 5):
+        errors[f"error_{number}"] = id_ = 1_000 * (place + 1) + number
+        await scene.sql(
+            "INSERT INTO error_command (command_id, type, workflow_code, reason, master_id)"
+            " VALUES (:id, 'START_PROCESS', :code, 'x', 1)",
+            id=id_,
+            code=code,
+        )
+    yaml = f"name: w\nproject: {project}\ntasks: [{{name: a, type: FAKE}}]\n"
+    of_project = {"project": project, "workflow": code, "run": run, "task": task, "command": command}
+    return {**of_project, "schedule": schedule, "yaml": yaml, **errors}

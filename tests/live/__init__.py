@@ -1,0 +1,1 @@
+"""Live events: the hub alone, on a real PostgreSQL."""
