@@ -122,6 +122,7 @@ ROWS: Mapping[str, Row] = {
     "list_workers": Row(),
     "list_worker_groups": Row(),
     "list_claims": Row(),
+    "suggest_names": Row(query={"kind": "run"}, is_list=True),
     "get_queue": Row(),
     "list_commands": Row(is_list=True),
     "locate_command": Row({"id": "command"}),
