@@ -123,6 +123,7 @@ ROWS: Mapping[str, Row] = {
     "list_workers": Row(),
     "list_worker_groups": Row(),
     "list_claims": Row(),
+    "suggest_names": Row(query={"kind": "run"}, is_list=True),
     "get_queue": Row(),
     "examine_cluster": Row(),
     "get_settings": Row(),
