@@ -170,16 +170,25 @@ class Call:
         """
         self.permit(subject.project)
         async with self.database.writing() as connection:
-            if self.replay is not None:
-                before = await idempotency.begin(connection, self.caller.key, self.replay.key, self.replay.request_hash)
-                if before is not None:
-                    raise Replayed(before)
+            await self._begin(connection)
             change: Change[Any] = Change(connection)
             yield change
             await audit.insert(connection, [self._entry(subject, change)])
             if self.replay is not None:
                 answer = Answer(self.operation.status, {}, _json(change.answer))
                 await idempotency.finish(connection, self.caller.key, self.replay.key, self.replay.request_hash, answer)
+
+    async def raise_answered(self) -> None:
+        """Raises `Replayed` if a request with the same key has been answered: what it deleted, for one, is gone."""
+        if self.replay is not None:
+            async with self.database.writing() as connection:
+                await self._begin(connection)
+
+    async def _begin(self, connection: AsyncConnection) -> None:
+        if self.replay is not None:
+            before = await idempotency.begin(connection, self.caller.key, self.replay.key, self.replay.request_hash)
+            if before is not None:
+                raise Replayed(before)
 
     async def record_denial(self, subject: Subject) -> None:
         """Write the audit row of a call that was not permitted."""
