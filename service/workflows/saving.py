@@ -119,6 +119,7 @@ async def set_release_state(call: Call, code: Id, body: SetReleaseState) -> Rele
 @operation("DELETE", "/workflow-definitions/{code}", Right.EDIT, "workflow-definitions", status=204)
 async def delete_workflow(call: Call, code: Id) -> None:
     """Delete a workflow with all its versions, if nothing uses it. Its runs stay listed, and cannot run again."""
+    await call.raise_answered()
     async with call.reading() as connection:
         seen = await definitions.head(connection, WorkflowCode(code))
     async with call.changing(_subject(seen)) as change:
