@@ -154,8 +154,8 @@ async def _restore(scene: Scene, code: int, project: str) -> None:
         ), version AS (
             INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, 1, :spec) ON CONFLICT DO NOTHING
         ), schedule AS (
-            INSERT INTO schedule (id, workflow_code, crontab) OVERRIDING SYSTEM VALUE VALUES (:code, :code, '0 0 5 * * ?')
-            ON CONFLICT DO NOTHING
+            INSERT INTO schedule (id, workflow_code, crontab) OVERRIDING SYSTEM VALUE
+            VALUES (:code, :code, '0 0 5 * * ?') ON CONFLICT DO NOTHING
         )
         INSERT INTO error_command (command_id, type, workflow_code, reason, master_id)
         VALUES (:code, 'START_PROCESS', :code, 'a test', 1) ON CONFLICT DO NOTHING
