@@ -12,6 +12,7 @@ import structlog
 import uvicorn
 
 from api.app import create_app
+from api.housekeeping import delete_expired
 from api.sending import STALLED_S_MAX
 from api.settings import ApiSettings
 from model.errors import Refused, Unavailable
@@ -54,9 +55,7 @@ class ApiServer:
     def url(self) -> str:
         """Its address for people, once it has started."""
         assert self._listener is not None
-        host, port = self._settings.host, self._listener.getsockname()[1]
-        shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
-        return f"{'https' if self._settings.certificate else 'http'}://{shown}:{port}{self._settings.root_path}"
+        return self._settings.url(self._listener.getsockname()[1])
 
     def listen(self) -> None:
         """Take the address. Raises `Refused` if another process has it, or it is not one of this machine."""
@@ -106,6 +105,7 @@ class ApiServer:
         serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         stopping = asyncio.create_task(stop.wait())
         watching = asyncio.create_task(hub.run())
+        deleting = asyncio.create_task(delete_expired(self._backend.database))
         try:
             await asyncio.wait({serving, stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
             if not stop.is_set():
@@ -113,6 +113,7 @@ class ApiServer:
         finally:
             stopping.cancel()
             watching.cancel()
+            deleting.cancel()
             self._server.should_exit = True
             await serving
             self._listener.close()

@@ -44,3 +44,9 @@ class ApiSettings(BaseModel):
     private_key: Path | None = Field(None, description="PEM file of its key, if that is a different file")
     connections_max: int = Field(1000, gt=0, description="open connections of clients; further ones are answered 503")
     database_connections: int = Field(8, gt=0, le=100, description="connections to the database")
+
+    def url(self, port: int) -> str:
+        """The address for people, where it listens on this port."""
+        host = self.host
+        shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
+        return f"{'https' if self.certificate else 'http'}://{shown}:{port}{self.root_path}"

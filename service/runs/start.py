@@ -15,6 +15,7 @@ from dao.definitions.definitions import Definition
 from model.ids import CommandId
 from service.runs.start_check import check_start
 from service.secret_keys import SecretSettings
+from service.workflows.limits import check_limits_of_start
 from service.workflows.sealing import sealed_for_start
 
 
@@ -39,10 +40,12 @@ async def ask_start(
         tasks: with which the run begins; none = all.
         more: what the parameters contain besides values.
     Raises:
-        Refused: a parameter or task is unknown, or a secret cannot be sealed.
+        Refused: a parameter or task is unknown, a secret cannot be sealed, or its project is limited to others than its
+            tenants and worker groups.
     """
     version = new.workflow_version
     await check_start(connection, head, values, tasks, version)
+    await check_limits_of_start(connection, head, version, new.worker_group)
     sealed = await sealed_for_start(connection, head, values, secrets, version)
     params = json.dumps({**sealed, **(more or {})}, ensure_ascii=False)
     start_tasks = json.dumps(list(tasks)) if tasks else None

@@ -24,6 +24,7 @@ from service.operation import operation
 from service.workflows import release
 from service.workflows.apply import save_all
 from service.workflows.applying import DEFINITION
+from service.workflows.limits import check_limits
 from service.workflows.listing import WorkflowAnswer
 from service.workflows.reach import check_reach
 from service.workflows.requests import PutWorkflow, RollBack, SetReleaseState
@@ -168,6 +169,7 @@ async def _held(call: Call, connection: AsyncConnection, seen: Definition, *, is
 async def _save(call: Call, change: Change[Any], head: Definition, spec: WorkflowSpec) -> None:
     """Save a content as the current version; the state and the schedules stay. Raises `Refused`."""
     connection = change.connection
+    await check_limits(connection, head.project, spec)
     after, is_new = await definitions.save(
         connection, head.project, head.name, head.release_state, spec, by=call.caller.name
     )

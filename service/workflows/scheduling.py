@@ -26,6 +26,7 @@ from model.workflow import WorkflowSpec
 from model.zones import zone
 from service.runs.start_check import check_start
 from service.secret_keys import SecretSettings, open_vault
+from service.workflows.limits import check_limits_of_start
 from service.workflows.schedule_entry import ScheduleEntry
 from service.workflows.sealing import sealed_schedule, secrets_of
 
@@ -77,6 +78,7 @@ async def add(
     await definitions.lock(connection, head.code)
     spec = entry.spec(await zone_of(connection, head))
     await check_start(connection, head, entry.params, [], None)
+    await check_limits_of_start(connection, head, None, entry.worker_group)
     spec = await sealed_schedule(connection, head, spec, secrets, await contents_of(connection, head.code))
     table = spec.checked(now)
     if not again:
@@ -107,6 +109,8 @@ async def edit(
         raise Refused(f"schedule {id_} starts workflow {row.workflow_code}, which does not exist; remove the schedule")
     await definitions.lock(connection, head.code)
     columns = _columns(row, changes)
+    if group := columns.get("worker_group"):
+        await check_limits_of_start(connection, head, None, str(group))
     if changes.params or changes.without:
         columns["params"] = await _params(connection, head, id_, changes, secrets)
     if columns:

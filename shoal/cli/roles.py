@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.invocation import Invocation
+from shoal.cli.invocation import Invocation, system_user
 from shoal.cli.verbs import verb
 
 EXIT_CHECK_FAILED = 1
@@ -45,8 +45,11 @@ async def up(
     masters: Annotated[int, typer.Option(min=1, max=64, help="How many masters.")] = 2,
     workers: Annotated[int, typer.Option(min=0, max=64, help="How many workers.")] = 1,
     folder: Annotated[Path | None, typer.Option(help="Where the data is kept between runs.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="The API's port; else 7465, or a free one if that is taken.")
+    ] = None,
 ) -> None:
-    """Run everything on this machine: PostgreSQL, masters and workers. Ctrl-C stops everything cleanly."""
+    """Run everything on this machine: PostgreSQL, masters, workers, an API. Ctrl-C stops everything cleanly."""
     from shoal.config.logging import configure_logging
     from shoal.local.up import Up
     from shoal.process import until_stopped
@@ -54,7 +57,7 @@ async def up(
 
     hide()
     configure_logging("quiet")
-    standalone = Up(call.own_settings({"folder": folder}), masters, workers, typer.echo)
+    standalone = Up(call.own_settings({"folder": folder}), masters, workers, typer.echo, port)
     await until_stopped(standalone.serve, standalone.started, LEAVE_S_MAX + 60)
 
 
@@ -168,6 +171,7 @@ async def api(
     from dao.postgres.readiness import wait_until_ready
     from shoal.backend import backend_of
     from shoal.config.logging import configure_logging
+    from shoal.first_login import first_login
     from shoal.process import until_stopped
     from shoal.secrecy import clear_all, hide
     from shoal.version import shoal_version
@@ -181,11 +185,15 @@ async def api(
     database = Database(settings.database(), application_name="shoal-api", connections_max=pool)
     started = asyncio.Event()
     try:
-        server = ApiServer(backend_of(database, settings), settings.api, shoal_version())
+        backend = backend_of(database, settings)
+        server = ApiServer(backend, settings.api, shoal_version())
         server.listen()
         typer.echo(f"shoal: the API serves at {server.url}", err=True)
+        if (link := await first_login(database, system_user())) is not None:
+            typer.echo(f"shoal: log in once, within 5 minutes, as the first admin: {server.url}{link}", err=True)
         started.set()
         await _serve(until_stopped(server.serve, started, STOP_S_MAX + LEAVE_S_MAX))
+        backend.passwords.close()
     finally:
         await database.close()
 

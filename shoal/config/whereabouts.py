@@ -27,19 +27,20 @@ def default_folder() -> Path:
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """The database of a running `shoal up`, and its process."""
+    """The database of a running `shoal up`, its process, and its API."""
 
     database_url: str = field(repr=False)
     process: ProcessIdentity
+    api_url: str | None = None
 
 
-def write_whereabouts(folder: Path, database_url: str) -> None:
-    """Record that this process serves `database_url`. The folder must exist."""
+def write_whereabouts(folder: Path, database_url: str, api_url: str | None = None) -> None:
+    """Record that this process serves a database and an API. The folder must exist."""
     file = folder / FILE_NAME
     file.unlink(missing_ok=True)  # recreated, so that old permissions do not matter
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w") as output:
-        json.dump(asdict(Whereabouts(database_url, this_process())), output)
+        json.dump(asdict(Whereabouts(database_url, this_process(), api_url)), output)
 
 
 def read_whereabouts(folder: Path) -> Whereabouts | None:
@@ -48,7 +49,7 @@ def read_whereabouts(folder: Path) -> Whereabouts | None:
         if (folder / FILE_NAME).lstat().st_uid != os.geteuid():
             return None
         content = json.loads((folder / FILE_NAME).read_text())
-        found = Whereabouts(content["database_url"], ProcessIdentity(**content["process"]))
+        found = Whereabouts(content["database_url"], ProcessIdentity(**content["process"]), content.get("api_url"))
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return None if is_gone(found.process) else found

@@ -1,4 +1,4 @@
-"""Masters and workers on this machine, each a separate process: started, killed, restarted, stopped.
+"""Masters, workers and an API on this machine, each a separate process: started, killed, restarted, stopped.
 
 Used by `shoal up`, `shoal demo` and the tests. A child belongs to its starter: the kernel sends it SIGKILL when the
 thread that started it ends, even by kill -9. It has its own session, so that a Ctrl-C on the terminal reaches only the
@@ -16,8 +16,11 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
+
+import psutil
 
 from dao.cluster import nodes
 from dao.cluster.nodes import NodeRow
@@ -36,14 +39,22 @@ LAST_LINES = 20
 _NOT_FOR_PEOPLE = {"event", "timestamp", "level", "exception", "master", "worker", "name", "epoch"}
 
 
+Api = Literal["API"]
+API: Api = "API"
+"""It is no node: it has no row, and nobody waits for it to join."""
+
+
 @dataclass
 class Child:
-    """One master or worker; it keeps its `name` (m1, w1) when restarted. It ends with the thread that started it."""
+    """One master, worker or API; it keeps its `name` (m1, w1, a1) when restarted. It ends with the thread that started
+    it."""
 
     name: str
-    kind: NodeKind
+    kind: NodeKind | Api
     log: Path
     process: asyncio.subprocess.Process
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Further environment, of this one alone."""
 
     @property
     def pid(self) -> int:
@@ -118,20 +129,20 @@ class LocalCluster:
         """The workers, including ended ones."""
         return [child for child in self.children if child.kind is NodeKind.WORKER]
 
-    async def start(self, kind: NodeKind) -> Child:
-        """Start one more process; `joined` waits until the others see it."""
+    async def start(self, kind: NodeKind | Api, **settings: str) -> Child:
+        """Start one more process; `joined` waits until the others see it, `answers` until an API does."""
         number = 1 + sum(child.kind is kind for child in self.children)
         name = f"{kind.lower()[0]}{number}"
         log = self.folder / "logs" / f"{name}.log"
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        child = Child(name, kind, log, await self._launch(name, kind, log))
+        child = Child(name, kind, log, await self._launch(name, kind, log, settings), settings)
         self.children.append(child)
         return child
 
     async def start_again(self, child: Child) -> None:
         """Start a new process for a child that has ended."""
         assert not child.runs, f"{child.name} still runs"
-        child.process = await self._launch(child.name, child.kind, child.log)
+        child.process = await self._launch(child.name, child.kind, child.log, child.settings)
 
     async def joined(self, child: Child, within_s: float = 60) -> NodeRow:
         """Wait until a child has its row, its beat and, as a master, its slot.
@@ -147,6 +158,17 @@ class LocalCluster:
                         return found
                     await asyncio.sleep(LOOK_EVERY_S)
         what = "has not joined" if child.runs else f"ended with {child.process.returncode} instead of joining"
+        raise Unavailable(f"{child.name} {what}: {child.last_words()} (log: {child.log})")
+
+    async def answers(self, child: Child, port: int, within_s: float = 60) -> None:
+        """Wait until an API listens, itself and no other process. Raises `Unavailable` as `joined`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while child.runs:
+                    if port in _listens_on(child.pid):
+                        return
+                    await asyncio.sleep(LOOK_EVERY_S)
+        what = "does not listen" if child.runs else f"ended with {child.process.returncode} instead of listening"
         raise Unavailable(f"{child.name} {what}: {child.last_words()} (log: {child.log})")
 
     async def agreed(self, within_s: float = 10) -> dict[str, NodeRow]:
@@ -177,8 +199,11 @@ class LocalCluster:
     async def _all_ended(self) -> None:
         await asyncio.gather(*(child.ended() for child in self.children))
 
-    async def _launch(self, name: str, kind: NodeKind, log: Path) -> asyncio.subprocess.Process:
-        environment = {"SHOAL_WORKER__FOLDER": str(self.folder / name), **self._environment, "SHOAL_NAME": name}
+    async def _launch(
+        self, name: str, kind: NodeKind | Api, log: Path, settings: Mapping[str, str]
+    ) -> asyncio.subprocess.Process:
+        own = {"SHOAL_NAME": name, **settings}
+        environment = {"SHOAL_WORKER__FOLDER": str(self.folder / name), **self._environment, **own}
         if kind is NodeKind.MASTER:
             environment = without_keys(environment)
         with _appending(log) as output:
@@ -203,6 +228,15 @@ class LocalCluster:
                 has_slot = child.kind is NodeKind.WORKER or node.heartbeat.slot is not None
                 return node if has_slot else None
         return None
+
+
+def _listens_on(pid: int) -> set[int]:
+    """The ports on which a process accepts connections."""
+    try:
+        found = psutil.Process(pid).net_connections("tcp")
+    except psutil.Error:
+        return set()
+    return {each.laddr.port for each in found if each.status == psutil.CONN_LISTEN}
 
 
 def _for_people(line: str) -> str:

@@ -1,16 +1,18 @@
 """`shoal up`: everything on this machine, in one folder, until Ctrl-C.
 
-A separate PostgreSQL, its schema, masters and workers as processes. The first start saves the sample workflow and runs
-it once. A child that dies is restarted, with growing pauses. All of it ends with this process, however that ends.
+A separate PostgreSQL, its schema, masters, workers and an API as processes. The first start makes an admin, saves the
+sample workflow and runs it once. A child that dies is restarted, with growing pauses. All of it ends with this process,
+however that ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import socket
 import time
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
 
 from dao.cluster.nodes import NodeRow
 from dao.postgres import schema
@@ -26,8 +28,9 @@ from shoal.config.settings import Settings
 from shoal.config.whereabouts import remove_whereabouts, write_whereabouts
 from shoal.embedded.place import private_folder
 from shoal.embedded.server import EmbeddedPostgres
+from shoal.first_login import first_login
 from shoal.local import sample
-from shoal.local.local_cluster import Child, LocalCluster
+from shoal.local.local_cluster import API, Child, LocalCluster
 
 STEADY_AFTER_S = 60.0
 """A child that ran this long before it died is restarted at once."""
@@ -48,11 +51,12 @@ class Up:
         masters: how many.
         workers: how many.
         say: called with a line for each event that is useful to the user.
+        port: of the API; None: that of the settings, or a free one if it is taken.
 
     Raises `Refused` when settings contain another database or registry, which would be ignored.
     """
 
-    def __init__(self, settings: Settings, masters: int, workers: int, say: Say) -> None:
+    def __init__(self, settings: Settings, masters: int, workers: int, say: Say, port: int | None = None) -> None:
         if settings.database_url is not None or settings.registry_url is not None:
             raise Refused(
                 "`shoal up` brings its own database and registry: take --database-url, --registry-url and their "
@@ -70,6 +74,8 @@ class Up:
         self._key_file = settings.secrets.key_file
         leave_s = max(settings.master.drain.total_seconds(), drain_s + settings.timing.kill_grace.total_seconds())
         self._patience_s = leave_s + STOP_MARGIN_S
+        self._wanted_port = port
+        self._port = 0
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Start everything, keep it running until `stop` is set, and stop it in the reverse order.
@@ -88,12 +94,15 @@ class Up:
             running.push_async_callback(database.close)
             await schema.upgrade(database, nobody_runs=True)  # the processes of a previous `up` ended with its database
             keys = {"SHOAL_SECRETS__KEY_FILE": str((self._key_file or own_key_file(self._folder)).absolute())}
+            api = self._settings.api
+            self._port = _free_port(api.host, api.port, self._wanted_port)
             cluster = LocalCluster(
                 url, private_folder(self._folder / "cluster"), settings={**self._for_children, **keys}
             )
             running.push_async_callback(self._stop, cluster)
-            await self._start(cluster)
-            write_whereabouts(self._folder, url)
+            login = await first_login(database, "shoal up")
+            await self._start(cluster, login)
+            write_whereabouts(self._folder, url, api.url(self._port))
             running.callback(remove_whereabouts, self._folder)
             await self._welcome(database, began_s)
             keepers = [asyncio.create_task(self._keep(cluster, child)) for child in cluster.children]
@@ -103,12 +112,36 @@ class Up:
             finally:
                 await _cancel(keepers)
 
-    async def _start(self, cluster: LocalCluster) -> None:
+    async def _start(self, cluster: LocalCluster, login: str | None) -> None:
         children = [await cluster.start(kind) for kind in self._kinds]
+        api = await cluster.start(API, **self._port_of_api)
         rows = {child.name: await cluster.joined(child) for child in children}
         rows |= await cluster.agreed()
         for name, row in rows.items():
             self._line(f"{row.kind.lower()} {name}", _described(row))
+        try:
+            self._line(f"api {api.name}", await self._joined(cluster, api))
+        except Unavailable:
+            if api.runs or self._wanted_port is not None:
+                raise
+            # Another process has taken the port since it was free.
+            self._port = _free_port(self._settings.api.host, 0, None)
+            api.settings = self._port_of_api
+            await cluster.start_again(api)
+            self._line(f"api {api.name}", await self._joined(cluster, api))
+        if login is not None:
+            self._line("first login", f"{self._settings.api.url(self._port)}{login}   (once, within 5 minutes)")
+
+    async def _joined(self, cluster: LocalCluster, child: Child) -> str:
+        """What a child is, once it has started. Raises `Unavailable`."""
+        if child.kind != API:
+            return _described(await cluster.joined(child))
+        await cluster.answers(child, self._port)
+        return self._settings.api.url(self._port)
+
+    @property
+    def _port_of_api(self) -> Mapping[str, str]:
+        return {"SHOAL_API__PORT": str(self._port)}
 
     async def _welcome(self, database: Database, began_s: float) -> None:
         ready = f"  Ready in {_since(began_s)}."
@@ -136,7 +169,7 @@ class Up:
             await asyncio.sleep(pause_s)
             await cluster.start_again(child)
             try:
-                self._line(f"{child.kind.lower()} {child.name}", _described(await cluster.joined(child)))
+                self._line(f"{child.kind.lower()} {child.name}", await self._joined(cluster, child))
             except Unavailable as error:
                 self._say(f"  {error}")
 
@@ -162,6 +195,16 @@ def _described(row: NodeRow) -> str:
 
 def _since(began_s: float) -> str:
     return f"{time.monotonic() - began_s:.1f} s"
+
+
+def _free_port(host: str, usual: int, wanted: int | None) -> int:
+    """A port that nobody has: the wanted one, else the usual one, else any. Raises `Refused`: the wanted is taken."""
+    for port in (usual, 0) if wanted is None else (wanted,):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as holder, suppress(OSError):
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            holder.bind((host, port))
+            return int(holder.getsockname()[1])
+    raise Refused(f"the API cannot listen on {host}:{wanted}; stop what has that address, or give another --port")
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:

@@ -156,3 +156,35 @@ async def test_a_project_is_limited_by_an_admin_and_by_no_owner(api: Serving) ->
         assert (await anna.get(limits)).json() == body
         wrong = await ada.put(limits, json={"tenants": ["ro ot"]})
         assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/tenants/0")
+
+
+async def test_a_limited_project_uses_no_other_tenant_or_worker_group(api: Serving) -> None:
+    limited = {"tenants": ["etl"], "worker_groups": ["default"]}
+
+    def file(*, tenant: str = "etl", group: str = "default", schedule: str = "default") -> dict[str, object]:
+        tasks = f"[{{name: a, type: SHELL, tenant: {tenant}, worker_group: {group}, params: {{script: 'true'}}}}]"
+        schedules = f"[{{cron: '0 0 5 * * ?', worker_group: {schedule}}}]"
+        content = f"name: w\nproject: etl\ntasks: {tasks}\nschedules: {schedules}\n"
+        return {"files": [{"name": "w.yaml", "content": content}]}
+
+    async with api.client(await token_of(api.backend, "ada", is_admin=True), **{"If-Match": "*"}) as ada:
+        apply, limits = f"{BASE}/workflow-definitions:apply", f"{BASE}/projects/etl/limits"
+        first = await ada.post(apply, json=file(tenant="root"))
+        workflow = f"{BASE}/workflow-definitions/{first.json()['workflows'][0]['code']}"
+        await ada.put(limits, json=limited)
+        old = await ada.post(f"{workflow}/runs", json={})
+        assert (old.status_code, 'may not use the tenant "root", only etl' in old.json()["detail"]) == (422, True)
+        assert (await ada.post(apply, json=file())).status_code == 200
+        assert (await ada.post(f"{workflow}/runs", json={})).status_code == 202
+        for path, body in (
+            (apply, file(tenant="root")), (apply, file(group="gpu")), (apply, file(schedule="gpu")),
+            (f"{workflow}/runs", {"worker_group": "gpu"}), (f"{workflow}/runs", {"version": 1}),
+            (f"{workflow}/roll-back", {"version": 1}),
+            (f"{workflow}/schedules", {"cron": "0 0 6 * * ?", "worker_group": "gpu"}),
+        ):  # fmt: skip
+            refused = await ada.post(path, json=body)
+            assert (refused.status_code, "may not use the" in refused.json()["detail"]) == (422, True), refused.text
+        schedule = (await ada.get(f"{BASE}/schedules?project=etl")).json()["items"][0]["id"]
+        assert (await ada.patch(f"{BASE}/schedules/{schedule}", json={"worker_group": "gpu"})).status_code == 422
+        await ada.put(limits, json={})
+        assert (await ada.post(apply, json=file(group="gpu"))).status_code == 200

@@ -6,13 +6,17 @@ import asyncio
 import os
 import re
 import signal
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
-from shoal.config.whereabouts import FILE_NAME
+from model.errors import Refused
+from shoal.config.whereabouts import FILE_NAME, read_whereabouts
+from shoal.local.up import _free_port
 from tests.eventually import eventually
 from tests.shoal.command_line import CommandLine
 
@@ -69,6 +73,7 @@ async def test_it_serves_the_other_verbs_keeps_its_children_and_stops_cleanly(up
     assert re.search(r"worker w1 +group default, 8 places", up.said)
     assert re.search(r'Sample workflow "hello": SUCCESS, 4 tasks, \d+\.\d s\.', up.said)
     assert "password" not in up.said
+    await _the_link_logs_in(up)
 
     shoal = CommandLine.at(SHOAL_FOLDER=str(up.folder))
     run, slots, second = await asyncio.gather(
@@ -82,6 +87,8 @@ async def test_it_serves_the_other_verbs_keeps_its_children_and_stops_cleanly(up
     victim.kill()
     assert "starting it again in" in await up.says(r"m\d ended with -9: .*")
     await eventually(lambda: _total(shoal), within_s=30, until=2)
+    next(each for each in up.family() if each.cmdline()[1:] == ["-m", "shoal", "api"]).kill()
+    await up.says(r"a1 ended with -9: [\s\S]*api a1 +http")
 
     family = up.family()
     up.process.send_signal(signal.SIGINT)
@@ -90,6 +97,31 @@ async def test_it_serves_the_other_verbs_keeps_its_children_and_stops_cleanly(up
     assert not _living(family)
     assert not (up.folder / FILE_NAME).exists()
     assert (await shoal("runs")).code == 2
+
+
+async def _the_link_logs_in(up: RunningUp) -> None:
+    """Once, at the address that is known to who finds the database."""
+    found = re.search(r"first login +(http://127\.0\.0\.1:\d+)/login\?link=(\S+) +\(once, within 5 minutes\)", up.said)
+    assert found, up.said
+    url, link = found.groups()
+    assert re.search(rf"api a1 +{url}\n", up.said)
+    running = read_whereabouts(up.folder)
+    assert running is not None
+    assert running.api_url == url
+    async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+        for status in (200, 401):
+            assert (await client.post("/login", data={"link": link})).status_code == status
+        assert (await client.get("/api/v1/me")).json()["is_admin"]
+
+
+def test_the_port_is_the_usual_one_or_another_if_that_is_taken_and_the_wanted_one_or_none() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        taken = holder.getsockname()[1]
+        assert _free_port("127.0.0.1", taken, None) not in (0, taken)
+        with pytest.raises(Refused, match=f"127.0.0.1:{taken}; stop what has that address"):
+            _free_port("127.0.0.1", 0, taken)
+    assert _free_port("127.0.0.1", taken, None) == taken
+    assert _free_port("127.0.0.1", 0, taken) == taken
 
 
 async def _total(shoal: CommandLine) -> int:

@@ -1,0 +1,17 @@
+"""The first login: where there is no account, a process that serves people makes an admin and a link for it."""
+
+from __future__ import annotations
+
+from dao.postgres.database import Database
+from service.accounts.people import make_first_admin
+from service.callers import Caller
+
+
+async def first_login(database: Database, by: str) -> str | None:
+    """Where the first admin logs in, once and soon: a path of the API; None if there is an account.
+
+    `by` is the user of the operating system, for the audit.
+    """
+    async with database.writing() as connection:
+        link = await make_first_admin(connection, Caller.of_system_user(by))
+    return None if link is None else f"/login?link={link.secret}"
