@@ -93,6 +93,8 @@ def _example(schema: Mapping[str, Any], schemas: Mapping[str, Any], depth: int =
         wanted = schema.get("required", ()) if depth > 2 else schema.get("properties", {})
         properties = schema.get("properties", {})
         return {name: _example(properties[name], schemas, depth + 1) for name in wanted if name in properties}
+    if "[0-9]" in schema.get("pattern", ""):
+        return "1042"
     value = _TEXTS.get(schema.get("format", ""), _VALUES.get(schema.get("type", ""), {}))
     if schema.get("type") in ("integer", "number"):
         return max(value, schema.get("minimum", value))

@@ -1,4 +1,4 @@
-"""The tenants and worker groups that a project may use; checked when a workflow is saved, or a start names one."""
+"""The tenants and worker groups that a project may use; checked when a workflow is saved or started."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Collection, Iterable
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import members
+from dao.accounts.members import ProjectLimits
+from dao.definitions import definitions
+from dao.definitions.definitions import Definition
 from model.errors import Refused
 from model.rights import may_use
+from model.workflow import WorkflowSpec
 
 
 async def check_limits(
@@ -18,6 +22,24 @@ async def check_limits(
     limits = await members.limits(connection, project)
     _check(project, "worker group", limits.worker_groups, worker_groups)
     _check(project, "tenant", limits.tenants, tenants)
+
+
+async def check_limits_of_start(
+    connection: AsyncConnection, head: Definition, version: int | None, worker_group: str | None
+) -> None:
+    """Refuse to start what was saved before its project was limited, and a worker group that a start names.
+
+    A version that is missing or cannot be read is left to the master. Raises `Refused`.
+    """
+    limits = await members.limits(connection, head.project)
+    if limits == ProjectLimits():
+        return
+    spec = await definitions.spec_of(connection, head.code, version or head.version)
+    if not isinstance(spec, WorkflowSpec):
+        return
+    groups = [worker_group, spec.worker_group, *(task.worker_group for task in spec.tasks)]
+    _check(head.project, "worker group", limits.worker_groups, groups)
+    _check(head.project, "tenant", limits.tenants, [spec.tenant, *(task.tenant for task in spec.tasks)])
 
 
 def _check(project: str, what: str, allowed: Collection[str], named: Iterable[str | None]) -> None:

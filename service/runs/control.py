@@ -27,7 +27,6 @@ from model.states import TaskState, WorkflowState
 from service.call import Call, Change, Subject
 from service.fields import Answer, Id
 from service.operation import operation
-from service.projects.limits import check_limits
 from service.runs.references import check_startable
 from service.runs.requests import RerunRun, StartRun, WaitQuery
 from service.runs.start import ask_start
@@ -81,7 +80,6 @@ async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> C
     )
     async with call.changing(Subject(DEFINITION, head.code, head.project)) as change:
         check_startable(head)
-        await check_limits(change.connection, head.project, [body.worker_group])
         secrets = call.settings.secrets
         command = await ask_start(change.connection, head, body.params, new, secrets, tasks=body.tasks)
         change.after = {"command": str(command), **_said(body, "params")}

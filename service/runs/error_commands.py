@@ -57,7 +57,7 @@ class ErrorCommandAnswer(Answer):
     created_at: str | None = None
     created_by: str | None = None
     reason: str
-    master: WrittenId
+    master: Id
     refused_at: Moment
 
     @classmethod

@@ -13,9 +13,9 @@ from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.definitions.definitions import Definition
 from model.ids import CommandId
+from service.projects.limits import check_limits_of_start
 from service.runs.start_check import check_start
 from service.secret_keys import SecretSettings
-from service.workflows.limits import check_limits_of_start
 from service.workflows.sealing import sealed_for_start
 
 

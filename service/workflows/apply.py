@@ -19,7 +19,6 @@ from model.errors import NotFound, Refused
 from model.ids import ScheduleId
 from service.secret_keys import SecretSettings
 from service.workflows.file_schedules import ScheduleChange, save_schedules
-from service.workflows.limits import check_limits
 from service.workflows.sealing import sealed_for_saving
 from service.workflows.workflow_file import BadWorkflowFile, FileFault, WorkflowDocument
 
@@ -57,8 +56,7 @@ async def save_all(
     Raises:
         BadWorkflowFile: one of them refers to a workflow that does not exist, runs itself through others, or has a
             wrong schedule.
-        Refused: one of them has a SECRET parameter, and there is no key to seal it; or names a tenant or worker group
-            that its project may not use.
+        Refused: one of them has a SECRET parameter, and there is no key to seal it.
     """
     saved = [await _save(connection, each, secrets, now, by) for each in documents]
     faults = []
@@ -77,8 +75,6 @@ async def _save(
         before = await definitions.find(connection, document.name, document.project)
     except NotFound:
         before = None
-    groups = [each.worker_group for each in document.schedules]
-    await check_limits(connection, document.project, document.spec, groups)
     spec = await sealed_for_saving(connection, document, secrets)
     head, is_new = await definitions.save(
         connection,

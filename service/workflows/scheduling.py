@@ -24,9 +24,9 @@ from model.parameters import parse_parameters
 from model.schedules import ScheduleRow, ScheduleSpec, Timetable
 from model.workflow import WorkflowSpec
 from model.zones import zone
+from service.projects.limits import check_limits_of_start
 from service.runs.start_check import check_start
 from service.secret_keys import SecretSettings, open_vault
-from service.workflows.limits import check_limits_of_start
 from service.workflows.schedule_entry import ScheduleEntry
 from service.workflows.sealing import sealed_schedule, secrets_of
 

@@ -70,7 +70,6 @@ ROWS: Mapping[str, Row] = {
     "explain_run": RUN,
     "change_runs": Row(body={"action": "STOP", "ids": ["<run>"], "dry_run": False}),
     "count_commands": Row(body={"ids": ["<command>"]}, is_list=True),
-    "suggest_names": Row(query={"kind": "workflow"}, is_list=True),
     "explain_command": COMMAND,
     "get_story": RUN,
     "find_log": TASK,

@@ -44,7 +44,7 @@ def refused(cluster: Cluster, id_: int, **fields: object) -> None:
 async def test_one_sees_and_handles_those_of_ones_own_projects_and_an_admin_all(api: Serving, cluster: Cluster) -> None:
     refused(cluster, 1, workflow_code=7)
     refused(cluster, 2, workflow_code=8)
-    refused(cluster, 3, workflow_code=-77, type="X" * 300, master_id=-1)
+    refused(cluster, 3, workflow_code=-77, type="X" * 300)
     run = cluster.one(
         "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
         "failure_strategy, priority, worker_group) "

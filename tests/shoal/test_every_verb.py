@@ -39,9 +39,9 @@ ARGUMENTS = {
     "schedule": "1",
     "commands": "1",
     "param": "a=b",
-    "action": "stop",
     "role": "VIEWER",
     "token": "1",
+    "action": "stop",
 }
 """A value for each argument of a verb, by its name."""
 MORE = {
