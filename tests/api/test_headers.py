@@ -1,0 +1,32 @@
+"""What every answer says to browsers, and that the page on security names tests that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.api.serving import BASE, serving, token_of
+
+ROOT = Path(__file__).parents[2]
+
+
+async def test_no_answer_lets_another_site_read_it(database_url: str) -> None:
+    async with serving(database_url) as api, api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
+        for path in (f"{BASE}/workflow-instances", f"{BASE}/nowhere", "/healthz", f"{BASE}/openapi.json"):
+            answer = await client.get(path, headers={"Origin": "https://evil.example.org"})
+            assert not [name for name in answer.headers if name.startswith("access-control-")], path
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+            assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+            assert answer.headers["Content-Type"].partition(";")[0] in ("application/json", "application/problem+json")
+
+
+def test_each_test_that_the_page_on_security_names_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "security.md").read_text("utf-8")))
+    there = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"def (test_\w+)", path.read_text("utf-8"))
+    }
+    assert len(named) > 20
+    assert named <= there, named - there
