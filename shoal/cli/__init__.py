@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from model.errors import Denied, NotFound, Refused, ShoalError, Unavailable
+from model.errors import Denied, Forbidden, NotFound, Refused, ShoalError, Unavailable
 from shoal.cli import encoding
 from shoal.cli.on_demand import Verbs
 from shoal.version import shoal_version
@@ -22,6 +22,7 @@ from shoal.version import shoal_version
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
 EXIT_UNREACHABLE = 3
+EXIT_FORBIDDEN = 4
 EXIT_NOT_FOUND = 5
 EXIT_INTERRUPTED = 130
 
@@ -75,6 +76,8 @@ def exit_code(error: BaseException) -> int:
     match error:
         case NotFound():
             return EXIT_NOT_FOUND
+        case Forbidden():
+            return EXIT_FORBIDDEN
         case Refused() | Denied():
             return EXIT_REFUSED
         case Unavailable():
