@@ -22,7 +22,7 @@ import psutil
 from bench.cluster import BenchFailed, Cluster, fake
 from bench.cpu import CpuWatch, cores_told
 from bench.figures import Figure, Target
-from bench.http_client import HttpClient
+from bench.http_client import HttpClient, Unanswered
 from bench.server import BenchServer
 from bench.sizes import Sizes
 from model import tokens
@@ -34,6 +34,7 @@ _RUNS = f"{_BASE}/workflow-instances"
 _WORKFLOWS, _PROJECTS = 200, 10
 _STARTED, _RARE = 1, _WORKFLOWS
 _CLIENTS = 16
+_LIST_S_MAX = 20
 _LISTED = Target(50, "lower")
 _ADDRESS = re.compile(r"serves at http://127\.0\.0\.1:(\d+)")
 _ASK = "INSERT INTO command (type, workflow_code) VALUES ('PAUSE', 1) RETURNING id"
@@ -156,15 +157,20 @@ async def _lists(client: HttpClient, sizes: Sizes) -> list[Figure]:
 
 
 async def _listed(name: str, what: str, count: int, ask: Callable[[], Awaitable[object]]) -> Figure:
-    await ask()
-    times_ms = []
-    for _ in range(count):
+    """The time of one call after the other, the first included; a list that is slow is not asked for so often."""
+    times_ms: list[float] = []
+    unanswered = 0
+    while len(times_ms) < count and sum(times_ms) < _LIST_S_MAX * 1000:
         began = time.perf_counter()
-        await ask()
+        try:
+            await ask()
+        except Unanswered:
+            unanswered += 1
         times_ms.append((time.perf_counter() - began) * 1000)
     times_ms.sort()
-    how = f"{count} calls, p50 {median(times_ms):.1f} ms, the slowest {times_ms[-1]:.1f} ms"
-    p99 = times_ms[max(0, -(-99 * count // 100) - 1)]
+    how = f"{len(times_ms)} calls, p50 {median(times_ms):.1f} ms, the slowest {times_ms[-1]:.1f} ms"
+    how += f", {unanswered} unanswered" if unanswered else ""
+    p99 = times_ms[max(0, -(-99 * len(times_ms) // 100) - 1)]
     return Figure(f"api_list_{name}_p99_ms", PART, f"list of runs, {what}, p99", p99, "ms", _LISTED, how)
 
 

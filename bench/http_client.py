@@ -13,6 +13,10 @@ from bench.cluster import BenchFailed
 _ANSWER_S_MAX = 60
 
 
+class Unanswered(BenchFailed):
+    """The API answered that its database took too long."""
+
+
 class HttpClient:
     """One connection to an API. Use it as a context manager.
 
@@ -42,7 +46,8 @@ class HttpClient:
             length = next(line for line in head.split("\r\n") if line.startswith("content-length:"))
             body = await self._reader.readexactly(int(length.partition(":")[2]))
         if not head.startswith("http/1.1 2"):
-            raise BenchFailed(f"{method} {path} was answered {head.splitlines()[0]}: {body.decode()[:300]}")
+            kind = Unanswered if head.startswith("http/1.1 503") else BenchFailed
+            raise kind(f"{method} {path} was answered {head.splitlines()[0]}: {body.decode()[:300]}")
         found: dict[str, Any] = json.loads(body)
         return found
 
