@@ -128,6 +128,11 @@ class Cluster:
         """The URL of its database."""
         return self._server.url(self._name)
 
+    @property
+    def server_pid(self) -> int:
+        """The first process of its PostgreSQL."""
+        return self._server.pid
+
     def node(self, role: str) -> Node:
         """The first process of this role."""
         return next(node for node in self.nodes if node.role == role)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
-from bench import buffers, command_line, dependents, holds, idle, large, limits, line, starts, sustained, watched
+from bench import api, buffers, command_line, dependents, holds, idle, large, limits, line, starts, sustained, watched
 from bench.cluster import Cluster
 from bench.figures import Figure
 from bench.flow import Flow
@@ -18,6 +18,7 @@ PARTS = (
     *("limits", "starts", "backlog", "flow", "sustained", "idle", "large", "holds", "line", "dependents"),
     "command-line",
     "watched",
+    "api",
 )
 """What can be measured alone, in this order."""
 RATIOS = "Shoal beside the limits, in this run"
@@ -86,6 +87,8 @@ def _course(
         yield "short verbs of the command line", lambda: command_line.verbs(server, sizes)
     if "watched" in parts:
         yield "tasks while somebody watches", lambda: watched.watched(server, sizes)
+    if "api" in parts:
+        yield f"the API with {sizes.api_runs:,} runs", lambda: api.api(server, sizes)
 
 
 def _on_one_cluster(

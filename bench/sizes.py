@@ -37,6 +37,11 @@ class Sizes:
     watched_rounds: int
     watched_workflows: int
     watched_commands: int
+    api_runs: int
+    api_lists: int
+    api_starts: int
+    api_events: int
+    api_listeners: int
     is_quick: bool
 
 
@@ -69,6 +74,11 @@ FULL = Sizes(
     watched_rounds=8,
     watched_workflows=1_500,
     watched_commands=50,
+    api_runs=1_000_000,
+    api_lists=200,
+    api_starts=5_000,
+    api_events=30,
+    api_listeners=500,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -100,5 +110,10 @@ QUICK = Sizes(
     watched_rounds=1,
     watched_workflows=20,
     watched_commands=3,
+    api_runs=1_000,
+    api_lists=3,
+    api_starts=50,
+    api_events=3,
+    api_listeners=10,
     is_quick=True,
 )
