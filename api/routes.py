@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from api.denials import Denials
 from api.problems import Problem
-from service.call import Call, Replayed
+from service.call import Call, Replayed, headers_of
 from service.operation import BODY, QUERY, Operation
 
 MakeCall = Callable[[Request, Operation[Any, Any]], Awaitable[Call]]
@@ -92,9 +92,5 @@ def _response(operation: Operation[Any, Any], answer: Any) -> Response:
     if answer is None:
         return Response(status_code=operation.status)
     assert isinstance(answer, BaseModel), operation.name
-    headers = {}
-    if (version := getattr(answer, "etag", None)) is not None:
-        headers["ETag"] = f'"{version}"'
-    return JSONResponse(
-        answer.model_dump(mode="json", exclude_none=True), status_code=operation.status, headers=headers
-    )
+    content = answer.model_dump(mode="json", exclude_none=True)
+    return JSONResponse(content, status_code=operation.status, headers=headers_of(answer))

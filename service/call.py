@@ -221,7 +221,7 @@ class Call:
             yield change
             await audit.insert(connection, [self._entry(subject, change) for subject in subjects])
             if self.replay is not None:
-                answer = Answer(self.operation.status, {}, _json(change.answer))
+                answer = Answer(self.operation.status, headers_of(change.answer), _json(change.answer))
                 await idempotency.finish(connection, self.caller.key, self.replay.key, self.replay.request_hash, answer)
 
     async def check_replayed(self) -> None:
@@ -252,6 +252,12 @@ class Call:
             after={**(change.after or {}), **subject.after} or None,
             outcome=outcome,
         )
+
+
+def headers_of(answer: object) -> dict[str, str]:
+    """The headers of an answer: the version that it shows, if it has one."""
+    version = getattr(answer, "etag", None)
+    return {} if version is None else {"ETag": f'"{version}"'}
 
 
 def _json(answer: object) -> bytes:

@@ -27,6 +27,13 @@ async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
+async def test_a_repeated_request_is_answered_with_the_same_body_and_version(admin: httpx.AsyncClient) -> None:
+    key = {"Idempotency-Key": "k1"}
+    first, again = [await admin.post(PATH, json={"name": "sales"}, headers=key) for _ in range(2)]
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert (again.status_code, again.content, again.headers["ETag"]) == (201, first.content, first.headers["ETag"])
+
+
 async def test_a_project_is_created_changed_and_deleted_with_an_audit_row_each(
     admin: httpx.AsyncClient, sql: Any
 ) -> None:

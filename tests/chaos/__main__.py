@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of faults and load (default 1)")
     parser.add_argument("--masters", type=int, default=4)
     parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--apis", type=int, default=2)
     parser.add_argument("--rate", type=float, default=5, help="commands a second (default 5)")
     parser.add_argument("--outage", type=float, default=30, help="seconds of an ensemble stop (default 30)")
     parser.add_argument(
@@ -46,7 +47,13 @@ def main() -> int:
 
     with (
         tempfile.TemporaryDirectory(prefix="shoal-chaos-") as folder,
-        Site(Path(folder), masters=arguments.masters, workers=arguments.workers, limits=limits) as site,
+        Site(
+            Path(folder),
+            masters=arguments.masters,
+            workers=arguments.workers,
+            apis=arguments.apis,
+            limits=limits,
+        ) as site,
     ):
         report = asyncio.run(run(site, plan, tell))
         text = report.write(arguments.out)

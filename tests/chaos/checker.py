@@ -14,7 +14,7 @@ from datetime import timedelta
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS
 from tests.chaos.journal import Line, not_alone, started_again, twice_at_once
 from tests.chaos.load import SCHEDULE_EVERY_S, Promises
-from tests.chaos.workflows import BACKFILLED, Kind
+from tests.chaos.workflows import BACKFILLED, KEYED, Kind
 from tests.cluster.cluster import Cluster
 
 SHOWN_MAX = 20
@@ -63,6 +63,7 @@ class Checker:
         rules: list[Callable[[], Iterable[str]]] = [
             self.each_command_has_one_outcome,
             self.each_start_made_one_run,
+            self.each_key_made_one_run,
             self.only_what_is_wrong_was_refused,
             self.everything_has_ended,
             self.each_run_ended_as_it_should,
@@ -120,6 +121,17 @@ class Checker:
                    WHERE h.outcome IS DISTINCT FROM 'DONE' OR h.type <> ALL(%s)"""
         for id_, command, type_, outcome in self._cluster.rows(query, list(STARTING)):
             yield f"run {id_} comes from command {command}, which is {type_} {outcome}"
+
+    def each_key_made_one_run(self) -> Iterator[str]:
+        """An idempotency key made at most one run; one that was answered made one, of the command that all answers
+        named."""
+        query = """SELECT params::json ->> 'key', array_agg(command_id) FROM workflow_instance
+                   WHERE workflow_code = %s GROUP BY 1"""
+        made: dict[str, list[int]] = dict(self._cluster.rows(query, KEYED))
+        yield from (f"{key} made {len(commands)} runs" for key, commands in made.items() if len(commands) > 1)
+        for key, named in self._promises.keyed.items():
+            if named != set(made.get(key, ())):
+                yield f"{key} was answered with the commands {sorted(named)}, and made runs of {made.get(key, [])}"
 
     def only_what_is_wrong_was_refused(self) -> Iterator[str]:
         """Errors are what the load broke on purpose, or a change that does not fit the state, each in a sentence."""

@@ -99,7 +99,7 @@ def _all_masters_killed(chance: random.Random, site: Site, _outage_s: float) -> 
 
 def _paused(role: Role, chance: random.Random, site: Site, _outage_s: float) -> Fault:
     member = site.pick(chance, role)
-    lasts_s = 3 * SESSION_S + chance.uniform(0, 2) if role == "master" else WORKER_FENCE_S + chance.uniform(3, 5)
+    lasts_s = WORKER_FENCE_S + chance.uniform(3, 5) if role == "worker" else 3 * SESSION_S + chance.uniform(0, 2)
 
     def pause() -> Epochs:
         epochs = _epochs(member)
@@ -121,7 +121,7 @@ def _rolling_restart(chance: random.Random, site: Site, _outage_s: float) -> Fau
             if former is not None:
                 await former.ended(within_s=30)
             member.start()
-            while member.lives and member.epoch is None:
+            while member.lives and not member.has_joined:
                 await asyncio.sleep(0.1)
         return epochs
 
@@ -369,6 +369,8 @@ FACTORIES: dict[Factory, int] = {
     partial(_killed, "worker"): 3,
     partial(_paused, "master"): 3,
     partial(_paused, "worker"): 2,
+    partial(_killed, "api"): 2,
+    partial(_paused, "api"): 1,
     _all_masters_killed: 1,
     _rolling_restart: 1,
     _leader_killed: 3,
@@ -407,7 +409,8 @@ def stream(seed: int, site: Site, outage_s: float, only: Collection[str] = ()) -
     weights = {
         factory: weight
         for factory, weight in FACTORIES.items()
-        if (not only or factory(random.Random(0), site, outage_s).kind in only)
+        if (site.apis or not (isinstance(factory, partial) and factory.args == ("api",)))
+        and (not only or factory(random.Random(0), site, outage_s).kind in only)
         and (factory is not _disk_filled or all(worker.disk is not None for worker in site.workers))
     }
     if not weights:

@@ -61,6 +61,8 @@ class Promises:
     they fail."""
     cramped: set[int] = field(default_factory=set)
     """The epochs of workers whose disks were full: a task fails with that reason when its log cannot be written."""
+    keyed: dict[str, set[int]] = field(default_factory=dict)
+    """By idempotency key: the commands that answers of the API named."""
     doubtful: int = 0
     """Inserts whose connection was lost: nobody knows whether they are commands."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tests.chaos.checker import Checker, Violation
 from tests.chaos.faults import stream
 from tests.chaos.journal import Line
+from tests.chaos.keyed import KeyedStarts
 from tests.chaos.leftovers import leftovers
 from tests.chaos.load import Load, Promises
 from tests.chaos.recovery import Recovery
@@ -69,6 +70,8 @@ async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
     await site.start()
     load = Load(site.load_connection, site.kinds, plan.seed, site.limits.rate(plan.rate, masters, workers))
     load.start()
+    keyed = KeyedStarts(site.watch_connection, [api.url for api in site.apis], plan.seed)
+    keyed.start()
     report = Report(plan.seed, plan.minutes, masters, workers, site.limits)
     recovery = Recovery(site)
     await asyncio.sleep(WARM_UP_S)
@@ -76,11 +79,16 @@ async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
         await _faults(site, plan, recovery, report, tell)
     finally:
         load.stop()
+        keyed.stop()
     healed_s = time.monotonic()
     tell("the faults are over; waiting for the end of everything")
     report.violations += await _end(site, load.promises)
     report.end_s = round(time.monotonic() - healed_s, 1) if not report.violations else None
     lines = site.journal.lines()
+    load.promises.keyed |= keyed.answered
+    load.promises.acknowledged |= {id_: "START_PROCESS" for named in keyed.answered.values() for id_ in named}
+    odd = "the API answers 202, or that it is disturbed"
+    report.violations += [Violation(odd, f"{keyed.heard[status]} times {status}") for status in keyed.unforeseen()]
     report.violations += Checker(site.cluster, site.kinds, _all(load.promises, recovery, site), lines).violations()
     report.violations += leftovers(site)
     report.commands = dict(sorted(load.promises.by_kind().items()))
@@ -89,6 +97,8 @@ async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
     report.counts["fenced though not ended"] = int(site.cluster.one(spared, list(recovery.doomed)))
     report.counts |= _lost_ends(site, lines)
     report.counts |= {"journal lines": len(lines), "inserts of unknown outcome": load.promises.doubtful}
+    report.counts |= {f"API: {what}": count for what, count in sorted(keyed.heard.items())}
+    report.counts["keys answered"] = len(keyed.answered)
     return report
 
 

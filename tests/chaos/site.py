@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
+import httpx
 from sqlalchemy import make_url
 
 from tests.chaos import audit
@@ -28,7 +29,7 @@ DATABASE = "chaos"
 SESSION_S = 2.0
 """The session time-out of these clusters, see `tests/cluster/cluster.py`."""
 WORKER_FENCE_S = 5.0
-Role = Literal["master", "worker"]
+Role = Literal["master", "worker", "api"]
 _MANY = Limits()
 
 
@@ -40,6 +41,8 @@ class Member:
         self.role = role
         self.database = site.proxies.gate(site.postgres.port)
         self.registry = [site.proxies.gate(server.port) for server in site.ensemble.members]
+        self.url = ""
+        """Of an API."""
         self.node: Node | None = None
         self.paused = False
         self.disk: SmallDisk | None = None
@@ -61,6 +64,10 @@ class Member:
                 "SHOAL_WORKER__CAPACITY": str(site.limits.tasks),
                 "SHOAL_WORKER__DRAIN": "1",
             }
+        elif role == "api":
+            port = free_port()
+            self._settings["SHOAL_API__PORT"] = str(port)
+            self.url = f"http://127.0.0.1:{port}"
         else:
             self._settings["SHOAL_MASTER__MAX_RUNNING_WORKFLOWS"] = str(site.limits.runs)
             if number % 2:  # half of the masters come back under the address of their former life
@@ -76,6 +83,16 @@ class Member:
         """Of its latest life; None before it has joined."""
         joined = self.node.events("joined") if self.node is not None else []
         return int(joined[-1]["epoch"]) if joined else None
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether it takes part: a node in its latest life, an API answers for itself and its database."""
+        if self.role != "api":
+            return self.epoch is not None
+        try:
+            return httpx.get(f"{self.url}/readyz", timeout=2, trust_env=False).is_success
+        except httpx.TransportError:
+            return False
 
     @property
     def lives(self) -> bool:
@@ -103,11 +120,13 @@ class Site:
 
     Args:
         folder: for logs, the journal and the workers.
-        masters, workers: how many places there are; `start` fills them.
+        masters, workers, apis: how many places there are; `start` fills them.
         limits: what each master and worker takes at once.
     """
 
-    def __init__(self, folder: Path, *, masters: int = 4, workers: int = 3, limits: Limits = _MANY) -> None:
+    def __init__(
+        self, folder: Path, *, masters: int = 4, workers: int = 3, apis: int = 0, limits: Limits = _MANY
+    ) -> None:
         self.folder = folder
         self.limits = limits
         self.ended_on_purpose: set[int] = set()
@@ -131,6 +150,7 @@ class Site:
             self.watch_connection = stack.enter_context(Cluster(url, "", folder))
             self.masters = [Member(self, "master", number) for number in range(1, masters + 1)]
             self.workers = [Member(self, "worker", number) for number in range(1, workers + 1)]
+            self.apis = [Member(self, "api", number) for number in range(1, apis + 1)]
             self.journal = Journal(folder / "tasks.journal")
             self.kinds: list[Kind] = kinds(self.journal)
             for kind in self.kinds:
@@ -145,8 +165,8 @@ class Site:
 
     @property
     def members(self) -> list[Member]:
-        """Workers and masters."""
-        return [*self.workers, *self.masters]
+        """Workers, masters and APIs."""
+        return [*self.workers, *self.masters, *self.apis]
 
     async def start(self) -> None:
         """Fill every place, and wait until all have joined and the slots are given out."""
@@ -163,7 +183,8 @@ class Site:
 
     def _all_alive(self) -> bool:
         alive = {epoch for (epoch,) in self.cluster.rows("SELECT id FROM node WHERE state = 'ALIVE'")}
-        return {member.epoch for member in self.members} == alive
+        joined = {member.epoch for member in (*self.workers, *self.masters)}
+        return joined == alive and all(api.has_joined for api in self.apis)
 
     def disk(self, name: str) -> SmallDisk:
         """A new one in this site's folder, which goes with it."""
@@ -188,7 +209,7 @@ class Site:
 
     def pick(self, chance: random.Random, role: Role | None = None) -> Member:
         """Any member, or any of that role, that runs undisturbed; any at all if none does."""
-        among = {"master": self.masters, "worker": self.workers, None: self.members}[role]
+        among = {"master": self.masters, "worker": self.workers, "api": self.apis, None: self.members}[role]
         well = [member for member in among if member.lives and not member.paused]
         return chance.choice(well or among)
 

@@ -12,7 +12,7 @@ from tests.chaos import audit
 from tests.chaos.checker import Checker
 from tests.chaos.journal import Journal, Line
 from tests.chaos.load import Promises, ask
-from tests.chaos.workflows import BACKFILLED, kinds
+from tests.chaos.workflows import BACKFILLED, KEYED, kinds
 from tests.cluster.cluster import Cluster
 from tests.servers.postgres import PostgresServer
 
@@ -89,6 +89,18 @@ def test_a_command_that_was_done_without_effect_is_found(scene: Scene) -> None:
 def test_a_run_from_nowhere_is_found(scene: Scene) -> None:
     scene.run(79)
     assert scene.broken_rules() == {"each start made one run"}
+
+
+@pytest.mark.parametrize(("commands", "named"), [((82, 83), {82}), ((), {84}), ((85,), {85, 86}), ((87,), {88})])
+def test_a_key_that_made_another_number_of_runs_than_one_is_found(
+    scene: Scene, commands: tuple[int, ...], named: set[int]
+) -> None:
+    for command in commands:
+        run = scene.run(command, KEYED)
+        scene.handled(command, run)
+        scene.cluster.rows("""UPDATE workflow_instance SET params = '{"key": "k"}' WHERE id = %s""", run)
+    scene.promises.keyed["k"] = named
+    assert scene.broken_rules() == {"each key made one run"}
 
 
 def test_a_good_command_that_was_refused_is_found(scene: Scene) -> None:

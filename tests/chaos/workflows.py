@@ -30,7 +30,7 @@ class Kind:
     once: bool = False
 
 
-CANARY, SCHEDULED, BACKFILLED, BELOW, EDITED = 1001, 1002, 1003, 1004, 1005
+CANARY, SCHEDULED, BACKFILLED, BELOW, EDITED, KEYED = 1001, 1002, 1003, 1004, 1005, 1006
 
 
 def kinds(journal: Journal) -> list[Kind]:
@@ -48,6 +48,7 @@ def kinds(journal: Journal) -> list[Kind]:
         Kind("scheduled", SCHEDULED, {"tasks": [fake("tick")]}, weight=0),
         Kind("backfilled", BACKFILLED, {"tasks": [shell("fill")]}, weight=0),
         Kind("below", BELOW, {"tasks": [shell("a"), fake("b", "a")]}, weight=0),
+        Kind("keyed", KEYED, {"params": {"key": ""}, "tasks": [fake("a")]}, weight=0),
         Kind("edited", EDITED, {"tasks": [
             fake("a", sleep_s=1), fake("b", "a", sleep_s=2), {**fake("c", "b"), "delay_time": 0.03}]}, weight=2),
         Kind("single", 1010, {"tasks": [shell("a", 2)]}, weight=4),

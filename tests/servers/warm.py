@@ -27,6 +27,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+import api
 import dao
 import master
 import model
@@ -34,7 +35,7 @@ import registry
 import shoal
 import worker
 
-_PACKAGES = (model, dao, registry, master, worker, shoal)
+_PACKAGES = (model, dao, registry, master, worker, api, shoal)
 _LIBRARIES = ("sqlalchemy.dialects.postgresql.psycopg", "tzdata", "uvicorn.lifespan.off", "concurrent.futures.thread")
 _READ_AT_START = (
     "PYTHON",
