@@ -36,8 +36,8 @@ def _asked(context: typer.Context, incomplete: str, *kinds: Literal["workflow", 
     # Imported before the time begins: it is that of the server.
     import asyncio
 
-    import service.names
-    import shoal.clients.direct  # noqa: F401
+    from service import names  # noqa: F401
+    from shoal.clients import direct  # noqa: F401
 
     given = context.params
     call = Invocation(given.get("database_url"), given.get("registry_url"), given.get("server"), given.get("config"))

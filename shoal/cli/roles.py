@@ -180,7 +180,7 @@ async def api(
     settings = call.settings_with({"api": {"host": host, "port": port}})
     clear_all()
     configure_logging(settings.log_format)
-    await wait_until_ready(settings.database(), "api", settings.connect_timeout_s)
+    await _serve(wait_until_ready(settings.database(), "api", settings.connect_timeout_s))
     pool = settings.api.database_connections
     database = Database(settings.database(), application_name="shoal-api", connections_max=pool)
     started = asyncio.Event()

@@ -71,7 +71,7 @@ async def test_who_logs_in_needs_no_token_from_then_on_until_the_log_out(api: Se
     config = tmp_path / "config"
     shoal = CommandLine.at(SHOAL_SERVER=api.url, XDG_CONFIG_HOME=str(config))
     assert (await shoal("member", "list", "--project", "etl")).code != 0
-    for given, code in (("a wrong one\n", 2), (f"{PASSWORD}\n", 0)):
+    for given, code in (("a wrong one\n", 4), (f"{PASSWORD}\n", 0)):
         answer = await _with_input(shoal, given, "login", "--name", "anna")
         assert answer[0] == code, answer
     file = config / "shoal" / "logins.json"

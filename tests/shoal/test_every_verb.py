@@ -97,7 +97,7 @@ CONDITIONS = {
         "; grant it (docs/roles.md), or name another user",
         2,
         {"doctor": 1},
-        frozenset({"db check", "db roles"}) | MADE_BY_THEM,
+        frozenset({"db check", "db roles", "token make"}) | MADE_BY_THEM,
     ),
     "no right on the schema": Condition(
         "{outsider}", "may not use its schema public; grant it", 2, {"doctor": 1}, MADE_BY_THEM
