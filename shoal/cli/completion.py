@@ -36,7 +36,7 @@ def _asked(context: typer.Context, incomplete: str, *kinds: Literal["workflow", 
     # Imported before the time begins: it is that of the server.
     import asyncio
 
-    from service import names  # noqa: F401
+    from service import names
     from shoal.clients import direct  # noqa: F401
 
     given = context.params
@@ -46,8 +46,8 @@ def _asked(context: typer.Context, incomplete: str, *kinds: Literal["workflow", 
     async def ask() -> None:
         async with call.client() as client:
             for kind in kinds:
-                asked = service.names.SuggestionQuery(kind=kind, prefix=incomplete, project=given.get("project"))
-                found.extend((await client.ask(service.names.suggest_names, asked)).items)
+                asked = names.SuggestionQuery(kind=kind, prefix=incomplete, project=given.get("project"))
+                found.extend((await client.ask(names.suggest_names, asked)).items)
 
     def ask_silently() -> None:
         try:
