@@ -17,6 +17,12 @@ from api.authentication import COOKIE, CSRF_HEADER, IDEMPOTENCY_KEY
 _METHODS = ("get", "post", "put", "patch", "delete")
 _OPEN = {"get_health", "get_readiness", "get_version", "log_in"}
 """Operations for which nobody has to say who they are."""
+_HEADERS = {
+    IDEMPOTENCY_KEY: "the same key and request: the first answer, and nothing is done again",
+    "If-Match": "the ETag of what is changed, as it was read; * = whatever it is",
+    CSRF_HEADER: "with a session: its second secret",
+}
+"""Of requests that change something."""
 _DEPTH_MAX = 8
 _TEXTS = {"date-time": "2026-01-31T14:00:00.000Z", "binary": "", "uri": "https://shoal.example.org"}
 _VALUES: Mapping[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "string": "hello"}
@@ -36,23 +42,19 @@ def document(plain: Mapping[str, Any]) -> dict[str, Any]:
         "token": {"type": "http", "scheme": "bearer", "description": "a token of a user: shoal_..."},
         "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "the session of a browser"},
     }
+    found["components"]["parameters"] = {name: _header(name, text) for name, text in _HEADERS.items()}
     for path in found["paths"].values():
         for method, operation in path.items():
             if method in _METHODS:
-                _complete(operation, method, found["components"]["schemas"])
+                _complete(operation, method, found["components"])
     return found
 
 
-def _complete(operation: dict[str, Any], method: str, schemas: Mapping[str, Any]) -> None:
+def _complete(operation: dict[str, Any], method: str, components: dict[str, Any]) -> None:
+    schemas = components["schemas"]
     operation["security"] = [] if operation["operationId"] in _OPEN else [{"token": []}, {"session": []}]
     if method != "get" and operation["operationId"] not in _OPEN:
-        operation.setdefault("parameters", []).extend(
-            [
-                _header(IDEMPOTENCY_KEY, "the same key and request: the first answer, and nothing is done again"),
-                _header("If-Match", "the ETag of what is changed, as it was read; * = whatever it is"),
-                _header(CSRF_HEADER, "with a session: its second secret"),
-            ]
-        )
+        operation.setdefault("parameters", []).extend({"$ref": f"#/components/parameters/{name}"} for name in _HEADERS)
     bodies = [operation["requestBody"]] if "requestBody" in operation else []
     for body in (*bodies, *operation["responses"].values()):
         for media, content in body.get("content", {}).items():
@@ -61,6 +63,9 @@ def _complete(operation: dict[str, Any], method: str, schemas: Mapping[str, Any]
     for status, answer in operation["responses"].items():
         if status >= "400" and "application/json" in answer.get("content", {}):
             answer["content"] = {"application/problem+json": answer["content"]["application/json"]}
+            shared = components.setdefault("responses", {})
+            if shared.setdefault(name := f"Problem{status}", answer) == answer:
+                operation["responses"][status] = {"$ref": f"#/components/responses/{name}"}
 
 
 def _header(name: str, description: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _ASK = "INSERT INTO command (type, workflow_code) VALUES ('PAUSE', 1) RETURNING 
 
 
 class _Watching:
-    """A hub with one listener, in a thread of its own, for the block."""
+    """A hub with one listener, in a separate thread, for the block."""
 
     def __init__(self, url: str) -> None:
         self.events = 0

@@ -1,4 +1,4 @@
-"""Starts through the API, each under an idempotency key, and asked for again and again, from a thread of its own."""
+"""Starts through the API, each under an idempotency key, and asked for again and again, from a separate thread."""
 
 from __future__ import annotations
 

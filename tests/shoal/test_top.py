@@ -31,7 +31,7 @@ def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
 
 
 class Terminal:
-    """A verb on a terminal of its own, 30 lines of 100 characters."""
+    """A verb on a separate terminal, 30 lines of 100 characters."""
 
     def __init__(self, process: asyncio.subprocess.Process, side: int) -> None:
         self.process = process
