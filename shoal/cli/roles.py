@@ -172,6 +172,7 @@ async def api(
     from shoal.backend import backend_of
     from shoal.config.logging import configure_logging
     from shoal.first_login import first_login
+    from shoal.local.local_cluster import SERVES
     from shoal.process import until_stopped
     from shoal.secrecy import clear_all, hide
     from shoal.version import shoal_version
@@ -188,7 +189,7 @@ async def api(
         backend = backend_of(database, settings)
         server = ApiServer(backend, settings.api, shoal_version())
         server.listen()
-        typer.echo(f"shoal: the API serves at {server.url}", err=True)
+        typer.echo(f"shoal: {SERVES} {server.url}", err=True)
         if (link := await first_login(database, system_user())) is not None:
             typer.echo(f"shoal: log in once, within 5 minutes, as the first admin: {server.url}{link}", err=True)
         started.set()

@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import psutil
-
 from dao.cluster import nodes
 from dao.cluster.nodes import NodeRow
 from dao.postgres.database import Database
@@ -41,6 +39,8 @@ _NOT_FOR_PEOPLE = {"event", "timestamp", "level", "exception", "master", "worker
 
 Api = Literal["API"]
 API: Api = "API"
+SERVES = "the API serves at"
+"""What an API says once it listens."""
 """It is no node: it has no row, and nobody waits for it to join."""
 
 
@@ -55,6 +55,8 @@ class Child:
     process: asyncio.subprocess.Process
     settings: Mapping[str, str] = field(default_factory=dict)
     """Further environment, of this one alone."""
+    said_before: int = 0
+    """The bytes of its log that earlier processes wrote."""
 
     @property
     def pid(self) -> int:
@@ -74,6 +76,12 @@ class Child:
     async def ended(self) -> int:
         """Wait for its end; the exit code, negative for a signal."""
         return await self.process.wait()
+
+    def said(self) -> str:
+        """The beginning of what its current process wrote."""
+        with self.log.open("rb") as file:
+            file.seek(self.said_before if self.said_before <= self.log.stat().st_size else 0)
+            return file.read(10_000).decode(errors="replace")
 
     def last_words(self) -> str:
         """The end of its output, on one line."""
@@ -135,13 +143,15 @@ class LocalCluster:
         name = f"{kind.lower()[0]}{number}"
         log = self.folder / "logs" / f"{name}.log"
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        child = Child(name, kind, log, await self._launch(name, kind, log, settings), settings)
+        said_before = _size(log)
+        child = Child(name, kind, log, await self._launch(name, kind, log, settings), settings, said_before)
         self.children.append(child)
         return child
 
     async def start_again(self, child: Child) -> None:
         """Start a new process for a child that has ended."""
         assert not child.runs, f"{child.name} still runs"
+        child.said_before = _size(child.log)
         child.process = await self._launch(child.name, child.kind, child.log, child.settings)
 
     async def joined(self, child: Child, within_s: float = 60) -> NodeRow:
@@ -160,15 +170,19 @@ class LocalCluster:
         what = "has not joined" if child.runs else f"ended with {child.process.returncode} instead of joining"
         raise Unavailable(f"{child.name} {what}: {child.last_words()} (log: {child.log})")
 
-    async def answers(self, child: Child, port: int, within_s: float = 60) -> None:
-        """Wait until an API listens, itself and no other process. Raises `Unavailable` as `joined`."""
+    async def answers(self, child: Child, within_s: float = 60) -> None:
+        """Wait until an API says that it serves. Raises `Unavailable` as `joined`.
+
+        Its port is not asked, which another process may have; nor its sockets, which only root sees of a process that
+        hides its memory.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 while child.runs:
-                    if port in _listens_on(child.pid):
+                    if SERVES in child.said():
                         return
                     await asyncio.sleep(LOOK_EVERY_S)
-        what = "does not listen" if child.runs else f"ended with {child.process.returncode} instead of listening"
+        what = "does not serve" if child.runs else f"ended with {child.process.returncode} instead of serving"
         raise Unavailable(f"{child.name} {what}: {child.last_words()} (log: {child.log})")
 
     async def agreed(self, within_s: float = 10) -> dict[str, NodeRow]:
@@ -230,13 +244,8 @@ class LocalCluster:
         return None
 
 
-def _listens_on(pid: int) -> set[int]:
-    """The ports on which a process accepts connections."""
-    try:
-        found = psutil.Process(pid).net_connections("tcp")
-    except psutil.Error:
-        return set()
-    return {each.laddr.port for each in found if each.status == psutil.CONN_LISTEN}
+def _size(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
 
 
 def _for_people(line: str) -> str:

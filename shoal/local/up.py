@@ -136,7 +136,7 @@ class Up:
         """What a child is, once it has started. Raises `Unavailable`."""
         if child.kind != API:
             return _described(await cluster.joined(child))
-        await cluster.answers(child, self._port)
+        await cluster.answers(child)
         return self._settings.api.url(self._port)
 
     @property

@@ -26,7 +26,7 @@ STATE = "compare-and-set: what it changes is as the writer saw it, else it hits 
 TAKEN = "only what is taken or locked by this very statement or one before it in the same licensed transaction"
 GONE = "level-triggered: only what belonged to nodes that are gone, whoever asks and however often"
 NEW = "adds rows that nobody has to own; it stands in the licensed transaction of what it follows from"
-PEOPLE = "only people write with it, through the command line; no node does"
+PEOPLE = "only people write with it, through the command line or the API; no node does"
 
 LITERALS = {
     OWNER: r"(WHERE|AND|ON) (coalesce\()?"
@@ -40,6 +40,37 @@ LITERALS = {
 """What a statement with that fence must say."""
 
 FENCES = {
+    "accounts._CHANGE": PEOPLE,
+    "accounts._INSERT": PEOPLE,
+    "accounts._REHASH": PEOPLE,
+    "audit._INSERT": PEOPLE,
+    "drafts._DELETE": PEOPLE,
+    "drafts._INSERT": PEOPLE,
+    "drafts._UPDATE": PEOPLE,
+    "idempotency._PUT": PEOPLE,
+    "layouts._WRITE": PEOPLE,
+    "login_attempts._INSERT": PEOPLE,
+    "login_attempts._SUCCEEDED": PEOPLE,
+    "login_links._DELETE": PEOPLE,
+    "login_links._INSERT": PEOPLE,
+    "login_links._USE": PEOPLE,
+    "members._HOLD_LIMITS": PEOPLE,
+    "members._LIMIT": PEOPLE,
+    "members._PUT": PEOPLE,
+    "members._REMOVE": PEOPLE,
+    "projects._DELETE": PEOPLE,
+    "projects._INSERT": PEOPLE,
+    "sessions._END": PEOPLE,
+    "sessions._END_ALL": PEOPLE,
+    "sessions._FIND": PEOPLE,
+    "sessions._INSERT": PEOPLE,
+    "slot_changes._DELETE_OLD": TAKEN,
+    "slot_changes._RECORD": NEW,
+    "task_progress._RECORD": ATTEMPT,
+    "tokens._FIND": PEOPLE,
+    "tokens._INSERT": PEOPLE,
+    "tokens._REVOKE": PEOPLE,
+    "tokens._REVOKE_ALL": PEOPLE,
     "children._START": NEW,
     "release._SET_STATE": PEOPLE,
     "release._DELETE": PEOPLE,
