@@ -89,7 +89,7 @@ async def get_data_source(call: Call, name: Name) -> DataSourceAnswer:
         return DataSourceAnswer.of(await data_sources.data_source_named(connection, name))
 
 
-@operation("PUT", "/data-sources/{name}", Right.ADMINISTER, TAG)
+@operation("PUT", "/data-sources/{name}", Right.ADMINISTER, TAG, has_secret=True)
 async def save_data_source(call: Call, name: Name, body: DataSourceUrl) -> DataSourceAnswer:
     """Save or replace a data source. Tasks use it from the next attempt on."""
     call.permit(None)
@@ -127,7 +127,7 @@ async def check_data_source(call: Call, name: Name) -> DataSourceChecked:
     return await _checked(call, name, url)
 
 
-@operation("POST", "/data-sources:test", Right.ADMINISTER, TAG)
+@operation("POST", "/data-sources:test", Right.ADMINISTER, TAG, has_secret=True)
 async def check_data_source_url(call: Call, body: DataSourceUrl) -> DataSourceChecked:
     """Connect to what would be a data source, before it is saved; see `check_data_source`."""
     call.permit(None)

@@ -62,7 +62,7 @@ async def get_environment(call: Call, name: Name) -> EnvironmentAnswer:
         return EnvironmentAnswer.of(await environments.environment_named(connection, name))
 
 
-@operation("PUT", "/environments/{name}", Right.ADMINISTER, TAG)
+@operation("PUT", "/environments/{name}", Right.ADMINISTER, TAG, has_secret=True)
 async def save_environment(call: Call, name: Name, body: EnvironmentScript) -> EnvironmentAnswer:
     """Save or replace an environment. Tasks use it from the next attempt on."""
     call.permit(None)

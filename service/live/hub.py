@@ -162,9 +162,10 @@ class Hub:
                 self._collect(changes)
                 rests_until_s = clock_s() + self.WINDOW_S_MAX
                 continue
-            except ShoalError as error:
-                log.error("live_reading_failed", error=str(error), so="all listeners read everything again")
+            except Exception as error:
+                log.exception("live_reading_failed", error=str(error), so="all listeners read everything again")
                 self._resync()
+                rests_until_s = clock_s() + self.WINDOW_S_MAX
                 continue
             self._publish([self._ring.add(*each) for each in news])
             rests_until_s = clock_s() + min(self.WINDOW_S_MAX, (clock_s() - began_s) / self.READING_SHARE)

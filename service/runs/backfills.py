@@ -137,6 +137,7 @@ async def count_backfill(call: Call, id: Id, body: BackfillDates) -> BackfillPro
         for code in codes:
             call.permit(heads[code].project if code in heads else None)
         fate = await lookups.fate_of(connection, CommandId(id))
+        call.permit(await lookups.project_of_command(connection, CommandId(id)))
         names = {code: heads[code].name if code in heads else str(code) for code in codes}
         progress = await read_progress(connection, Backfill(CommandId(id), names, body.chains))
     return progress.model_copy(update={"is_taken": fate.handled_at is not None, "reason": fate.reason})

@@ -20,7 +20,7 @@ from dao.tasks import forced_success
 from dao.views import listings, lookups
 from dao.views.listings import Run
 from model.command_moves import CommandType
-from model.errors import NotFound, Refused
+from model.errors import NotFound, Refused, Unavailable
 from model.ids import CommandId, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.rights import Right
 from model.states import TaskState, WorkflowState
@@ -173,7 +173,10 @@ async def insert_change(change: Change[Any], run: Run, new: NewCommand) -> Comma
 
 
 async def once_taken(call: Call, asked: CommandAsked, wait_s: float) -> CommandAsked:
-    """The answer once a master has taken the command, or after `wait_s` seconds."""
+    """The answer once a master has taken the command, or after `wait_s` seconds.
+
+    The command is inserted: that nobody can be asked about it any more is no error of the request.
+    """
     if not wait_s:
         return asked
     try:
@@ -184,7 +187,7 @@ async def once_taken(call: Call, asked: CommandAsked, wait_s: float) -> CommandA
                 if found.is_taken:
                     return found
                 await asyncio.sleep(LOOK_EVERY_S)
-    except TimeoutError:
+    except (TimeoutError, Unavailable):
         return asked
 
 

@@ -15,9 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.accounts import audit
 from dao.commands import error_commands
 from dao.commands.error_commands import Corrections, ErrorCommand
-from dao.definitions import definitions
+from dao.definitions import definitions, references
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.command_moves import HALTING, REVIVING, STARTING, CommandType
+from model.commands import BACKFILL
 from model.errors import NotFound, Refused
 from model.ids import CommandId, WorkflowCode
 from model.rights import Right
@@ -26,6 +27,7 @@ from service.call import Call, Change, Subject
 from service.fields import Answer, Asked, Id, Moment, Text, WrittenId
 from service.operation import operation
 from service.pages import LIMIT_MAX, PageOf, PageQuery, page_of
+from service.projects.limits import check_limits_of_start
 from service.runs.requests import Name
 from service.runs.start_check import check_start
 from service.workflows.sealing import sealed_for_start
@@ -226,8 +228,20 @@ async def _corrections(
         if body.workflow_code is not None:
             raise
         head = None
+    if BACKFILL in body.params:
+        raise Refused(
+            f'params: "{BACKFILL}" says which dates are filled, and cannot be corrected; start another backfill'
+        )
+    type_ = body.type or error.type
     if head is not None:
         call.permit(head.project)
+        await check_limits_of_start(
+            connection, head, body.version or error.workflow_version, body.worker_group or error.worker_group
+        )
+        if type_ == CommandType.COMPLEMENT_DATA:
+            below = await references.depending_on(connection, head.code)
+            for each in (await definitions.heads(connection, below)).values():
+                call.permit(each.project)
     params = None
     if body.params:
         given = {name: value for name, value in body.params.items() if value is not None}

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel, TypeAdapter
 
-from model.errors import Refused, Unavailable
+from model.errors import Refused, Unavailable, Unknown
 from service.operation import BODY, QUERY, Operation
 from service.problems import error_of
 from service.stream import StreamOperation, StreamQuery
@@ -140,7 +140,7 @@ class RemoteClient:
         while True:
             try:
                 return await self._sent(request)
-            except Unavailable:
+            except (Unavailable, Unknown):
                 if time.monotonic() + pause_s > until_s:
                     raise
             await asyncio.sleep(pause_s)

@@ -1,5 +1,10 @@
 -- old nodes: may run
 -- What people watch and edit: the progress of tasks, drafts, layouts, slot changes, who asked what of a run.
+-- First, since it may take long in a long history: only commands wait meanwhile, and no worker.
+ALTER TABLE command_history ADD COLUMN created_by text;
+COMMENT ON COLUMN command_history.created_by IS 'Who asked for it; null = written before that was recorded.';
+CREATE INDEX command_history_run ON command_history (workflow_instance_id)
+    WHERE type NOT IN ('START_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA', 'START_CURRENT_TASK_PROCESS');
 ALTER TABLE task_instance
     ADD COLUMN progress_done double precision,
     ADD COLUMN progress_total double precision,
@@ -41,8 +46,4 @@ COMMENT ON COLUMN slot_change.members IS 'Who has a slot from then on, first slo
 COMMENT ON COLUMN slot_change.changes IS 'Who came or went: epoch, name and reason, JOINED, BACK, LEFT, FENCED or BUSY.';
 CREATE INDEX slot_change_at ON slot_change (at);
 
-ALTER TABLE command_history ADD COLUMN created_by text;
-COMMENT ON COLUMN command_history.created_by IS 'Who asked for it; null = written before that was recorded.';
-CREATE INDEX command_history_run ON command_history (workflow_instance_id)
-    WHERE type NOT IN ('START_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA', 'START_CURRENT_TASK_PROCESS');
 INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (8, 'what_people_watch', true);

@@ -35,7 +35,8 @@ class Row:
     def with_objects(self, objects: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object], Any]:
         """The values of path and query, and the body."""
         path, query = (
-            {name: objects.get(str(value), value) for name, value in given.items()} for given in (self.path, self.query)
+            {name: value if name == "kind" else objects.get(str(value), value) for name, value in given.items()}
+            for given in (self.path, self.query)
         )
         body = json.dumps(self.body)
         for name, value in objects.items():
