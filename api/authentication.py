@@ -19,6 +19,9 @@ from service.operation import Operation
 COOKIE = "shoal_session"
 CSRF_HEADER = "X-CSRF-Token"
 IDEMPOTENCY_KEY = "Idempotency-Key"
+IF_MATCH = "If-Match"
+HEADER_LENGTH_MAX = 200
+"""Characters of each of both."""
 SECRET_LENGTH_MAX = 200
 
 
@@ -65,17 +68,23 @@ def _bearer(request: Request) -> str | None:
 
 
 def _if_match(request: Request) -> str | None:
-    given = request.headers.get("If-Match")
-    return None if given is None else given.strip().removeprefix("W/").strip('"')
+    given = request.headers.get(IF_MATCH)
+    if given is None:
+        return None
+    if len(given) > HEADER_LENGTH_MAX:
+        raise Refused(f"{IF_MATCH} has {HEADER_LENGTH_MAX} characters at most; send the ETag as it was read")
+    return given.strip().removeprefix("W/").strip('"')
 
 
 async def _replay(request: Request, operation: Operation[Any, Any]) -> Replay | None:
     key = request.headers.get(IDEMPOTENCY_KEY)
-    if key is None or not operation.changes or operation.has_secret:
+    if key is None:
         return None
-    if not key.isprintable() or not 0 < len(key) <= SECRET_LENGTH_MAX:
+    if not key.isprintable() or not 0 < len(key) <= HEADER_LENGTH_MAX:
         raise Refused(
-            f"{IDEMPOTENCY_KEY} has 1 to {SECRET_LENGTH_MAX} printable characters; make one with a random UUID"
+            f"{IDEMPOTENCY_KEY} has 1 to {HEADER_LENGTH_MAX} printable characters; make one with a random UUID"
         )
+    if not operation.changes or operation.has_secret:
+        return None
     whole = b"\n".join((request.method.encode(), request.url.path.encode(), await request.body()))
     return Replay(key, hashlib.sha256(whole).digest())

@@ -12,14 +12,14 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from api.authentication import COOKIE, CSRF_HEADER, IDEMPOTENCY_KEY
+from api.authentication import COOKIE, CSRF_HEADER, HEADER_LENGTH_MAX, IDEMPOTENCY_KEY, IF_MATCH
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _OPEN = {"get_health", "get_readiness", "get_version", "log_in"}
 """Operations for which nobody has to say who they are."""
 _HEADERS = {
     IDEMPOTENCY_KEY: "the same key and request: the first answer, and nothing is done again",
-    "If-Match": "the ETag of what is changed, as it was read; * = whatever it is",
+    IF_MATCH: "the ETag of what is changed, as it was read; * = whatever it is",
     CSRF_HEADER: "with a session: its second secret",
 }
 """Of requests that change something."""
@@ -74,7 +74,7 @@ def _header(name: str, description: str) -> dict[str, Any]:
         "in": "header",
         "required": False,
         "description": description,
-        "schema": {"type": "string", "maxLength": 200},
+        "schema": {"type": "string", "maxLength": HEADER_LENGTH_MAX},
     }
 
 

@@ -38,7 +38,7 @@ async def fuzz(database_url: str, folder: Path, examples: int, phases: str) -> s
             stderr=asyncio.subprocess.STDOUT,
         )
         said = (await process.communicate())[0].decode()
-        assert process.returncode == 0, said[-6000:]
+        assert process.returncode == 0, said[said.find("FAILURES") :][:6000]
         return said
 
 
