@@ -58,10 +58,14 @@ class _Line(Generic[Request, Answer]):
 
     async def _run(self) -> None:
         while self._waiting:
-            batch = [self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))]
-            batch = [(request, future) for request, future in batch if not future.done()]  # its caller has gone
+            batch: list[tuple[Request, asyncio.Future[Answer]]] = []
+            while self._waiting and len(batch) < BATCH_MAX:
+                request, future = self._waiting.popleft()
+                if not future.done():  # else its caller has gone
+                    batch.append((request, future))
             try:
-                await self._handle(batch)
+                if batch:
+                    await self._handle(batch)
             finally:
                 for _, future in batch:
                     future.cancel()  # only where this task was cancelled

@@ -64,11 +64,13 @@ _LOCK = text(f"""
     SELECT n.actor, n.key, pg_try_advisory_xact_lock(hashtextextended(n.actor || ' ' || n.key, 2)) AS is_free
     FROM {_WANTED}
 """)  # noqa: S608 - the part is a constant of this module
-# index: idempotency_key_pkey
+# index: idempotency_key_pkey, once for each; with a plain join the planner may read the whole table.
 _FIND = text(f"""
-    SELECT k.actor, k.key, k.request_hash, k.status, k.headers, k.body
-    FROM {_WANTED} JOIN idempotency_key k ON k.actor = n.actor AND k.key = n.key
-    WHERE k.created_at > clock_timestamp() - :kept
+    SELECT k.* FROM {_WANTED} CROSS JOIN LATERAL (
+        SELECT actor, key, request_hash, status, headers, body FROM idempotency_key
+        WHERE actor = n.actor AND key = n.key AND created_at > clock_timestamp() - :kept
+        LIMIT 1
+    ) k
 """)  # noqa: S608 - the part is a constant of this module
 _ROWS = RowArrays(
     {

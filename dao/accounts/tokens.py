@@ -54,14 +54,19 @@ _INSERT = text(f"""
     ON CONFLICT (account_id, name) WHERE revoked_at IS NULL DO NOTHING
     RETURNING {_COLUMNS}
 """)  # noqa: S608 - constants
-# index: token_secret. Who finds a row locked leaves last_used_at to the other request. The planner may not join with
-# `due`: it would read the table if it expected many rows.
+# index: token_secret, once for each; with a plain join the planner may read the whole table. Who finds a row locked
+# leaves last_used_at to the other request.
 _FIND = text("""
     WITH found AS MATERIALIZED (
-        SELECT t.secret_hash, t.id, t.account_id, a.name, a.is_admin, t.scopes, t.projects, t.last_used_at, n.address
+        SELECT f.*, n.secret_hash, n.address
         FROM unnest(CAST(:secret_hashes AS bytea[]), CAST(:addresses AS text[])) AS n (secret_hash, address)
-        JOIN token t ON t.secret_hash = n.secret_hash JOIN account a ON a.id = t.account_id
-        WHERE t.revoked_at IS NULL AND t.expires_at > clock_timestamp() AND a.disabled_at IS NULL
+        CROSS JOIN LATERAL (
+            SELECT t.id, t.account_id, a.name, a.is_admin, t.scopes, t.projects, t.last_used_at
+            FROM token t JOIN account a ON a.id = t.account_id
+            WHERE t.secret_hash = n.secret_hash AND t.revoked_at IS NULL AND t.expires_at > clock_timestamp()
+              AND a.disabled_at IS NULL
+            LIMIT 1
+        ) f
     ), due AS MATERIALIZED (
         SELECT t.id FROM token t
         WHERE t.id = ANY(ARRAY(SELECT id FROM found
