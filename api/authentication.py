@@ -34,12 +34,12 @@ async def make_call(backend: Backend, request: Request, operation: Operation[Any
 async def authenticate(backend: Backend, request: Request, *, changes: bool) -> Caller:
     """Who sent a request; `changes`: one that changes something. Raises `Unauthenticated`."""
     visitor = visitor_of(request)
+    if (token := _bearer(request)) is not None:
+        return await Caller.of_token(backend.database, backend.batches, token, visitor)
+    cookie = request.cookies.get(COOKIE, "")
+    if not 0 < len(cookie) <= SECRET_LENGTH_MAX:
+        raise Unauthenticated("say who asks: a token in the header Authorization: Bearer shoal_..., or log in")
     async with backend.database.reading() as connection:
-        if (token := _bearer(request)) is not None:
-            return await Caller.of_token(connection, token, visitor)
-        cookie = request.cookies.get(COOKIE, "")
-        if not 0 < len(cookie) <= SECRET_LENGTH_MAX:
-            raise Unauthenticated("say who asks: a token in the header Authorization: Bearer shoal_..., or log in")
         caller = await Caller.of_session(connection, cookie, visitor)
     if changes and not caller.has_csrf(request.headers.get(CSRF_HEADER, "")):
         raise Forbidden(f"the header {CSRF_HEADER} is not that of this session; load the page again")

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import psutil
 
 from bench.cluster import BenchFailed, Cluster, fake
-from bench.cpu import CpuWatch, cores_told
+from bench.cpu import CpuWatch, cores_told, work_told
 from bench.figures import Figure, Target
 from bench.http_client import HttpClient, Unanswered
 from bench.server import BenchServer
@@ -33,7 +33,7 @@ _BASE = "/api/v1"
 _RUNS = f"{_BASE}/workflow-instances"
 _WORKFLOWS, _PROJECTS = 200, 10
 _STARTED, _RARE = 1, _WORKFLOWS
-_CLIENTS = 16
+_CLIENTS = 32
 _LIST_S_MAX = 20
 _LISTED = Target(50, "lower")
 _ADDRESS = re.compile(r"serves at http://127\.0\.0\.1:(\d+)")
@@ -179,7 +179,7 @@ def _at(moment: datetime) -> str:
 
 
 async def _starts(port: int, token: str, sizes: Sizes, cpu: CpuWatch, *, has_keys: bool) -> Figure:
-    """Starts a second by 16 clients, each of which sends its next one when it has the answer."""
+    """Starts a second by 32 clients, each of which sends its next one when it has the answer."""
     left = itertools.count()
 
     async def client() -> None:
@@ -191,7 +191,9 @@ async def _starts(port: int, token: str, sizes: Sizes, cpu: CpuWatch, *, has_key
     began = time.perf_counter()
     await asyncio.gather(*(client() for _ in range(_CLIENTS)))
     rate = sizes.api_starts / (time.perf_counter() - began)
-    how = f"{sizes.api_starts:,} starts, {_CLIENTS} clients; cores: {cores_told(cpu.used())}"
+    cores = cpu.used()
+    cost = work_told(cores, cpu.elapsed_s, sizes.api_starts, "start")
+    how = f"{sizes.api_starts:,} starts, {_CLIENTS} clients; {cost}; cores: {cores_told(cores)}"
     key, what = ("api_keyed_starts_per_s", ", with idempotency keys") if has_keys else ("api_starts_per_s", "")
     return Figure(key, PART, f"starts of runs{what}", rate, "/s", Target(500, "higher"), how)
 

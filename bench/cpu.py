@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import psutil
 
-_OURS = ("master", "worker", "postgres")
+_OURS = ("master", "worker", "api", "postgres")
 _TICK_S = 0.01
 """The kernel counts in steps of this size."""
 

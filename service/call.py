@@ -16,12 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import audit, idempotency
 from dao.accounts.audit import AuditEntry
-from dao.accounts.idempotency import Answer
+from dao.accounts.idempotency import Answer, KeyedRequest
 from dao.postgres.database import Database
 from model.audits import Outcome
 from model.errors import Changed, Forbidden, VersionNeeded
 from model.ids import AccountId, TokenId
 from model.rights import CLUSTER_RIGHTS, Right
+from service.batches import Batches
 from service.callers import Caller
 from service.cluster.doctor import MachineChecks
 from service.operation import Operation
@@ -60,6 +61,8 @@ class Backend:
     machine: MachineChecks
     connects: Connects
     passwords: Passwords
+    batches: Batches = field(default_factory=Batches)
+    """Of requests that are handled together."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,15 @@ class Call:
         """Require nothing but to be known: what each caller may ask about itself."""
         self.is_permitted = True
 
+    def require(self, *subjects: Subject) -> None:
+        """Require the right on all of these, which are about to change. Raises `Forbidden`."""
+        for subject in subjects:
+            self.subject = subject
+            if subject.account is None:
+                self.permit(subject.project)
+            else:
+                self.permit_account(subject.account, subject.token)
+
     def visible(self) -> Collection[str] | None:
         """The projects whose objects a listing may contain; None: all. Raises `Forbidden`."""
         self._check_scope()
@@ -195,6 +207,19 @@ class Call:
                 f"it was changed meanwhile: version {self.if_match} was read, version {version} is there now{changed}"
             )
 
+    @property
+    def keyed(self) -> KeyedRequest | None:
+        """The request, if it may come again."""
+        if self.replay is None:
+            return None
+        return KeyedRequest(self.caller.key, self.replay.key, self.replay.request_hash)
+
+    def keyed_answer(self, answer: object) -> list[tuple[KeyedRequest, Answer]]:
+        """What is stored for the same request to come; nothing if it may not come again."""
+        if (keyed := self.keyed) is None:
+            return []
+        return [(keyed, Answer(self.operation.status, headers_of(answer), _json(answer)))]
+
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A connection for single reads. Raises `Unavailable`."""
@@ -209,20 +234,13 @@ class Call:
             Forbidden: the caller may not.
             Replayed: a request with the same key has been answered.
         """
-        for subject in subjects:
-            self.subject = subject
-            if subject.account is None:
-                self.permit(subject.project)
-            else:
-                self.permit_account(subject.account, subject.token)
+        self.require(*subjects)
         async with self.database.writing() as connection:
             await self._begin_once(connection)
             change: Change[Any] = Change(connection)
             yield change
-            await audit.insert(connection, [self._entry(subject, change) for subject in subjects])
-            if self.replay is not None:
-                answer = Answer(self.operation.status, headers_of(change.answer), _json(change.answer))
-                await idempotency.finish(connection, self.caller.key, self.replay.key, self.replay.request_hash, answer)
+            await audit.insert(connection, [self.entry(subject, change) for subject in subjects])
+            await idempotency.finish(connection, self.keyed_answer(change.answer))
 
     async def check_replayed(self) -> None:
         """Raises `Replayed` if a request with the same key has been answered."""
@@ -231,17 +249,16 @@ class Call:
                 await self._begin_once(connection)
 
     async def _begin_once(self, connection: AsyncConnection) -> None:
-        if self.replay is not None:
-            before = await idempotency.begin(connection, self.caller.key, self.replay.key, self.replay.request_hash)
-            if before is not None:
-                raise Replayed(before)
+        if (keyed := self.keyed) is not None and (before := await idempotency.begin(connection, keyed)) is not None:
+            raise Replayed(before)
 
     async def record_denial(self, subject: Subject) -> None:
         """Write the audit row of a call that was not permitted."""
         async with self.database.writing() as connection:
-            await audit.insert(connection, [self._entry(subject, Change(connection), Outcome.DENIED)])
+            await audit.insert(connection, [self.entry(subject, Change(connection), Outcome.DENIED)])
 
-    def _entry(self, subject: Subject, change: Change[Any], outcome: Outcome = Outcome.DONE) -> AuditEntry:
+    def entry(self, subject: Subject, change: Change[Any], outcome: Outcome = Outcome.DONE) -> AuditEntry:
+        """The audit row of a change."""
         return self.caller.entry(
             self.operation.name,
             subject.kind,

@@ -1,7 +1,7 @@
 """Who asks: the operating system's user on the database itself, or an account by its session or token.
 
-A caller is made for each request, by one statement: an account that was disabled, a session that ended, a token
-that was revoked or a role that was taken away is known at the next request.
+A caller is made for each request, by one statement that is sent after the request has come: an account that was
+disabled, a session that ended, a token that was revoked or a role that was taken away is known at the next request.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import sessions
-from dao.accounts import tokens as token_rows
 from dao.accounts.audit import AuditEntry
+from dao.postgres.database import Database
 from model import tokens
 from model.audits import ActorKind, Outcome
 from model.errors import Forbidden, Refused, Unauthenticated
 from model.ids import AccountId, LoginSessionId, TokenId
 from model.rights import CLUSTER_RIGHTS, Right, Role, Scope, covers, left_by, rights_in
+from service.batches import Batches
+from service.tokens_sent import TokenSent, find_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +81,13 @@ class Caller:
         )
 
     @classmethod
-    async def of_token(cls, connection: AsyncConnection, text: str, visitor: Visitor) -> Caller:
+    async def of_token(cls, database: Database, batches: Batches, text: str, visitor: Visitor) -> Caller:
         """The caller that sent this token. Raises `Unauthenticated`, which never contains the token."""
         try:
             token = tokens.parse(text)
         except Refused as error:
             raise Unauthenticated(str(error)) from None
-        found = await token_rows.find(connection, token.hash, visitor.address)
+        found = await batches.ask(find_tokens, TokenSent(database, token.hash, visitor.address))
         if found is None:
             raise Unauthenticated("this token is unknown, revoked or expired; make a new one")
         return cls(

@@ -90,6 +90,10 @@ class Asked(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def __deepcopy__(self, memo: object = None) -> Self:
+        """The same one, since it never changes: the framework copies the default of a body for each request."""
+        return self
+
     @classmethod
     def read(cls, **fields: Any) -> Self:
         """A request with these fields; None = not given. Raises `Refused` for what it cannot be."""

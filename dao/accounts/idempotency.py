@@ -7,13 +7,14 @@ neither a change nor a key; one whose answer was lost left both.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.row_arrays import RowArrays
 from model.errors import Refused
 
 KEPT = timedelta(hours=24)
@@ -29,6 +30,25 @@ class Answer:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class KeyedRequest:
+    """A request with a key: whose key it is, as the caller chose it, and SHA-256 of method, path and body."""
+
+    actor: str
+    key: str
+    hash: bytes
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Under which its answer is stored."""
+        return self.actor, self.key
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether its key is neither empty nor too long."""
+        return self.key.isprintable() and 0 < len(self.key.encode()) <= KEY_BYTES_MAX
+
+
 class StillRunning(Refused):
     """The first request with this key has not been answered yet."""
 
@@ -37,51 +57,101 @@ class OtherRequest(Refused):
     """The key belongs to another request."""
 
 
-# Held until the transaction ends; a second request is refused at once, instead of waiting.
-_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended(:actor || ' ' || :key, 2))")
-_FIND = text("""
-    SELECT request_hash, status, headers, body FROM idempotency_key
-    WHERE actor = :actor AND key = :key AND created_at > clock_timestamp() - :kept
-""")
+_WANTED = "unnest(CAST(:actors AS text[]), CAST(:keys AS text[])) AS n (actor, key)"
+# Held until the transaction ends; a second request is refused at once, instead of waiting. A statement apart from the
+# next one, which would otherwise not see what the last holder of the lock has committed.
+_LOCK = text(f"""
+    SELECT n.actor, n.key, pg_try_advisory_xact_lock(hashtextextended(n.actor || ' ' || n.key, 2)) AS is_free
+    FROM {_WANTED}
+""")  # noqa: S608 - the part is a constant of this module
+# index: idempotency_key_pkey, once for each; with a plain join the planner may read the whole table.
+_FIND = text(f"""
+    SELECT k.* FROM {_WANTED} CROSS JOIN LATERAL (
+        SELECT actor, key, request_hash, status, headers, body FROM idempotency_key
+        WHERE actor = n.actor AND key = n.key AND created_at > clock_timestamp() - :kept
+        LIMIT 1
+    ) k
+""")  # noqa: S608 - the part is a constant of this module
+_ROWS = RowArrays(
+    {
+        "actor": "text",
+        "key": "text",
+        "request_hash": "bytea",
+        "status": "smallint",
+        "headers": "jsonb",
+        "body": "bytea",
+    },
+    {
+        "actor": lambda row: row[0].actor,
+        "key": lambda row: row[0].key,
+        "request_hash": lambda row: row[0].hash,
+        "status": lambda row: row[1].status,
+        "headers": lambda row: json.dumps(dict(row[1].headers)),
+        "body": lambda row: row[1].body,
+    },
+)
+_COLUMNS = ", ".join(_ROWS.names)
 # It replaces a key that has expired and was not deleted yet.
-_PUT = text("""
-    INSERT INTO idempotency_key (actor, key, request_hash, status, headers, body)
-    VALUES (:actor, :key, :request_hash, :status, CAST(:headers AS jsonb), :body)
+_PUT = text(f"""
+    INSERT INTO idempotency_key ({_COLUMNS}) SELECT {_COLUMNS} FROM {_ROWS.unnest}
     ON CONFLICT (actor, key) DO UPDATE SET request_hash = excluded.request_hash, created_at = clock_timestamp(),
         status = excluded.status, headers = excluded.headers, body = excluded.body
-""")
+""")  # noqa: S608 - the parts are constants of this module
 
 
-async def begin(connection: AsyncConnection, actor: str, key: str, request_hash: bytes) -> Answer | None:
+async def begin(connection: AsyncConnection, request: KeyedRequest) -> Answer | None:
     """The answer that this request has had; None: it is new, and nobody else makes it until the transaction ends.
 
-    Args:
-        connection: of the transaction that makes the change.
-        actor: whose key it is.
-        key: as the caller chose it.
-        request_hash: SHA-256 of method, path and body.
+    `connection` is that of the transaction that makes the change.
 
     Raises:
         StillRunning: the first request is under way.
         OtherRequest: the first request was another one.
         Refused: the key is empty or too long.
     """
-    if not key.isprintable() or not 0 < len(key.encode()) <= KEY_BYTES_MAX:
-        raise Refused(f"an idempotency key has 1 to {KEY_BYTES_MAX} bytes of printable text; send a random UUID")
-    named = {"actor": actor, "key": key}
-    if not (await connection.execute(_LOCK, named)).scalar_one():
-        raise StillRunning("the first request with this idempotency key is still under way; ask again in a second")
-    row = (await connection.execute(_FIND, {**named, "kept": KEPT})).first()
-    if row is None:
-        return None
-    if row.request_hash != request_hash:
-        raise OtherRequest(
-            "this idempotency key was used for another request in the last 24 hours; use a new key for each request"
-        )
-    return Answer(row.status, row.headers, row.body)
+    outcome = (await begin_all(connection, [request]))[0]
+    if isinstance(outcome, Refused):
+        raise outcome
+    return outcome
 
 
-async def finish(connection: AsyncConnection, actor: str, key: str, request_hash: bytes, answer: Answer) -> None:
-    """Record the answer; `begin` came before in this transaction."""
-    values = {"status": answer.status, "headers": json.dumps(dict(answer.headers)), "body": answer.body}
-    await connection.execute(_PUT, {"actor": actor, "key": key, "request_hash": request_hash, **values})
+async def begin_all(connection: AsyncConnection, requests: Sequence[KeyedRequest]) -> list[Answer | Refused | None]:
+    """The same for several, in their order; what `begin` raises for one stands in its place.
+
+    Of two new ones with the same key the first is still running for the second: the lock belongs to the transaction of
+    both.
+    """
+    first = {request.name: request for request in reversed(requests) if request.is_valid}
+    if not first:
+        return [_malformed() for _ in requests]
+    named = {"actors": [actor for actor, _ in first], "keys": [key for _, key in first]}
+    locks = (await connection.execute(_LOCK, named)).all()
+    free = {(row.actor, row.key) for row in locks if row.is_free}
+    rows = (await connection.execute(_FIND, {**named, "kept": KEPT})).all()
+    found = {(row.actor, row.key): row for row in rows}
+
+    def outcome(request: KeyedRequest) -> Answer | Refused | None:
+        if not request.is_valid:
+            return _malformed()
+        row = found.get(request.name)
+        if request.name not in free or (row is None and first[request.name] is not request):
+            return StillRunning("the first request with this idempotency key is still under way; ask again in a second")
+        if row is None:
+            return None
+        if row.request_hash != request.hash:
+            return OtherRequest(
+                "this idempotency key was used for another request in the last 24 hours; use a new key for each request"
+            )
+        return Answer(row.status, row.headers, row.body)
+
+    return [outcome(request) for request in requests]
+
+
+async def finish(connection: AsyncConnection, answers: Sequence[tuple[KeyedRequest, Answer]]) -> None:
+    """Record the answers; `begin` or `begin_all` came before in this transaction."""
+    if answers:
+        await connection.execute(_PUT, _ROWS.values(answers))
+
+
+def _malformed() -> Refused:
+    return Refused(f"an idempotency key has 1 to {KEY_BYTES_MAX} bytes of printable text; send a random UUID")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from model.errors import Refused
@@ -15,6 +15,7 @@ from model.ids import AccountId, TokenId
 from model.rights import Role, Scope
 
 SEEN_EVERY = timedelta(minutes=1)
+_SCOPES = frozenset(Scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +54,30 @@ _INSERT = text(f"""
     ON CONFLICT (account_id, name) WHERE revoked_at IS NULL DO NOTHING
     RETURNING {_COLUMNS}
 """)  # noqa: S608 - constants
-# index: token_secret. Who finds the row locked leaves last_used_at to the other request.
+# index: token_secret, once for each; with a plain join the planner may read the whole table. Who finds a row locked
+# leaves last_used_at to the other request.
 _FIND = text("""
-    WITH found AS (
-        SELECT t.id, t.account_id, a.name, a.is_admin, t.scopes, t.projects, t.last_used_at
-        FROM token t JOIN account a ON a.id = t.account_id
-        WHERE t.secret_hash = :secret_hash AND t.revoked_at IS NULL AND t.expires_at > clock_timestamp()
-          AND a.disabled_at IS NULL
-    ), due AS (
+    WITH found AS MATERIALIZED (
+        SELECT f.*, n.secret_hash, n.address
+        FROM unnest(CAST(:secret_hashes AS bytea[]), CAST(:addresses AS text[])) AS n (secret_hash, address)
+        CROSS JOIN LATERAL (
+            SELECT t.id, t.account_id, a.name, a.is_admin, t.scopes, t.projects, t.last_used_at
+            FROM token t JOIN account a ON a.id = t.account_id
+            WHERE t.secret_hash = n.secret_hash AND t.revoked_at IS NULL AND t.expires_at > clock_timestamp()
+              AND a.disabled_at IS NULL
+            LIMIT 1
+        ) f
+    ), due AS MATERIALIZED (
         SELECT t.id FROM token t
-        WHERE t.id = (SELECT id FROM found WHERE last_used_at < clock_timestamp() - :every OR last_used_at IS NULL)
+        WHERE t.id = ANY(ARRAY(SELECT id FROM found
+                               WHERE last_used_at < clock_timestamp() - :every OR last_used_at IS NULL))
         FOR NO KEY UPDATE SKIP LOCKED
     ), used AS (
-        UPDATE token SET last_used_at = clock_timestamp(), last_used_from = :address WHERE id IN (SELECT id FROM due)
+        UPDATE token SET last_used_at = clock_timestamp(),
+                         last_used_from = (SELECT f.address FROM found f WHERE f.id = token.id)
+        WHERE id = ANY(ARRAY(SELECT id FROM due))
     )
-    SELECT id, account_id, name, is_admin, scopes, projects,
+    SELECT secret_hash, id, account_id, name, is_admin, scopes, projects,
            (SELECT jsonb_object_agg(m.project, m.role) FROM project_member m WHERE m.account_id = found.account_id)
            AS roles
     FROM found
@@ -110,15 +120,13 @@ async def insert(
 
 async def find(connection: AsyncConnection, secret_hash: bytes, address: str) -> FoundToken | None:
     """The token with this secret, which is now used; None: unknown, expired, revoked, or of a disabled account."""
-    values = {"secret_hash": secret_hash, "address": address, "every": SEEN_EVERY}
-    row = (await connection.execute(_FIND, values)).first()
-    if row is None:
-        return None
-    # A scope that a later version granted means nothing here.
-    scopes = frozenset(Scope(each) for each in row.scopes if each in set(Scope))
-    projects = None if row.projects is None else frozenset(row.projects)
-    roles = {project: Role(role) for project, role in (row.roles or {}).items()}
-    return FoundToken(row.id, row.account_id, row.name, row.is_admin, scopes, projects, roles)
+    return (await find_all(connection, {secret_hash: address})).get(secret_hash)
+
+
+async def find_all(connection: AsyncConnection, wanted: Mapping[bytes, str]) -> dict[bytes, FoundToken]:
+    """The same for several, by secret; `wanted` has the address from which each is used."""
+    values = {"secret_hashes": list(wanted), "addresses": list(wanted.values()), "every": SEEN_EVERY}
+    return {bytes(row.secret_hash): _found(row) for row in (await connection.execute(_FIND, values)).all()}
 
 
 async def of_account(
@@ -138,6 +146,14 @@ async def revoke(connection: AsyncConnection, account: AccountId, token: TokenId
 async def revoke_all(connection: AsyncConnection, account: AccountId) -> int:
     """Revoke the tokens of an account. Returns how many."""
     return len((await connection.execute(_REVOKE_ALL, {"account": account})).all())
+
+
+def _found(row: Row[Any]) -> FoundToken:
+    # A scope that a later version granted means nothing here.
+    scopes = frozenset(Scope(each) for each in row.scopes if each in _SCOPES)
+    projects = None if row.projects is None else frozenset(row.projects)
+    roles = {project: Role(role) for project, role in (row.roles or {}).items()}
+    return FoundToken(row.id, row.account_id, row.name, row.is_admin, scopes, projects, roles)
 
 
 def _token(row: Sequence[Any]) -> TokenRow:

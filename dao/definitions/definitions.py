@@ -104,8 +104,13 @@ async def head(connection: AsyncConnection, code: WorkflowCode) -> Definition:
     """One workflow by its code. Raises `NotFound`."""
     found = (await heads(connection, [code])).get(code)
     if found is None:
-        raise NotFound(f"there is no workflow with the code {code}; `shoal workflow list` lists those there are")
+        raise no_workflow(code)
     return found
+
+
+def no_workflow(code: WorkflowCode) -> NotFound:
+    """The error about a code that no workflow has."""
+    return NotFound(f"there is no workflow with the code {code}; `shoal workflow list` lists those there are")
 
 
 async def whereabouts(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Whereabouts]:

@@ -35,8 +35,12 @@ async def check_limits_of_start(
     if limits == ProjectLimits():
         return
     spec = await definitions.spec_of(connection, head.code, version or head.version)
-    if not isinstance(spec, WorkflowSpec):
-        return
+    if isinstance(spec, WorkflowSpec):
+        check_spec(head, limits, spec, worker_group)
+
+
+def check_spec(head: Definition, limits: ProjectLimits, spec: WorkflowSpec, worker_group: str | None) -> None:
+    """The same for what has been read. Raises `Refused`."""
     groups = [worker_group, spec.worker_group, *(task.worker_group for task in spec.tasks)]
     _check(head.project, "worker group", limits.worker_groups, groups)
     _check(head.project, "tenant", limits.tenants, [spec.tenant, *(task.tenant for task in spec.tasks)])

@@ -26,11 +26,12 @@ from service.call import Call, Subject
 from service.fields import Answer, Id, Moment
 from service.operation import operation
 from service.runs.backfill_progress import Backfill, BackfillProgress, read_progress
-from service.runs.control import DEFINITION, CommandAsked, once_taken
+from service.runs.command_asked import CommandAsked, once_taken
 from service.runs.references import check_startable
 from service.runs.requests import BackfillDates, StartBackfill, WaitQuery
-from service.runs.start import ask_start
+from service.runs.start import Start, ask_start
 from service.runs.start_check import check_start
+from service.runs.starts import DEFINITION
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,8 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
         change.answer = answer
         if found.count:
             new = NewCommand(CommandType.COMPLEMENT_DATA, head.code, created_by=call.caller.name)
-            more = {BACKFILL: as_json(found.request)}
-            secrets = call.settings.secrets
-            command = await ask_start(change.connection, head, body.params, new, secrets, more=more)
+            start = Start(new, body.params, more={BACKFILL: as_json(found.request)})
+            command = await ask_start(change.connection, head, start, call.settings.secrets)
             change.after = {"command": str(command), **_said(found), "params": sorted(body.params)}
             change.answer = answer.model_copy(update={"command_id": command})
     asked: BackfillAnswer = change.answered()

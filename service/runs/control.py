@@ -5,46 +5,30 @@ Each inserts one command, which the master of its slot takes, or changes one row
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.commands import commands
 from dao.commands.commands import NewCommand
-from dao.definitions import definitions
 from dao.tasks import forced_success
 from dao.views import listings, lookups
 from dao.views.listings import Run
 from model.command_moves import CommandType
-from model.errors import NotFound, Refused, Unavailable
-from model.ids import CommandId, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.errors import Refused
+from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.rights import Right
 from model.states import TaskState, WorkflowState
 from service.call import Call, Change, Subject
 from service.fields import Answer, Id
 from service.operation import operation
-from service.runs.references import check_startable
+from service.runs.command_asked import CommandAsked, once_taken
 from service.runs.requests import RerunRun, StartRun, WaitQuery
-from service.runs.start import ask_start
+from service.runs.start import Start
+from service.runs.starts import StartAsked, start_all
 
-LOOK_EVERY_S = 0.05
-RUN, TASK, DEFINITION = "workflow-instance", "task-instance", "workflow-definition"
-
-
-class CommandAsked(Answer):
-    """A command was inserted. `run_id` is the run that it changes, or has started within the time that was waited."""
-
-    command_id: Id
-    workflow: str | None = None
-    run_id: Id | None = None
-    is_taken: bool = False
-    """Whether a master has taken it."""
-    reason: str | None = None
-    """Why the master refused it."""
+RUN, TASK = "workflow-instance", "task-instance"
 
 
 class TaskForced(Answer):
@@ -63,12 +47,10 @@ async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> C
     """Start a workflow: one command, which the master of its slot takes."""
     if body.depend and not body.tasks:
         raise Refused("`depend` says what runs beside the tasks of `tasks`; name those too")
-    async with call.reading() as connection:
-        head = await definitions.head(connection, WorkflowCode(code))
     type_ = CommandType.START_CURRENT_TASK_PROCESS if body.tasks else CommandType.START_PROCESS
     new = NewCommand(
         type_,
-        head.code,
+        WorkflowCode(code),
         workflow_version=body.version,
         priority=body.priority,
         failure_strategy=body.failure_strategy,
@@ -78,13 +60,9 @@ async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> C
         task_depend_type=body.depend,
         created_by=call.caller.name,
     )
-    async with call.changing(Subject(DEFINITION, head.code, head.project)) as change:
-        check_startable(head)
-        secrets = call.settings.secrets
-        command = await ask_start(change.connection, head, body.params, new, secrets, tasks=body.tasks)
-        change.after = {"command": str(command), **_said(body, "params")}
-        change.answer = CommandAsked(command_id=command, workflow=head.name)
-    return await once_taken(call, change.answered(), query.wait)
+    asked = StartAsked(call, WorkflowCode(code), Start(new, body.params, body.tasks), _said(body, "params"))
+    answer = await call.backend.batches.ask(start_all, asked)
+    return await once_taken(call, answer, query.wait)
 
 
 @operation("POST", "/workflow-instances/{id}/rerun", Right.OPERATE, "workflow-instances", status=202)
@@ -170,34 +148,6 @@ async def insert_change(change: Change[Any], run: Run, new: NewCommand) -> Comma
     """Insert a command that changes a run, in the transaction of the change."""
     command = await commands.insert(change.connection, new)
     return CommandAsked(command_id=command, workflow=run.workflow, run_id=run.id)
-
-
-async def once_taken(call: Call, asked: CommandAsked, wait_s: float) -> CommandAsked:
-    """The answer once a master has taken the command, or after `wait_s` seconds.
-
-    The command is inserted: that nobody can be asked about it any more is no error of the request.
-    """
-    if not wait_s:
-        return asked
-    try:
-        async with asyncio.timeout(wait_s):
-            while True:
-                async with call.reading() as connection:
-                    found = await _fate(connection, asked)
-                if found.is_taken:
-                    return found
-                await asyncio.sleep(LOOK_EVERY_S)
-    except (TimeoutError, Unavailable):
-        return asked
-
-
-async def _fate(connection: AsyncConnection, asked: CommandAsked) -> CommandAsked:
-    try:
-        fate = await lookups.fate_of(connection, CommandId(asked.command_id))
-    except NotFound:  # a person deleted it
-        return asked
-    is_taken = fate.handled_at is not None or fate.reason is not None
-    return asked.model_copy(update={"is_taken": is_taken, "run_id": fate.run or asked.run_id, "reason": fate.reason})
 
 
 def _said(body: StartRun | RerunRun, *hidden: str) -> dict[str, Any]:

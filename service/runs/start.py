@@ -4,49 +4,88 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.accounts import members
+from dao.accounts.members import ProjectLimits
 from dao.commands import commands
 from dao.commands.commands import NewCommand
+from dao.definitions import definitions
 from dao.definitions.definitions import Definition
-from model.ids import CommandId
-from service.projects.limits import check_limits_of_start
-from service.runs.start_check import check_start
+from dao.definitions.startable import Startable
+from model.errors import Refused
+from model.ids import CommandId, WorkflowCode
+from model.parameters import parse_parameters
+from model.workflow import WorkflowSpec
+from service.projects.limits import check_spec
+from service.runs.start_check import check_names, check_tasks
 from service.secret_keys import SecretSettings
-from service.workflows.sealing import sealed_for_start
+from service.workflows.sealing import sealed_for, secrets_among
 
 
-async def ask_start(
-    connection: AsyncConnection,
-    head: Definition,
-    values: Mapping[str, str],
-    new: NewCommand,
-    secrets: SecretSettings,
-    *,
-    tasks: Sequence[str] = (),
-    more: Mapping[str, Any] | None = None,
-) -> CommandId:
-    """Insert a command that starts a workflow.
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A start of a workflow.
+
+    Args:
+        new: the command without values and tasks.
+        values: of parameters, as the user gave them.
+        tasks: with which the run begins; none = all.
+        more: what the parameters contain besides values.
+    """
+
+    new: NewCommand
+    values: Mapping[str, str] = field(default_factory=dict)
+    tasks: Sequence[str] = ()
+    more: Mapping[str, Any] | None = None
+
+    def content(self, found: Startable) -> tuple[WorkflowCode, int] | None:
+        """The version that must be read for `command`, if one must; most starts need none."""
+        if self.values or self.tasks or found.limits != ProjectLimits():
+            return found.head.code, self.new.workflow_version or found.head.version
+        return None
+
+    def command(self, found: Startable, spec: WorkflowSpec | Refused | None, secrets: SecretSettings) -> NewCommand:
+        """The command to insert.
+
+        A version that is missing or cannot be read is left to the master, which writes an error command.
+
+        Args:
+            found: the workflow.
+            spec: the version `content`; None: it is missing, or need not be read.
+            secrets: where the keys are.
+        Raises:
+            Refused: a parameter or task is unknown, a secret cannot be sealed, or its project is limited to others than
+                its tenants and worker groups.
+        """
+        head = found.head
+        if isinstance(spec, WorkflowSpec):
+            check_tasks(head, spec, self.tasks)
+            if self.values:
+                where = f'the parameters of project "{head.project}"'
+                check_names(head, spec, self.values, parse_parameters(head.project_params, where))
+            if found.limits != ProjectLimits():
+                check_spec(head, found.limits, spec, self.new.worker_group)
+        sealed = sealed_for(secrets_among(head, self.values, spec), self.values, secrets) if self.values else {}
+        params = json.dumps({**sealed, **(self.more or {})}, ensure_ascii=False)
+        return replace(self.new, params=params, start_tasks=json.dumps(list(self.tasks)) if self.tasks else None)
+
+
+async def ask_start(connection: AsyncConnection, head: Definition, start: Start, secrets: SecretSettings) -> CommandId:
+    """Insert the command of a start.
 
     Args:
         connection: the transaction in which it is inserted.
-        head: the workflow.
-        values: of parameters, as the user gave them.
-        new: the command without these values and tasks.
+        head: the workflow, with the parameters of its project.
+        start: how it is started.
         secrets: where the keys are.
-        tasks: with which the run begins; none = all.
-        more: what the parameters contain besides values.
     Raises:
-        Refused: a parameter or task is unknown, a secret cannot be sealed, or its project is limited to others than its
-            tenants and worker groups.
+        Refused: see `Start.command`.
     """
-    version = new.workflow_version
-    await check_start(connection, head, values, tasks, version)
-    await check_limits_of_start(connection, head, version, new.worker_group)
-    sealed = await sealed_for_start(connection, head, values, secrets, version)
-    params = json.dumps({**sealed, **(more or {})}, ensure_ascii=False)
-    start_tasks = json.dumps(list(tasks)) if tasks else None
-    return await commands.insert(connection, replace(new, params=params, start_tasks=start_tasks))
+    found = Startable(head, await members.limits(connection, head.project))
+    content = start.content(found)
+    spec = None if content is None else await definitions.spec_of(connection, *content)
+    return await commands.insert(connection, start.command(found, spec, secrets))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -33,13 +33,21 @@ async def check_start(
     if not names and not tasks:
         return
     spec = await definitions.spec_of(connection, head.code, version or head.version)
-    if spec is None or isinstance(spec, Refused):
-        return
+    if isinstance(spec, WorkflowSpec):
+        check_tasks(head, spec, tasks)
+        check_names(head, spec, names, await projects.parameters(connection, head.project) if names else {})
+
+
+def check_tasks(head: Definition, spec: WorkflowSpec, tasks: Collection[str]) -> None:
+    """Raises `Refused`: a task is unknown."""
     for name in tasks:
         known = [task.name for task in spec.tasks]
         if name not in known:
             raise Refused(f'workflow "{head.name}" has no task "{name}"; {_choice(name, known)}')
-    of_project = await projects.parameters(connection, head.project) if names else {}
+
+
+def check_names(head: Definition, spec: WorkflowSpec, names: Collection[str], of_project: Mapping[str, str]) -> None:
+    """Raises `Refused`: a parameter is neither mentioned in the workflow nor one of its project."""
     for name in names:
         if not _is_mentioned(name, spec) and name not in of_project:
             known = [*spec.params, *spec.secrets, *of_project]

@@ -48,7 +48,11 @@ async def sealed_for_start(
 
     Raises `Refused`: there is no key, or the definition cannot be read to find out which are secret.
     """
-    secrets = await secrets_of(connection, head, values, version)
+    return sealed_for(await secrets_of(connection, head, values, version), values, settings)
+
+
+def sealed_for(secrets: Collection[str], values: Mapping[str, str], settings: SecretSettings) -> dict[str, str]:
+    """The values, with those of `secrets` sealed. Raises `Refused`: there is no key."""
     return sealed_values(values, secrets, open_vault(settings)) if secrets else dict(values)
 
 
@@ -58,7 +62,11 @@ async def secrets_of(
     """Which of these parameters its workflow declares SECRET. Raises `Refused`: the definition cannot be read."""
     if not names:
         return set()
-    spec = await definitions.spec_of(connection, head.code, version or head.version)
+    return secrets_among(head, names, await definitions.spec_of(connection, head.code, version or head.version))
+
+
+def secrets_among(head: Definition, names: Collection[str], spec: WorkflowSpec | Refused | None) -> set[str]:
+    """The same, from what was read; None: the version is missing."""
     if isinstance(spec, Refused):
         raise Refused(f'workflow "{head.name}" cannot be read: {spec}')
     return set() if spec is None else set(spec.secret_names().intersection(names))

@@ -17,7 +17,7 @@ from shoal.cli.invocation import Invocation
 if TYPE_CHECKING:
     from model.errors import Unavailable
     from service.runs.answers import CommandAnswer, RunAnswer, TaskAnswer
-    from service.runs.control import CommandAsked
+    from service.runs.command_asked import CommandAsked
     from shoal.clients.client import Client
     from shoal.clients.waiting import RunEnd
 

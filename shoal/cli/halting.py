@@ -15,7 +15,7 @@ from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
     from service.operation import Operation
-    from service.runs.control import CommandAsked
+    from service.runs.command_asked import CommandAsked
     from service.runs.requests import WaitQuery
 
 Wait = Annotated[bool, typer.Option("--wait", "-w", help="Wait until it has ended.")]

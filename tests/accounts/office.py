@@ -13,6 +13,7 @@ from service.accounts.own_tokens import NewToken, TokenMade
 from service.accounts.passwords import Passwords
 from service.accounts.people import ChangeUser, LoginLink, NewPassword, NewUser, UserAnswer
 from service.accounts.project_access import MemberRole
+from service.batches import Batches
 from service.call import Backend, Call
 from service.callers import Caller, Visitor
 from service.operation import Operation
@@ -80,8 +81,7 @@ class Office:
         return await self.ask(owner, own_tokens.make_token, owner.account, wanted)
 
     async def token_caller(self, text: str) -> Caller:
-        async with self.database.reading() as connection:
-            return await Caller.of_token(connection, text, HERE)
+        return await Caller.of_token(self.database, Batches(), text, HERE)
 
     async def audited(self) -> list[Any]:
         """Actor and action of each entry, the oldest first."""

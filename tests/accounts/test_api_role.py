@@ -7,6 +7,7 @@ import secrets
 from sqlalchemy import make_url, text
 
 from dao.accounts import expired, idempotency
+from dao.accounts.idempotency import KeyedRequest
 from dao.postgres import roles
 from dao.postgres.database import Database
 from model.rights import Role, Scope
@@ -47,8 +48,9 @@ async def _do_everything(office: Office) -> None:
     made = await office.token(caller, Scope.ADMIN)
     await office.token_caller(made.token)
     async with office.writing() as connection:
-        await idempotency.begin(connection, caller.key, "k", b"h" * 32)
-        await idempotency.finish(connection, caller.key, "k", b"h" * 32, idempotency.Answer(200, {}, b""))
+        request = KeyedRequest(caller.key, "k", b"h" * 32)
+        await idempotency.begin(connection, request)
+        await idempotency.finish(connection, [(request, idempotency.Answer(200, {}, b""))])
         await expired.delete(connection)
     await office.ask(caller, own_tokens.revoke_token, anna.id, made.id)
     await office.ask(caller, own_sessions.end_other_sessions, anna.id)

@@ -109,10 +109,13 @@ async def test_a_caller_is_made_by_one_statement(office: Office) -> None:
     async with office.database.reading() as connection:
         event.listen(connection.sync_connection, "before_cursor_execute", lambda *call: sent.append(call[2]))
         await Caller.of_session(connection, logged_in.secret, HERE)
-        await Caller.of_token(connection, made.token, HERE)
-        with pytest.raises(Unauthenticated):
-            await Caller.of_token(connection, made.token + "0", HERE)
-    assert len(sent) == 2, "and none for what is no token"
+    assert len(sent) == 1
+    sent.clear()
+    event.listen(office.database._engine.sync_engine, "before_cursor_execute", lambda *call: sent.append(call[2]))
+    await office.token_caller(made.token)
+    with pytest.raises(Unauthenticated):
+        await office.token_caller(made.token + "0")
+    assert len(sent) == 1, "and none for what is no token"
 
 
 async def test_a_text_that_is_no_token_is_refused_and_not_repeated(office: Office) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from dao.accounts import audit, expired, idempotency, login_attempts, login_links, sessions
 from dao.accounts.audit import AuditEntry, AuditFilter
-from dao.accounts.idempotency import Answer, OtherRequest, StillRunning
+from dao.accounts.idempotency import Answer, KeyedRequest, OtherRequest, StillRunning
 from model.audits import ActorKind, Outcome
 from model.errors import Refused
 from model.ids import AccountId
@@ -85,45 +85,47 @@ async def test_a_page_has_the_newest_first_and_the_next_goes_on(
 
 async def test_the_same_request_gets_the_first_answer_again(scene: Scene) -> None:
     async with scene.writing() as connection:
-        assert await idempotency.begin(connection, "account 1", "k", HASH) is None
-        await idempotency.finish(connection, "account 1", "k", HASH, ANSWER)
+        assert await idempotency.begin(connection, KeyedRequest("account 1", "k", HASH)) is None
+        await idempotency.finish(connection, [(KeyedRequest("account 1", "k", HASH), ANSWER)])
     async with scene.writing() as connection:
-        assert await idempotency.begin(connection, "account 1", "k", HASH) == ANSWER
-        assert await idempotency.begin(connection, "account 2", "k", OTHER) is None, "a key belongs to its actor"
+        assert await idempotency.begin(connection, KeyedRequest("account 1", "k", HASH)) == ANSWER
+        assert await idempotency.begin(connection, KeyedRequest("account 2", "k", OTHER)) is None, (
+            "a key belongs to its actor"
+        )
     with pytest.raises(OtherRequest, match="another request"):
         async with scene.writing() as connection:
-            await idempotency.begin(connection, "account 1", "k", OTHER)
+            await idempotency.begin(connection, KeyedRequest("account 1", "k", OTHER))
 
 
 async def test_while_the_first_is_under_way_the_second_is_refused_and_if_it_fails_the_next_begins(scene: Scene) -> None:
     with pytest.raises(Refused, match="the first failed"):
         async with scene.writing() as first:
-            assert await idempotency.begin(first, "a", "k", HASH) is None
+            assert await idempotency.begin(first, KeyedRequest("a", "k", HASH)) is None
             with pytest.raises(StillRunning, match="still under way"):
                 async with scene.writing() as second:
-                    await idempotency.begin(second, "a", "k", HASH)
-            await idempotency.finish(first, "a", "k", HASH, ANSWER)
+                    await idempotency.begin(second, KeyedRequest("a", "k", HASH))
+            await idempotency.finish(first, [(KeyedRequest("a", "k", HASH), ANSWER)])
             raise Refused("the first failed")
     async with scene.writing() as connection:
-        assert await idempotency.begin(connection, "a", "k", HASH) is None
+        assert await idempotency.begin(connection, KeyedRequest("a", "k", HASH)) is None
 
 
 async def test_after_a_day_a_key_is_free_again(scene: Scene) -> None:
     async with scene.writing() as connection:
-        await idempotency.finish(connection, "a", "k", HASH, ANSWER)
+        await idempotency.finish(connection, [(KeyedRequest("a", "k", HASH), ANSWER)])
     await scene.sql("UPDATE idempotency_key SET created_at = clock_timestamp() - interval '24 h'")
     async with scene.writing() as connection:
-        assert await idempotency.begin(connection, "a", "k", OTHER) is None
-        await idempotency.finish(connection, "a", "k", OTHER, ANSWER)
+        assert await idempotency.begin(connection, KeyedRequest("a", "k", OTHER)) is None
+        await idempotency.finish(connection, [(KeyedRequest("a", "k", OTHER), ANSWER)])
     async with scene.writing() as connection:
-        assert await idempotency.begin(connection, "a", "k", OTHER) == ANSWER
+        assert await idempotency.begin(connection, KeyedRequest("a", "k", OTHER)) == ANSWER
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", "\0", "\ud800"])
 async def test_a_key_that_cannot_be_one_is_refused(scene: Scene, key: str) -> None:
     with pytest.raises(Refused, match="1 to 255 bytes"):
         async with scene.writing() as connection:
-            await idempotency.begin(connection, "a", key, HASH)
+            await idempotency.begin(connection, KeyedRequest("a", key, HASH))
 
 
 # ------------------------------------------------------------------------------------------ limits of logins
@@ -188,7 +190,7 @@ async def test_what_has_expired_is_deleted_and_nothing_else(scene: Scene) -> Non
             await login_links.insert(connection, anna.id, secret, timedelta(minutes=5))
             await sessions.insert(connection, anna.id, secret, secret, "", "")
             await login_attempts.begin(connection, secret.decode(), "10.0.0.1")
-            await idempotency.finish(connection, "a", secret.decode(), HASH, ANSWER)
+            await idempotency.finish(connection, [(KeyedRequest("a", secret.decode(), HASH), ANSWER)])
         assert await expired.delete(connection) == 0
     for table, old in tables.items():
         await scene.sql(f"UPDATE {table} SET {old} WHERE ctid = (SELECT min(ctid) FROM {table})")

@@ -12,8 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import audit, expired, idempotency, login_attempts, sessions, tokens
 from dao.accounts.audit import AuditFilter
+from dao.accounts.idempotency import KeyedRequest
+from dao.definitions import startable
 from dao.postgres.database import Database
-from model.ids import AuditId
+from model.ids import AuditId, WorkflowCode
 from tests.dao.explaining import Explaining
 
 ROWS = 20_000
@@ -28,6 +30,9 @@ FULL = f"""
     SELECT sha256(int4send(n)), n, 'ci', '{{admin}}', now() + interval '1 day' FROM generate_series(1, {ROWS}) n;
     INSERT INTO login_attempt (name, address, at)
     SELECT 'name' || n % 5000, 'address' || n % 5000, now() - n * interval '0.05 s' FROM generate_series(1, {ROWS}) n;
+    INSERT INTO project (name) SELECT 'project' || n FROM generate_series(1, {ROWS}) n ON CONFLICT DO NOTHING;
+    INSERT INTO workflow_definition (code, project, name)
+    SELECT n, 'project' || 1 + n % 100, 'w' || n FROM generate_series(1, {ROWS}) n;
     INSERT INTO idempotency_key (actor, key, request_hash, status, headers, body)
     SELECT 'account ' || n % 100, n::text, sha256(''), 200, '{{}}', '' FROM generate_series(1, {ROWS}) n;
     INSERT INTO audit (actor_kind, actor, account_id, action, object_kind, object_id, project, outcome)
@@ -46,7 +51,21 @@ CALLS: dict[str, tuple[Call, set[str], int]] = {
     "token": (lambda c, secret: tokens.find(c, secret, "10.0.0.1"), {"token_secret", "account_pkey"}, 12),
     "unknown session": (lambda c, _: sessions.find(c, b"x" * 32), {"login_session_secret"}, 1),
     "attempt": (lambda c, _: login_attempts.begin(c, "name7", "address7"), {"login_attempt_name"}, 16),
-    "idempotency key": (lambda c, _: idempotency.begin(c, "account 7", "107", b"x"), {"idempotency_key_pkey"}, 1),
+    "token and 50 that are none": (
+        lambda c, secret: tokens.find_all(c, dict.fromkeys([secret, *(bytes([n]) * 32 for n in range(50))], "::1")),
+        {"token_secret", "account_pkey"}, 12,
+    ),
+    "idempotency key": (
+        lambda c, _: idempotency.begin(c, KeyedRequest("account 7", "107", b"x")), {"idempotency_key_pkey"}, 1,
+    ),
+    "64 idempotency keys": (
+        lambda c, _: idempotency.begin_all(c, [KeyedRequest("account 7", str(n), b"x") for n in range(7, 6_407, 100)]),
+        {"idempotency_key_pkey"}, 64,
+    ),
+    "workflows to start": (
+        lambda c, _: startable.find(c, [WorkflowCode(n) for n in range(1, 65)]),
+        {"workflow_definition_pkey", "project_name"}, 128,
+    ),
     "what has expired": (lambda c, _: expired.delete(c), {"login_attempt_at", "idempotency_key_created"}, 2_100),
     "audit of all": (lambda c, _: audit.page(c, AuditFilter(), 50), {"audit_pkey"}, 100),
     "audit, a later page": (lambda c, _: audit.page(c, AuditFilter(), 50, AuditId(9_000)), {"audit_pkey"}, 100),

@@ -1,0 +1,169 @@
+"""Starts of one batch: one transaction, and for each the same as if it were alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest_asyncio
+from sqlalchemy import event, text
+
+from dao.accounts.idempotency import OtherRequest, StillRunning
+from dao.commands.commands import NewCommand
+from dao.postgres.database import Database
+from model.audits import ActorKind
+from model.command_moves import CommandType
+from model.errors import Forbidden, NotFound, Refused
+from model.ids import WorkflowCode
+from model.rights import Role
+from service.call import Backend, Call, Replay, Replayed, Subject
+from service.callers import Caller
+from service.runs.command_asked import CommandAsked
+from service.runs.control import start_run
+from service.runs.requests import StartRun, WaitQuery
+from service.runs.start import Start
+from service.runs.starts import StartAsked, start_all
+from service.workflows.apply import save_all
+from service.workflows.workflow_file import parse_workflows
+from shoal.backend import backend_of
+from shoal.config.settings import load_settings
+from tests.dao.scene import Scene
+from worker.tasks.catalog import TaskCatalog
+
+ADA = Caller.of_system_user("ada")
+EVE = Caller(ActorKind.TOKEN, "eve", roles={"default": Role.VIEWER})
+W = """
+name: w
+params: {day: monday}
+tasks:
+  - {name: a, type: SHELL, params: {script: "echo ${day}"}}
+"""
+
+
+class Starting:
+    """Starts of the workflow `w`, most by Ada."""
+
+    def __init__(self, database: Database, backend: Backend, code: int) -> None:
+        self.database, self.backend, self.code = database, backend, code
+        self.sql = Scene(database).sql
+
+    def asked(
+        self,
+        caller: Caller = ADA,
+        *,
+        code: int | None = None,
+        key: str = "",
+        body: str = "x",
+        group: str | None = None,
+        **values: str,
+    ) -> StartAsked:
+        """A request; `body` is all of it that its hash sees."""
+        replay = Replay(key, body.encode().ljust(32)) if key else None
+        call = Call(self.backend, caller, start_run, replay=replay)
+        which = WorkflowCode(self.code if code is None else code)
+        new = NewCommand(CommandType.START_PROCESS, which, worker_group=group, created_by=caller.name)
+        return StartAsked(call, which, Start(new, values), {"params": sorted(values)})
+
+    async def count(self, table: str) -> int:
+        return int((await self.sql(f"SELECT count(*) FROM {table}"))[0])
+
+
+@pytest_asyncio.fixture
+async def starting(database_url: str) -> AsyncIterator[Starting]:
+    database = Database(database_url, application_name="shoal-test")
+    backend = backend_of(database, load_settings({"database_url": database_url}))
+    async with database.writing() as connection:
+        documents = parse_workflows(W.encode(), "file", TaskCatalog())
+        saved = await save_all(connection, documents, backend.settings.secrets, datetime(2026, 1, 1, tzinfo=UTC))
+        await connection.execute(text("UPDATE workflow_definition SET release_state = 'ONLINE'"))
+    yield Starting(database, backend, saved[0].head.code)
+    backend.passwords.close()
+    await database.close()
+
+
+async def test_each_start_of_a_batch_has_its_own_answer_audit_row_and_key(starting: Starting) -> None:
+    asked = [
+        starting.asked(day="monday"),
+        starting.asked(code=999),
+        starting.asked(EVE),
+        starting.asked(wrong="x"),
+        starting.asked(key="k1"),
+        starting.asked(key="k1"),
+        starting.asked(key="k2"),
+        starting.asked(key=""),
+    ]
+    answers = await start_all(asked)
+    kinds = [type(answer) for answer in answers]
+    assert kinds == [
+        *(CommandAsked, NotFound, Forbidden, Refused),
+        *(CommandAsked, StillRunning, CommandAsked, CommandAsked),
+    ]
+    assert 'has no parameter "wrong"' in str(answers[3])
+    assert asked[2].call.subject == Subject("workflow-definition", starting.code, "default"), "for its denial"
+    done = [answer.command_id for answer in answers if isinstance(answer, CommandAsked)]
+    rows = await starting.sql("SELECT id, params, created_by FROM command ORDER BY id")
+    values = ['{"day": "monday"}', "{}", "{}", "{}"]
+    assert rows == [(id_, params, "ada") for id_, params in zip(done, values, strict=True)]
+    audited = await starting.sql("SELECT action, after FROM audit ORDER BY id")
+    said = [{"params": ["day"]}, *[{"params": []}] * 3]
+    assert audited == [("start_run", {"command": str(id_), **each}) for id_, each in zip(done, said, strict=True)]
+    keys = await starting.sql("SELECT key, convert_from(body, 'UTF8')::jsonb->>'command_id' FROM idempotency_key")
+    assert dict(keys) == {"k1": str(done[1]), "k2": str(done[2])}
+
+
+async def test_a_key_that_was_answered_is_answered_again_however_often_a_batch_has_it(starting: Starting) -> None:
+    (first,) = await start_all([starting.asked(key="k")])
+    assert isinstance(first, CommandAsked)
+    again = await start_all([starting.asked(key="k"), starting.asked(key="k"), starting.asked(key="k", body="y")])
+    assert [type(each) for each in again] == [Replayed, Replayed, OtherRequest]
+    assert isinstance(again[0], Replayed)
+    assert f'"{first.command_id}"'.encode() in again[0].answer.body
+    assert (await starting.count("command"), await starting.count("audit")) == (1, 1)
+
+
+async def test_a_key_that_another_transaction_has_is_refused_and_the_rest_of_the_batch_is_not(
+    starting: Starting,
+) -> None:
+    held = starting.asked(key="k")
+    async with held.call.changing(Subject("workflow-definition", 1, "default")):
+        answers = await start_all([starting.asked(key="k"), starting.asked(key="other")])
+    assert [type(each) for each in answers] == [StillRunning, CommandAsked]
+
+
+async def test_what_the_database_refuses_of_one_start_is_the_error_of_that_one(starting: Starting) -> None:
+    """A value larger than a command may have is found by the database only."""
+    outcomes: list[Any] = []
+    sent: list[str] = []
+    engine = starting.database._engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda *call: sent.append(call[2]))
+
+    async def start(**params: str) -> None:
+        call = Call(starting.backend, ADA, start_run)
+        try:
+            outcomes.append(await start_run(call, starting.code, StartRun(params=params), WaitQuery()))
+        except Exception as error:  # noqa: BLE001 - it is the outcome
+            outcomes.append(error)
+
+    await asyncio.gather(start(), start(day="x" * 2_200_000), start(day="y"))
+    assert sum("INSERT INTO command " in each for each in sent) == 4, "the three together, then each alone"
+    assert sorted(type(each).__name__ for each in outcomes) == ["BadData", "CommandAsked", "CommandAsked"]
+    assert await starting.count("command") == await starting.count("audit") == 2
+
+
+async def test_a_batch_needs_as_many_statements_as_one_start(starting: Starting) -> None:
+    sent: list[str] = []
+    event.listen(starting.database._engine.sync_engine, "before_cursor_execute", lambda *call: sent.append(call[2]))
+    await start_all([starting.asked()])
+    alone, sent[:] = len(sent), []
+    await start_all([starting.asked() for _ in range(50)])
+    assert len(sent) == alone == 3, "find, insert, audit"
+
+
+async def test_the_limits_of_its_project_hold_for_each_start(starting: Starting) -> None:
+    await starting.sql("INSERT INTO project (name) VALUES ('default') ON CONFLICT DO NOTHING")
+    await starting.sql("UPDATE project SET worker_groups = '{default,big}'")
+    answers = await start_all([starting.asked(), starting.asked(group="small")])
+    assert [type(each) for each in answers] == [CommandAsked, Refused]
+    assert 'may not use the worker group "small"' in str(answers[1])
