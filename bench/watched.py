@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Sequence
 from statistics import median
 from types import TracebackType
+from typing import NamedTuple
 
 from bench.cluster import BenchFailed, Cluster, fake
-from bench.cpu import cores_told
 from bench.figures import Figure, Target
 from bench.server import BenchServer
 from bench.sizes import Sizes
@@ -25,6 +26,13 @@ _TOOK = """
     FROM workflow_instance i WHERE i.command_id BETWEEN %(first)s AND %(last)s
 """
 _ASK = "INSERT INTO command (type, workflow_code) VALUES ('PAUSE', 1) RETURNING id"
+
+
+class _Round(NamedTuple):
+    """Tasks a second, and the CPU seconds of a task by part."""
+
+    rate: float
+    cpu_s: dict[str, float]
 
 
 class _Watching:
@@ -76,10 +84,10 @@ def watched(server: BenchServer, sizes: Sizes) -> list[Figure]:
     with Cluster(server, "watched", 1, 1) as cluster:
         cluster.define(_PARALLEL, [fake(f"t{number}") for number in range(_WIDTH)])
         _round(cluster, 20)
-        rates: list[tuple[float, float]] = []
-        events, cpu = 0, cluster.cpu()
+        pairs: list[tuple[_Round, _Round]] = []
+        events = 0
         for number in range(sizes.watched_rounds):
-            pair = {}
+            pair: dict[bool, _Round] = {}
             for is_watched in (False, True) if number % 2 else (True, False):
                 if is_watched:
                     with _Watching(cluster.url) as watching:
@@ -87,20 +95,19 @@ def watched(server: BenchServer, sizes: Sizes) -> list[Figure]:
                     events += watching.events
                 else:
                     pair[False] = _round(cluster, sizes.watched_workflows)
-            rates.append((pair[False], pair[True]))
-        used = cpu.used()
+            pairs.append((pair[False], pair[True]))
         lags = _lags(cluster, sizes.watched_commands)
-    how = f"{len(rates)} pairs of {sizes.watched_workflows * _WIDTH:,} tasks, {events:,} events"
+    how = f"{len(pairs)} pairs of {sizes.watched_workflows * _WIDTH:,} tasks, {events:,} events"
     what = "FAKE tasks while a hub reads all that changes"
-    ratio = median(beside / alone for alone, beside in rates)
+    ratio = median(beside.rate / alone.rate for alone, beside in pairs)
     return [
         Figure(
             *("watched_none_per_s", PART, "FAKE tasks, 10 in parallel, while nobody watches"),
-            median(alone for alone, _ in rates), "/s",
+            median(alone.rate for alone, _ in pairs), "/s", how=_processor_told([alone for alone, _ in pairs]),
         ),
         Figure(
-            *("watched_per_s", PART, what, median(beside for _, beside in rates), "/s"),
-            how=f"{how}; cores: {cores_told(used)}",
+            *("watched_per_s", PART, what, median(beside.rate for _, beside in pairs), "/s"),
+            how=f"{how}; {_processor_told([beside for _, beside in pairs])}",
         ),
         Figure("ratio_watched", PART, f"{what} / without", ratio, "x", Target(0.97, "higher"), how),
         Figure(
@@ -110,11 +117,20 @@ def watched(server: BenchServer, sizes: Sizes) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _round(cluster: Cluster, workflows: int) -> float:
-    """Tasks a second."""
+def _round(cluster: Cluster, workflows: int) -> _Round:
+    cpu = cluster.cpu()
     first, last = cluster.start(_PARALLEL, workflows)
     cluster.wait_until_all_ended(300)
-    return workflows * _WIDTH / float(cluster.one(_TOOK, first=first, last=last))
+    used, tasks = cpu.used(), workflows * _WIDTH
+    rate = tasks / float(cluster.one(_TOOK, first=first, last=last))
+    return _Round(rate, {part: cores * cpu.elapsed_s / tasks for part, cores in used.items()})
+
+
+def _processor_told(rounds: Sequence[_Round]) -> str:
+    """The hub runs in the process of the bench, with everything else that the bench does."""
+    parts = ("master", "worker", "postgres", "bench")
+    medians = (f"{part} {median(each.cpu_s[part] for each in rounds) * 1e6:.0f}" for part in parts)
+    return f"µs of processor a task: {', '.join(medians)}"
 
 
 def _lags(cluster: Cluster, count: int) -> list[float]:

@@ -92,7 +92,8 @@ class Life:
                 me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url, name)
         finally:
             await starting.close()
-        return cls(Database(url, application_name=nodes.application_name(kind, me.epoch)), me, timing)
+        own = Database(url, application_name=nodes.application_name(kind, me.epoch), announces_together=True)
+        return cls(own, me, timing)
 
     def writing(self) -> AbstractAsyncContextManager[FencedTransaction]:
         """See `nodes.fenced_transaction`."""

@@ -7,7 +7,7 @@ from sqlalchemy import text
 from dao.cluster.nodes import Me, NodeRow, application_name, hold_alive
 from dao.commands import suspect_commands
 from dao.postgres.database import Database
-from dao.postgres.notify import NODE, changed, notify
+from dao.postgres.notify import NODE, announce_everything, changed, notify
 from model.changes import Changes
 
 OUT_OF_REACH = 1 << 40
@@ -69,4 +69,5 @@ async def fence(database: Database, dead: NodeRow, why: str, *, by: Me | None) -
         if fenced:
             await notify(connection, NODE)
             await changed(connection, Changes(nodes=True))
+            await announce_everything(connection)
         return fenced

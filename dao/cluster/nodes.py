@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
-from dao.postgres.notify import NODE, changed, notify
+from dao.postgres.notify import NODE, announce_last_changes, changed, notify
 from model.changes import Changes
 from model.errors import Fenced
 from model.ids import Epoch
@@ -254,6 +254,7 @@ async def set_left(connection: AsyncConnection, me: Me, *, broke: bool = False) 
     await connection.execute(_SET_LEFT, {"epoch": me.epoch, "incarnation": me.incarnation, "broke": broke})
     await notify(connection, NODE)
     await changed(connection, Changes(nodes=True))
+    await announce_last_changes(connection)
 
 
 def _of(me: Me) -> dict[str, object]:

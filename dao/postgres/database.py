@@ -22,7 +22,7 @@ from sqlalchemy.util.concurrency import greenlet_spawn
 
 from dao.postgres.connection import CONNECT_S_MAX, Connection
 from dao.postgres.errors import translated, translating
-from dao.postgres.notify import collecting
+from dao.postgres.notify import announcer_on, collecting
 from model.errors import Denied, Refused, Unavailable, Unknown
 
 # A connection that is dead when it is returned to the pool is replaced. Its user has had the error already, so the
@@ -130,6 +130,7 @@ class Database:
         application_name: the name of the connections in the database.
         connections_max: the maximum number of connections.
         answer_within_s: the longest wait for the answer to one statement; then its connection is closed.
+        announces_together: announce changes of many transactions together and after their commits, for a node.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class Database:
         application_name: str,
         connections_max: int = CONNECTIONS_MAX,
         answer_within_s: float = ANSWER_WITHIN_S,
+        announces_together: bool = False,
     ) -> None:
         parsed = parse_url(url)
         self.url = url
@@ -158,12 +160,15 @@ class Database:
                 **_KEEPALIVE,
             },
         )
+        self._announcer = announcer_on(self.reading) if announces_together else None
         self._in_use = self._in_use_max = 0
         self._trim_timer: asyncio.TimerHandle | None = None
         self._trimming: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
         """Close the pool; connections in use are closed when they are returned."""
+        if self._announcer is not None:
+            await self._announcer.close()
         if self._trim_timer is not None:
             self._trim_timer.cancel()
             self._trim_timer = None
@@ -229,7 +234,7 @@ class Database:
         async with _pooled(self._engine) as connection:
             try:
                 with translating():
-                    async with collecting(connection):
+                    async with collecting(connection, self._announcer) as notices:
                         yield connection
             except BaseException:
                 await _abandon(connection)
@@ -237,6 +242,7 @@ class Database:
             try:
                 await connection.commit()
             except BaseException as error:
+                notices.in_doubt()
                 await _abandon(connection)
                 outcome = translated(error) if isinstance(error, Exception) else None
                 # A server that answers COMMIT with an ERROR has rolled back; FATAL and PANIC end the session or the
@@ -246,6 +252,7 @@ class Database:
                 if isinstance(error, Exception):
                     raise Unknown(f"the connection to {self.shown} went while a transaction was committing") from error
                 raise
+            notices.committed()
 
 
 @asynccontextmanager

@@ -1,18 +1,19 @@
 """The names of the channels for wakes by PostgreSQL. A payload hints at who should check; empty means everybody.
 
 A transaction collects its notifications and sends them with one statement, last: NOTIFY takes a global lock, and each
-statement costs a round trip.
+statement costs a round trip. What a node's transactions changed they do not send themselves (`announcer.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 
 from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.announcer import EVERYTHING, Announcer
 from model.changes import Changes
 
 COMMAND = "shoal_command"
@@ -40,16 +41,24 @@ def _send(count: int) -> TextClause:
     return text("SELECT " + ", ".join(f"pg_notify(:channel_{n}, :payload_{n})" for n in range(count)))
 
 
+# The lock of NOTIFY is held until the commit: it does not wait for the disk, since it has nothing to store.
+_ANNOUNCE = text("""
+    SELECT set_config('synchronous_commit', 'off', true), count(pg_notify(:channel, payload))
+    FROM unnest(CAST(:payloads AS text[])) AS payload
+""")
+
 _AT_ONCE = 20
 _PAYLOAD_BYTES_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes."""
 _KEY = "shoal_notices"
 
 
-class _Notices:
-    """The notifications of one transaction."""
+class Notices:
+    """The notifications of one transaction, and what it changed. With an announcer, that is announced after the commit
+    and by the announcer."""
 
-    def __init__(self) -> None:
+    def __init__(self, announcer: Announcer | None = None) -> None:
+        self._announcer = announcer
         self.changes = Changes()
         self.texts: dict[tuple[str, str], None] = {}
         self._hints: dict[str, set[str]] = {}
@@ -61,12 +70,29 @@ class _Notices:
     async def send(self, connection: AsyncConnection) -> None:
         """Send them all."""
         notices = [*((channel, _joined(hints)) for channel, hints in self._hints.items()), *self.texts]
-        notices += ((CHANGED, payload) for payload in self.changes.payloads())
+        if self._announcer is None:
+            notices += ((CHANGED, payload) for payload in self.changes.payloads())
         for begin in range(0, len(notices), _AT_ONCE):
             part = notices[begin : begin + _AT_ONCE]
             channels = {f"channel_{n}": channel for n, (channel, _) in enumerate(part)}
             payloads = {f"payload_{n}": payload for n, (_, payload) in enumerate(part)}
             await connection.execute(_send(len(part)), {**channels, **payloads})
+
+    def announce_within(self) -> None:
+        """Announce the changes in the transaction itself, and those of earlier ones that are not announced yet."""
+        if self._announcer is not None:
+            self.changes.add(self._announcer.unannounced)
+            self._announcer = None
+
+    def committed(self) -> None:
+        """To be called after the commit."""
+        if self._announcer is not None:
+            self._announcer.committed(self.changes)
+
+    def in_doubt(self) -> None:
+        """To be called if the outcome of the commit is unknown."""
+        if self._announcer is not None:
+            self._announcer.in_doubt(self.changes)
 
 
 def _joined(hints: set[str]) -> str:
@@ -75,22 +101,22 @@ def _joined(hints: set[str]) -> str:
 
 
 @asynccontextmanager
-async def collecting(connection: AsyncConnection) -> AsyncIterator[None]:
+async def collecting(connection: AsyncConnection, announcer: Announcer | None) -> AsyncIterator[Notices]:
     """Collect the notifications of a transaction, and send them at the end of the block, if it raises nothing."""
     info = connection.info
-    info[_KEY] = notices = _Notices()
+    info[_KEY] = notices = Notices(announcer)
     try:
-        yield
+        yield notices
         await notices.send(connection)
     finally:
         info.pop(_KEY, None)
 
 
 @asynccontextmanager
-async def _notices(connection: AsyncConnection) -> AsyncIterator[_Notices]:
+async def _notices(connection: AsyncConnection) -> AsyncIterator[Notices]:
     """Those of this transaction; outside one they are sent at the end of the block."""
-    collected: _Notices | None = connection.info.get(_KEY)
-    notices = collected or _Notices()
+    collected: Notices | None = connection.info.get(_KEY)
+    notices = collected or Notices()
     yield notices
     if collected is None:
         await notices.send(connection)
@@ -109,9 +135,30 @@ async def notify_each(connection: AsyncConnection, channel: str, payloads: Itera
 
 
 async def changed(connection: AsyncConnection, changes: Changes) -> None:
-    """Say what this transaction changed, to those who watch, when it commits."""
+    """Say what this transaction changed, to those who watch: when it commits, or of a node's transaction soon after."""
     async with _notices(connection) as notices:
         notices.changes.add(changes)
+
+
+async def announce_last_changes(connection: AsyncConnection) -> None:
+    """The transaction ends the life of its node: announce in it what the node changed and has not announced yet."""
+    async with _notices(connection) as notices:
+        notices.announce_within()
+
+
+async def announce_everything(connection: AsyncConnection) -> None:
+    """Say when this transaction commits that anything may have changed: nobody knows what a dead node changed last."""
+    await notify_each(connection, CHANGED, [EVERYTHING])
+
+
+def announcer_on(reading: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> Announcer:
+    """An announcer that sends with one statement, on a connection in autocommit."""
+
+    async def send(payloads: Sequence[str]) -> None:
+        async with reading() as connection:
+            await connection.execute(_ANNOUNCE, {"channel": CHANGED, "payloads": list(payloads)})
+
+    return Announcer(send)
 
 
 def concerns(payload: str, mine: Iterable[object]) -> bool:

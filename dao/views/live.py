@@ -11,8 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 COUNTED_MAX = 10_000
 """Commands and error commands are counted up to this number: a backlog may have millions."""
-RECENT_S = 20
-"""Longer than any transaction lasts: attempts that changed in an earlier one were read before."""
+RECENT_S = 30
+"""Longer than any transaction lasts and its changes then wait to be announced (`dao/postgres/announcer.py`): attempts
+that changed in an earlier one were read before."""
 
 
 @dataclass(frozen=True, slots=True)

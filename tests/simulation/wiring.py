@@ -334,7 +334,12 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         return world.loop.now if process is None else process.clock_s(world.loop.now)
 
     def database(
-        url: str, *, application_name: str, connections_max: int = 8, answer_within_s: float = ANSWER_WITHIN_S
+        url: str,
+        *,
+        application_name: str,
+        connections_max: int = 8,
+        answer_within_s: float = ANSWER_WITHIN_S,
+        announces_together: bool = False,
     ) -> SimulatedDatabase:
         return SimulatedDatabase(world.server, url, application_name, answer_within_s)
 
