@@ -22,12 +22,22 @@ from service.operation import Operation
 from service.projects import projects
 from service.runs import attempts, backfills, bulk, control, error_commands, log_source
 from service.runs import listing as run_listing
-from service.workflows import applying, history, relations, saving, schedule_changes, schedule_listing, schemas
+from service.workflows import (
+    applying,
+    drafting,
+    history,
+    layouts,
+    relations,
+    saving,
+    schedule_changes,
+    schedule_listing,
+    schemas,
+)
 from service.workflows import listing as workflow_listing
 
 _MODULES = (
     *(run_listing, log_source, control, bulk, error_commands, backfills, attempts, why),
-    *(workflow_listing, history, applying, saving, relations, schemas, projects),
+    *(workflow_listing, history, applying, saving, drafting, layouts, relations, schemas, projects),
     *(schedule_listing, schedule_changes),
     *(clock, members, claims, command_queue, examination, settings_in_force, names),
     *(data_sources, environments, secrets),

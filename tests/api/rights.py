@@ -54,6 +54,7 @@ COMMAND, ERROR, SCHEDULE = Row({"id": "command"}), Row({"id": "error"}), Row({"i
 NAMED = Row({"name": "x"})
 FILES = [{"name": "w.yaml", "content": "name: w2\nproject: <project>\ntasks: [{name: a, type: FAKE}]\n"}]
 PROJECT = {"project": "project"}
+DRAFT = {"project": "project", "name": "w"}
 ACCOUNT, OF_ACCOUNT = {"id": "account"}, {"account": "account"}
 
 ROWS: Mapping[str, Row] = {
@@ -100,6 +101,15 @@ ROWS: Mapping[str, Row] = {
     "roll_back_workflow": Row({"code": "workflow"}, {"version": 1}),
     "set_release_state": Row({"code": "workflow"}, {"release_state": "ONLINE"}),
     "delete_workflow": DEFINITION,
+    "list_drafts": ALL_OF_THEM,
+    "get_draft": Row(DRAFT),
+    "save_draft": Row(DRAFT, {"content": "name: w"}),
+    "discard_draft": Row(DRAFT),
+    "publish_draft": Row(DRAFT),
+    "check_draft": Row(DRAFT),
+    "diff_draft": Row(DRAFT),
+    "get_layout": DEFINITION,
+    "put_layout": Row({"code": "workflow"}, {}),
     "list_relations": ALL_OF_THEM,
     "get_workflow_relations": DEFINITION,
     "get_workflow_schema": ALL_OF_THEM,
