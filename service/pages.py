@@ -53,6 +53,32 @@ class NamedPageQuery(Asked):
         return name
 
 
+class PairPageQuery(Asked):
+    """Which page of a list that is sorted by two names."""
+
+    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX, description="at most this many")] = 50
+    cursor: Annotated[str | None, Field(max_length=2_400, description="`next_cursor` of the page before")] = None
+
+    @property
+    def after(self) -> tuple[str, str] | None:
+        """The last names of the page before. Raises `Refused` for a cursor that no page gave."""
+        if self.cursor is None:
+            return None
+        word, *names = _decoded(self.cursor).split("\n")
+        if word != "pair" or len(names) != 2 or any("\x00" in name for name in names):
+            raise _unknown_cursor()
+        return names[0], names[1]
+
+
+def pair_page_of(
+    found: Sequence[S], limit: int, item: Callable[[S], T], names_of: Callable[[S], tuple[str, str]]
+) -> PageOf[T]:
+    """The page of what was found with a limit of one more than the page's, in a list that is sorted by two names."""
+    shown = found[:limit]
+    cursor = _encoded("\n".join(("pair", *names_of(shown[-1])))) if len(found) > limit else None
+    return PageOf[T](items=[item(each) for each in shown], next_cursor=cursor, has_more=cursor is not None)
+
+
 def page_of(
     found: Sequence[S],
     limit: int,
@@ -73,6 +99,10 @@ def page_of(
 
 def _cursor(last: int | str) -> str:
     text = f"name {last}" if isinstance(last, str) else f"after {last}"
+    return _encoded(text)
+
+
+def _encoded(text: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 

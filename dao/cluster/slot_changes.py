@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
-from model.ids import Epoch
+from model.ids import CommandId, Epoch
 
 
 class SlotReason(StrEnum):
@@ -92,8 +92,15 @@ _BETWEEN = text("""
                          SELECT CAST(each ->> 'epoch' AS bigint) FROM jsonb_array_elements(s.changes) AS each
                          WHERE each ->> 'reason' = 'LOST')), '{}') AS ended
     FROM slot_change s
-    WHERE s.at < :until AND s.at >= coalesce((SELECT max(at) FROM slot_change WHERE at <= :since), '-infinity')
+    WHERE s.number > :after AND s.at < CAST(:until AS timestamptz)
+      AND s.at >= coalesce((SELECT max(at) FROM slot_change WHERE at <= CAST(:since AS timestamptz)), '-infinity')
     ORDER BY s.number LIMIT :limit
+""")
+_IN_FORCE_FOR = text("""
+    SELECT s.number, s.at, s.members, s.changes FROM slot_change s
+    WHERE s.at <= (SELECT created_at FROM command WHERE id = :command
+                   UNION ALL SELECT created_at FROM command_history WHERE command_id = :command LIMIT 1)
+    ORDER BY s.at DESC LIMIT 1                                                          -- index: slot_change_at
 """)
 _DELETE_OLD = text("""
     DELETE FROM slot_change WHERE number IN (
@@ -112,14 +119,20 @@ async def record(connection: FencedTransaction, masters: Sequence[Epoch], busy: 
 
 
 async def between(
-    connection: AsyncConnection, since: datetime, until: datetime, limit: int = 10_000
+    connection: AsyncConnection, since: datetime, until: datetime, limit: int = 10_000, after: int = 0
 ) -> list[SlotChange]:
     """The changes from the one that was in force at `since` to the last one before `until` (aware), in order.
 
-    A master that was LOST is LEFT or FENCED once its end is known.
+    Only those with a number above `after`. A master that was LOST is LEFT or FENCED once its end is known.
     """
-    rows = await connection.execute(_BETWEEN, {"since": since, "until": until, "limit": limit})
+    rows = await connection.execute(_BETWEEN, {"since": since, "until": until, "limit": limit, "after": after})
     return [_change(*row) for row in rows.all()]
+
+
+async def in_force_for(connection: AsyncConnection, command: CommandId) -> SlotChange | None:
+    """Who had slots when a command was asked for; None if that is no longer on record."""
+    row = (await connection.execute(_IN_FORCE_FOR, {"command": command})).first()
+    return None if row is None else _change(row.number, row.at, row.members, row.changes, {})
 
 
 async def delete_old(connection: FencedTransaction, kept: timedelta, limit: int) -> int:

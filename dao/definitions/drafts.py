@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
+
+from model.ids import WorkflowCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,29 @@ class Draft:
     content: str
 
 
+@dataclass(frozen=True, slots=True)
+class ListedDraft:
+    """A draft in a list. `code` and `version` are those of its workflow now, None = there is none."""
+
+    head: DraftHead
+    code: WorkflowCode | None
+    version: int | None
+
+
 _COLUMNS = "person, project, name, base_version, revision, created_at, updated_at, octet_length(content)"
 _KEY = "person = :person AND project = :project AND name = :name"
-_LIST = text(f"SELECT {_COLUMNS} FROM workflow_draft WHERE person = :person ORDER BY project, name")  # noqa: S608
+# The workflows by their names: one by one, since a person has few drafts, and a cluster may have many workflows.
+_LIST = text("""
+    SELECT w.person, w.project, w.name, w.base_version, w.revision, w.created_at, w.updated_at, octet_length(w.content),
+           d.code, d.version
+    FROM workflow_draft w
+    LEFT JOIN LATERAL (
+        SELECT code, version FROM workflow_definition WHERE project = w.project AND name = w.name OFFSET 0) AS d ON true
+    WHERE w.person = :person AND (w.project, w.name) > (:after_project, :after_name)
+      AND w.project = coalesce(CAST(:project AS text), w.project)
+      AND (CAST(:visible AS text[]) IS NULL OR w.project = ANY(CAST(:visible AS text[])))
+    ORDER BY w.project, w.name LIMIT :limit
+""")
 _FIND = text(f"SELECT {_COLUMNS}, content FROM workflow_draft WHERE {_KEY}")  # noqa: S608
 _INSERT = text(f"""
     INSERT INTO workflow_draft (person, project, name, content, base_version)
@@ -51,9 +74,25 @@ _UPDATE = text(f"""
 _DELETE = text(f"DELETE FROM workflow_draft WHERE {_KEY} AND revision = :revision")  # noqa: S608
 
 
-async def drafts_of(connection: AsyncConnection, person: str) -> list[DraftHead]:
-    """The drafts of a person, by project and name."""
-    return [DraftHead(*row) for row in (await connection.execute(_LIST, {"person": person})).all()]
+async def drafts_of(
+    connection: AsyncConnection,
+    person: str,
+    limit: int,
+    *,
+    after: tuple[str, str] = ("", ""),
+    project: str | None = None,
+    visible: Collection[str] | None = None,
+) -> list[ListedDraft]:
+    """Up to `limit` drafts of a person, by project and name.
+
+    Args:
+        after: project and name of the last one of the page before.
+        project: only those of this project.
+        visible: only those of these projects; None = of all.
+    """
+    values = {"person": person, "after_project": after[0], "after_name": after[1], "limit": limit, "project": project}
+    rows = await connection.execute(_LIST, {**values, "visible": None if visible is None else list(visible)})
+    return [ListedDraft(DraftHead(*row[:-2]), *row[-2:]) for row in rows.all()]
 
 
 async def find(connection: AsyncConnection, person: str, project: str, name: str) -> Draft | None:

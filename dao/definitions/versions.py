@@ -42,6 +42,11 @@ _AUTHORSHIP = text("""
     SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version = :version
 """)
 
+_SINCE = text("""
+    SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version > :version
+    ORDER BY version DESC LIMIT :limit
+""")
+
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
@@ -56,6 +61,14 @@ async def authorship(connection: AsyncConnection, code: WorkflowCode, version: i
     """Who saved a version; None if there is no such version."""
     row = (await connection.execute(_AUTHORSHIP, {"code": code, "version": version})).first()
     return None if row is None else Authorship(*row)
+
+
+async def authorships_since(
+    connection: AsyncConnection, code: WorkflowCode, version: int, limit: int
+) -> list[Authorship]:
+    """Who saved up to `limit` versions after this one, the newest first."""
+    values = {"code": code, "version": version, "limit": limit}
+    return [Authorship(*row) for row in (await connection.execute(_SINCE, values)).all()]
 
 
 async def versions_of(

@@ -81,7 +81,7 @@ async def in_states(
 ) -> list[RunState]:
     """Up to `limit` of the runs that match and are in one of these states, oldest first."""
     i = workflow_instance.c
-    query = _matching(select(i.id, workflow_definition.c.project, _ASKED), wanted).where(_ASKED.in_(states))
+    query = matching(select(i.id, workflow_definition.c.project, _ASKED), wanted).where(_ASKED.in_(states))
     if _UNFINISHED.issuperset(states):
         query = query.where(i.ended_at.is_(None))  # index: workflow_instance_unfinished
     rows = (await connection.execute(query.order_by(i.id).limit(limit))).all()
@@ -93,7 +93,7 @@ async def counts_of_others(
 ) -> dict[WorkflowState, int]:
     """How many runs match and are in another state, by that state."""
     counts: Any = func.count()
-    query = _matching(select(_ASKED, counts), wanted).where(_ASKED.not_in(states)).group_by(_ASKED)
+    query = matching(select(_ASKED, counts), wanted).where(_ASKED.not_in(states)).group_by(_ASKED)
     return {WorkflowState(state): count for state, count in (await connection.execute(query)).all()}
 
 
@@ -105,7 +105,8 @@ async def fates(
     return [Fate(*row) for row in (await connection.execute(_FATES, values)).all()]
 
 
-def _matching(query: Select[Any], wanted: Matching) -> Select[Any]:
+def matching(query: Select[Any], wanted: Matching) -> Select[Any]:
+    """A query on runs and their definitions, limited to those that are meant."""
     i = workflow_instance.c
     query = query.select_from(workflow_instance).outerjoin(
         workflow_definition, workflow_definition.c.code == i.workflow_code

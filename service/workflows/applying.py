@@ -85,13 +85,26 @@ class CheckedAnswer(Answer):
     problems: Sequence[FileProblem]
     warnings: Sequence[FileProblem]
 
+    @classmethod
+    def of(cls, faults: Sequence[FileFault], documents: Sequence[WorkflowDocument]) -> CheckedAnswer:
+        """The answer for what is wrong with files, and the workflows in them as far as they could be read."""
+        return cls(
+            valid=not faults,
+            problems=[FileProblem(file=each.file, line=each.line, sentence=each.sentence) for each in faults],
+            warnings=[
+                FileProblem(file=each.file, sentence=sentence)
+                for each in documents
+                for sentence in doubtful_references(each.spec)
+            ],
+        )
+
 
 @operation("POST", "/workflow-definitions:apply", Right.EDIT, "workflow-definitions")
 async def apply_workflows(call: Call, body: ApplyFiles) -> AppliedAnswer:
     """Save the workflows of YAML files with their schedules, all or none. Unchanged ones get no new version."""
     documents = await _documents(call, body.files)
     if body.dry_run:
-        saved = await _rehearse(call, documents)
+        saved = await rehearse(call, documents)
         return AppliedAnswer(workflows=[SavedWorkflow.of_saved(each) for each in saved], dry_run=True)
     first = documents[0]
     async with call.changing(Subject(DEFINITION, None, first.project, first.name)) as change:
@@ -122,22 +135,14 @@ async def validate_workflows(call: Call, body: CheckFiles) -> CheckedAnswer:
     documents: Sequence[WorkflowDocument] = ()
     try:
         documents = await _documents(call, body.files)
-        await _rehearse(call, documents)
+        await rehearse(call, documents)
     except BadWorkflowFile as error:
         faults = error.faults
     except Forbidden:
         raise
     except Refused as error:
         faults = [FileFault(body.files[0].name, str(error))]
-    return CheckedAnswer(
-        valid=not faults,
-        problems=[FileProblem(file=each.file, line=each.line, sentence=each.sentence) for each in faults],
-        warnings=[
-            FileProblem(file=each.file, sentence=sentence)
-            for each in documents
-            for sentence in doubtful_references(each.spec)
-        ],
-    )
+    return CheckedAnswer.of(faults, documents)
 
 
 @operation("POST", "/workflow-definitions/{code}/diff", Right.EDIT, "workflow-definitions")
@@ -181,7 +186,7 @@ class _Undone(Exception):
     """Ends the transaction of a rehearsal."""
 
 
-async def _rehearse(call: Call, documents: Sequence[WorkflowDocument]) -> list[Saved]:
+async def rehearse(call: Call, documents: Sequence[WorkflowDocument]) -> list[Saved]:
     """Save them in a transaction that is rolled back. Raises as `save_all`."""
     saved: list[Saved] = []
     try:

@@ -2,7 +2,7 @@
 
 A draft is YAML, as in a file, and need not be right until it is published. Publishing is `save_all`: it makes a
 version, takes nothing OFFLINE, and runs keep the version with which they began. All functions take the connection of
-one transaction; the caller rolls it back if they raise.
+one transaction; the caller rolls it back if they raise. A person is the key of a caller (`Caller.key`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.definitions import definitions, drafts, versions
 from dao.definitions.definitions import Definition
 from dao.definitions.drafts import Draft, DraftHead
-from model.errors import NotFound, Refused
+from model.errors import Changed, NotFound, Refused
 from model.fields import NAME_LENGTH_MAX
 from model.parameters import is_storable
 from service.secret_keys import SecretSettings
@@ -23,13 +23,15 @@ from service.workflows.apply import Saved, save_all
 from service.workflows.workflow_file import TaskTypes, WorkflowDocument, parse_workflows
 
 BYTES_MAX = 1_048_576
+DRAFT_FILE = "draft"
+"""How a draft is called in messages."""
 
 
 class DraftTooLarge(Refused):
     """The content of a draft has more than `BYTES_MAX` bytes."""
 
 
-class DraftChanged(Refused):
+class DraftChanged(Changed):
     """A draft does not have the revision that the caller saw; `now` is what there is, None = nothing."""
 
     def __init__(self, name: str, now: DraftHead | None) -> None:
@@ -38,7 +40,7 @@ class DraftChanged(Refused):
         super().__init__(f'your draft of "{name}" changed meanwhile: it {there}; read it again')
 
 
-class DefinitionChanged(Refused):
+class DefinitionChanged(Changed):
     """A workflow does not have the version from which a draft began.
 
     `base_version` is that one, `version` the present one (None: there is none), saved by `changed_by` at `changed_at`.
@@ -116,48 +118,55 @@ async def drop_draft(connection: AsyncConnection, person: str, project: str, nam
         raise DraftChanged(name, found.head)
 
 
-async def publish_draft(
-    connection: AsyncConnection,
-    person: str,
-    project: str,
-    name: str,
-    revision: int,
-    *,
-    types: TaskTypes,
-    secrets: SecretSettings,
-    now: datetime,
-) -> Saved:
-    """Save the draft as a version of its workflow, by that person, and delete it.
+async def document_of(draft: Draft, types: TaskTypes) -> WorkflowDocument:
+    """The workflow that a draft describes; in a thread, since a large draft takes seconds.
 
     Args:
-        revision: of the draft, as the caller saw it.
         types: the task types that there are.
-        now: the database's time.
 
     Raises:
-        NotFound: there is no such draft.
-        DraftChanged: it has another revision.
-        DefinitionChanged: the workflow has another version than the one from which it began, or is gone.
         BadWorkflowFile: it is not right; each problem with its line.
-        Refused: it describes another workflow; or as `save_all`.
+        Refused: it describes another workflow.
     """
-    draft = await read_draft(connection, person, project, name)
-    if draft.head.revision != revision:
-        raise DraftChanged(name, draft.head)
-    document = await asyncio.to_thread(_document, draft, types)
-    await _check_base(connection, draft.head)
-    (saved,) = await save_all(connection, [document], secrets, now, by=person)
-    if draft.head.base_version is None and (saved.before is not None or saved.head.version > 1):
+    return await asyncio.to_thread(_document, draft, types)
+
+
+async def publish_draft(
+    connection: AsyncConnection,
+    draft: DraftHead,
+    document: WorkflowDocument,
+    *,
+    secrets: SecretSettings,
+    now: datetime,
+    by: str,
+) -> Saved:
+    """Save what a draft describes as a version of its workflow, and delete the draft.
+
+    Args:
+        draft: as the caller read it.
+        document: what it describes.
+        now: the database's time.
+        by: the name of who publishes it.
+
+    Raises:
+        DraftChanged: it was changed since it was read.
+        DefinitionChanged: the workflow has another version than the one from which it began, or is gone.
+        BadWorkflowFile, Refused: as `save_all`.
+    """
+    await _check_base(connection, draft)
+    (saved,) = await save_all(connection, [document], secrets, now, by=by)
+    if draft.base_version is None and (saved.before is not None or saved.head.version > 1):
         # Somebody made it between the check and the lock of the save.
-        await _refuse(connection, draft.head, saved.head)
-    if not await drafts.delete(connection, draft.head, revision):
-        raise DraftChanged(name, None)
+        await _refuse(connection, draft, saved.head)
+    if not await drafts.delete(connection, draft, draft.revision):
+        found = await drafts.find(connection, draft.person, draft.project, draft.name)
+        raise DraftChanged(draft.name, found.head if found else None)
     return saved
 
 
 def _document(draft: Draft, types: TaskTypes) -> WorkflowDocument:
     head = draft.head
-    found = parse_workflows(draft.content.encode(), "draft", types)
+    found = parse_workflows(draft.content.encode(), DRAFT_FILE, types)
     if [(each.project, each.name) for each in found] != [(head.project, head.name)]:
         names = ", ".join(f'"{each.name}" of project "{each.project}"' for each in found)
         raise Refused(

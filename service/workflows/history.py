@@ -17,7 +17,7 @@ from service.fields import Answer, Id, Moment
 from service.operation import operation
 from service.pages import PageOf, PageQuery, page_of
 from service.workflows.listing import permitted_head
-from service.workflows.requests import DiffQuery, VersionQuery
+from service.workflows.requests import DiffQuery, ExportQuery
 from service.workflows.saved_workflow import exported, versions_differ
 
 
@@ -88,10 +88,10 @@ async def diff_workflow_versions(call: Call, code: Id, query: DiffQuery) -> Diff
 
 
 @operation("GET", "/workflow-definitions/{code}/export", Right.VIEW, "workflow-definitions")
-async def export_workflow(call: Call, code: Id, query: VersionQuery) -> ExportAnswer:
+async def export_workflow(call: Call, code: Id, query: ExportQuery) -> ExportAnswer:
     """Export a workflow and its schedules as a YAML file, which can be applied as the same definition."""
     async with call.reading() as connection:
         head = await permitted_head(call, connection, code)
         may_edit = call.caller.may(Right.EDIT, head.project)
-        text = await exported(connection, head, query.version, is_masked=not may_edit)
+        text = await exported(connection, head, query.version, layout=query.layout, is_masked=not may_edit)
     return ExportAnswer(name=head.name, version=query.version or head.version, yaml=text)

@@ -10,7 +10,7 @@ from pydantic import Field
 from model.choices import ReleaseState
 from model.fields import NAME_LENGTH_MAX
 from service.fields import Asked, Text
-from service.pages import PageQuery
+from service.pages import PageQuery, PairPageQuery
 from service.workflows.yaml_lines import BYTES_MAX
 
 FILES_MAX = 1_000
@@ -36,10 +36,22 @@ class WorkflowQuery(PageQuery):
     release_state: Annotated[ReleaseState | None, Field(description="ONLINE can be started, OFFLINE cannot")] = None
 
 
+class DraftQuery(PairPageQuery):
+    """A page of drafts."""
+
+    project: Annotated[Name | None, Field(description="only of workflows of this project")] = None
+
+
 class VersionQuery(Asked):
     """Which version."""
 
     version: Annotated[Version | None, Field(description="else the current one")] = None
+
+
+class ExportQuery(VersionQuery):
+    """Which version, and what of it."""
+
+    layout: Annotated[bool, Field(description="also where its tasks and notes stand on a canvas")] = False
 
 
 class DiffQuery(Asked):

@@ -54,6 +54,7 @@ COMMAND, ERROR, SCHEDULE = Row({"id": "command"}), Row({"id": "error"}), Row({"i
 NAMED = Row({"name": "x"})
 FILES = [{"name": "w.yaml", "content": "name: w2\nproject: <project>\ntasks: [{name: a, type: FAKE}]\n"}]
 PROJECT = {"project": "project"}
+DRAFT = {"project": "project", "name": "w"}
 ACCOUNT, OF_ACCOUNT = {"id": "account"}, {"account": "account"}
 
 ROWS: Mapping[str, Row] = {
@@ -100,6 +101,20 @@ ROWS: Mapping[str, Row] = {
     "roll_back_workflow": Row({"code": "workflow"}, {"version": 1}),
     "set_release_state": Row({"code": "workflow"}, {"release_state": "ONLINE"}),
     "delete_workflow": DEFINITION,
+    "list_drafts": ALL_OF_THEM,
+    "get_draft": Row(DRAFT),
+    "save_draft": Row(DRAFT, {"content": "name: w"}),
+    "discard_draft": Row(DRAFT),
+    "publish_draft": Row(DRAFT),
+    "check_draft": Row(DRAFT),
+    "diff_draft": Row(DRAFT),
+    "get_layout": DEFINITION,
+    "put_layout": Row({"code": "workflow"}, {}),
+    "list_last_runs": Row(query={"code": "workflow"}, is_list=True),
+    "get_grid": DEFINITION,
+    "count_runs_by_time": ALL_OF_THEM,
+    "count_runs": ALL_OF_THEM,
+    "show_progress": Row(query={"id": "run"}, is_list=True),
     "list_relations": ALL_OF_THEM,
     "get_workflow_relations": DEFINITION,
     "get_workflow_schema": ALL_OF_THEM,
@@ -122,6 +137,7 @@ ROWS: Mapping[str, Row] = {
     "list_masters": Row(),
     "list_workers": Row(),
     "list_worker_groups": Row(),
+    "list_slot_changes": Row(),
     "list_claims": Row(),
     "suggest_names": Row(query={"kind": "run"}, is_list=True),
     "get_queue": Row(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -115,3 +116,41 @@ async def test_of_the_queue_one_sees_the_commands_of_ones_own_projects_and_the_n
         await eventually(lambda: _is_taken(taken), within_s=20)
         answer = await taken()
         assert (answer["taken_slot"], bool(answer["run_id"]), bool(answer["taken_by"])) == ("0/1", True, True)
+
+
+async def test_changes_of_slots_are_listed_for_a_replay_with_members_and_reasons(
+    api: Serving, cluster: Cluster
+) -> None:
+    """Also the owner that a command had when it was asked for."""
+    cluster.define(7, "w", tasks=TASKS)
+    for number, ago, members, changes in (
+        (1, "3 h", [("1", "m1")], [("1", "m1", "JOINED")]),
+        (2, "2 h", [("1", "m1"), ("2", "m2")], [("2", "m2", "JOINED")]),
+        (3, "1 h", [("2", "m2")], [("1", "m1", "FENCED")]),
+    ):
+        had = [{"epoch": int(e), "name": n, "slot": slot} for slot, (e, n) in enumerate(members)]
+        moved = [{"epoch": int(e), "name": n, "reason": why} for e, n, why in changes]
+        cluster.one(
+            f"INSERT INTO slot_change (number, at, members, changes) VALUES ({number}, now() - interval '{ago}', "
+            f"'{json.dumps(had)}', '{json.dumps(moved)}') RETURNING number"
+        )
+    async with api.client(await token_of(api.backend, "eve", scopes=frozenset({Scope.CLUSTER_READ}))) as client:
+        path = f"{BASE}/slot-changes"
+        found = (await client.get(path)).json()
+        assert [(each["number"], each["total"]) for each in found["items"]] == [(1, 1), (2, 2), (3, 1)]
+        assert found["items"][2]["changes"] == [{"epoch": "1", "name": "m1", "reason": "FENCED"}]
+        assert found["items"][1]["members"][1] == {"epoch": "2", "name": "m2", "slot": 1}
+        assert [each["number"] for each in (await client.get(f"{path}?since=90m")).json()["items"]] == [2, 3]
+        before = {"changed_before": found["items"][2]["at"]}
+        assert [each["number"] for each in (await client.get(path, params=before)).json()["items"]] == [1, 2]
+        first = (await client.get(f"{path}?limit=2")).json()
+        rest = (await client.get(f"{path}?limit=2&cursor={first['next_cursor']}")).json()
+        assert ([each["number"] for each in rest["items"]], rest["has_more"]) == ([3], False)
+        assert (await client.get(f"{path}?since=long")).status_code == 422
+    command = cluster.one(
+        "INSERT INTO command (type, workflow_code, created_at) "
+        "VALUES ('START_PROCESS', 7, now() - interval '100 min') RETURNING id"
+    )
+    async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
+        where = (await client.get(f"{BASE}/commands/{command}/slot")).json()
+        assert (where["slot_then"], where["owner_then"]) == (f"{command % 2}/2", ("m1", "m2")[command % 2])

@@ -22,7 +22,18 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances, task_progress
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
-from dao.views import bulk, claims, live, schedule_listings, task_logs, usual_times
+from dao.views import (
+    bulk,
+    claims,
+    last_runs,
+    live,
+    run_counts,
+    run_progress,
+    schedule_listings,
+    task_logs,
+    usual_times,
+)
+from dao.views.bulk import Matching
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
 from model.nodes import Slot
@@ -69,6 +80,32 @@ HOT = {
         ),
         {"task_instance_pkey"},
         1_100,
+    ),
+    "last runs of a page of workflows": Hot(
+        lambda c: last_runs.last_runs(c, [WorkflowCode(1001), WorkflowCode(2002), WorkflowCode(7)], 12),
+        {"workflow_instance_time"},
+        50,
+    ),
+    "cells of a grid": Hot(lambda c: last_runs.cells(c, RUNNING[:25], 50_001), {"task_instance_valid"}, 100),
+    "how far runs are": Hot(lambda c: run_progress.states(c, RUNNING[:50]), {"task_instance_valid"}, 200),
+    "reports of runs": Hot(lambda c: run_progress.reports(c, RUNNING[:50], 3), {"task_instance_valid"}, 200),
+    "bars of a histogram": Hot(
+        lambda c: run_counts.bars(
+            c, Matching(since=datetime(2026, 1, 1, tzinfo=UTC)), datetime(2100, 1, 1, tzinfo=UTC), 3600.0, 10_000
+        ),
+        {"workflow_instance_pkey"},
+        20_000,
+    ),
+    "bars of one workflow": Hot(
+        lambda c: run_counts.bars(
+            c,
+            Matching(workflow="w", since=datetime(2026, 1, 1, tzinfo=UTC)),
+            datetime(2100, 1, 1, tzinfo=UTC),
+            3600.0,
+            10_000,
+        ),
+        set(),
+        20_000,
     ),
     "usual times of runs": Hot(
         lambda c: usual_times.of_runs(c, [WorkflowCode(1001), WorkflowCode(2002), WorkflowCode(7)]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,6 +26,7 @@ from service.workflows.drafts import (
     DefinitionChanged,
     DraftChanged,
     DraftTooLarge,
+    document_of,
     drop_draft,
     publish_draft,
     read_draft,
@@ -67,8 +69,10 @@ class People:
         return await self.do(save_draft, who, "default", name, text, **named)
 
     async def publish(self, who: str, revision: int, name: str = "w") -> Saved:
-        values = {"types": TaskCatalog(), "secrets": SecretSettings(), "now": NOW}
-        return await self.do(publish_draft, who, "default", name, revision, **values)
+        draft = await self.do(read_draft, who, "default", name)
+        document = await document_of(draft, TaskCatalog())
+        values = {"secrets": SecretSettings(), "now": NOW, "by": who}
+        return await self.do(publish_draft, replace(draft.head, revision=revision), document, **values)
 
 
 @pytest_asyncio.fixture
@@ -134,7 +138,7 @@ async def test_drafts_are_each_person_s_and_change_only_from_the_revision_that_w
     await people.save("anna", text_of("anna's"))
     await people.save("ben", text_of("ben's"))
     await people.save("anna", text_of("x", name="v"), "v")
-    assert [each.name for each in await people.do(drafts.drafts_of, "anna")] == ["v", "w"]
+    assert [each.head.name for each in await people.do(drafts.drafts_of, "anna", 9)] == ["v", "w"]
     assert "ben's" in (await people.do(read_draft, "ben", "default", "w")).content
     with pytest.raises(DraftChanged, match="it has revision 1"):
         await people.save("anna", text_of("again"))

@@ -1,0 +1,191 @@
+"""The operations that count: runs that match, runs by the time of their start, the tasks of runs by their state."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dao.postgres.database import database_time
+from dao.views import run_counts, run_progress, usual_times
+from dao.views.bulk import Matching
+from dao.views.run_progress import Reporting, RunExtent
+from model.errors import Refused
+from model.estimate import run_left_s
+from model.ids import WorkflowInstanceId
+from model.rights import Right
+from model.states import TaskState, WorkflowState
+from service.call import Call
+from service.fields import Answer, Asked, Id, Moment
+from service.operation import operation
+from service.runs.answers import ProgressAnswer
+from service.runs.listing import started_after
+from service.runs.requests import RunFilter
+
+DEFAULT_SPAN = timedelta(days=1)
+REPORTS_EACH = 3
+COUNTED_MAX = 10_000
+
+
+class HistogramQuery(RunFilter):
+    """Which runs, in how many bars. Without `since` and `started_after` those of the last 24 hours."""
+
+    started_before: Annotated[Moment | None, Field(description="the end of the last bar; else now")] = None
+    bars: Annotated[int, Field(ge=1, le=500, description="into how many parts the time is divided")] = 48
+
+
+class BarAnswer(Answer):
+    """The runs that started from `at` on, until the next bar."""
+
+    at: Moment
+    total: int
+    states: Mapping[WorkflowState, int]
+
+
+class HistogramAnswer(Answer):
+    """Runs by the time of their start; bars without runs are left out.
+
+    If not `is_complete`, more than 100,000 runs are newer than the first bar, and the older ones are not counted.
+    """
+
+    since: Moment
+    until: Moment
+    bar_s: float
+    total: int
+    bars: Sequence[BarAnswer]
+    is_complete: bool
+
+
+class CountAnswer(Answer):
+    """How many runs match: `exact` up to 10,000 (`is_more`: there are more than that), or about so many."""
+
+    number: int
+    kind: Literal["exact", "estimate"]
+    is_more: bool = False
+
+
+class CountQuery(RunFilter):
+    """Which runs, and how exactly."""
+
+    count: Annotated[Literal["exact", "estimate"], Field(description="an estimate reads no run")] = "exact"
+
+
+class ProgressQuery(Asked):
+    """Of which runs."""
+
+    id: Annotated[Sequence[Id], Field(min_length=1, max_length=200, description="their ids, repeated")]
+
+
+class TaskReport(Answer):
+    """What a running task reported last."""
+
+    task_id: Id
+    task: str
+    progress: ProgressAnswer
+
+    @classmethod
+    def of(cls, report: Reporting) -> TaskReport:
+        """The answer for a report."""
+        return cls(task_id=report.id, task=report.name, progress=ProgressAnswer.of(report.progress))
+
+
+class RunProgressAnswer(Answer):
+    """How far a run is. Of its `total` tasks (left out if its definition is gone) those in `states` have begun.
+
+    `usual_s` is what runs of its workflow usually take, `left_s` an estimate of the time left. `reports` are the newest
+    of at most three running tasks.
+    """
+
+    id: Id
+    state: WorkflowState
+    total: int | None = None
+    done: Annotated[int, Field(description="tasks that have succeeded")]
+    states: Mapping[TaskState, int]
+    elapsed_s: float | None = None
+    usual_s: float | None = None
+    left_s: float | None = None
+    reports: Sequence[TaskReport]
+
+
+class ProgressOfRuns(Answer):
+    """Runs by id; those that do not exist, or may not be seen, are missing."""
+
+    items: Sequence[RunProgressAnswer]
+
+
+@operation("GET", "/workflow-instances:histogram", Right.VIEW, "workflow-instances")
+async def count_runs_by_time(call: Call, query: HistogramQuery) -> HistogramAnswer:
+    """Count the runs that match by the time of their start, in bars."""
+    visible = call.visible()
+    async with call.reading() as connection:
+        until = query.started_before or await database_time(connection)
+        since = await started_after(connection, query) or until - DEFAULT_SPAN
+        if since >= until:
+            raise Refused("the first bar begins after the last one ends; give an earlier `since` or `started_after`")
+        bar_s = (until - since).total_seconds() / query.bars
+        wanted = _matching(query, since, visible)
+        found = await run_counts.bars(connection, wanted, until, bar_s)
+        is_complete = query.workflow is not None or await run_counts.reaches(connection, since)
+    by_place: dict[int, dict[WorkflowState, int]] = defaultdict(dict)
+    for bar in found:
+        place = min(bar.place, query.bars - 1)  # the end is rounded
+        by_place[place][bar.state] = by_place[place].get(bar.state, 0) + bar.count
+    bars = [
+        BarAnswer(at=since + timedelta(seconds=place * bar_s), total=sum(states.values()), states=states)
+        for place, states in by_place.items()
+    ]
+    total = sum(bar.total for bar in bars)
+    return HistogramAnswer(since=since, until=until, bar_s=bar_s, total=total, bars=bars, is_complete=is_complete)
+
+
+@operation("GET", "/workflow-instances:count", Right.VIEW, "workflow-instances")
+async def count_runs(call: Call, query: CountQuery) -> CountAnswer:
+    """Count the runs that match: exactly up to 10,000, or as the database estimates."""
+    visible = call.visible()
+    async with call.reading() as connection:
+        wanted = _matching(query, await started_after(connection, query), visible)
+        if query.count == "estimate":
+            return CountAnswer(number=await run_counts.estimate(connection, wanted), kind="estimate")
+        number = await run_counts.count(connection, wanted, COUNTED_MAX)
+    return CountAnswer(number=min(number, COUNTED_MAX), kind="exact", is_more=number > COUNTED_MAX)
+
+
+@operation("GET", "/workflow-instances:progress", Right.VIEW, "workflow-instances")
+async def show_progress(call: Call, query: ProgressQuery) -> ProgressOfRuns:
+    """Show how far runs are: their tasks by state, what running ones report, and the time left."""
+    visible = call.visible()
+    async with call.reading() as connection:
+        runs = await run_progress.extents(connection, query.id, visible)
+        ids = [run.id for run in runs]
+        states = await run_progress.states(connection, ids)
+        reports: dict[WorkflowInstanceId, list[Reporting]] = defaultdict(list)
+        for report in await run_progress.reports(connection, ids, REPORTS_EACH):
+            reports[report.run].append(report)
+        running = {run.code for run in runs if not run.state.is_final}
+        usual = await usual_times.of_runs(connection, running) if running else {}
+    return ProgressOfRuns(items=[_progress(run, states[run.id], reports[run.id], usual.get(run.code)) for run in runs])
+
+
+def _matching(query: RunFilter, since: datetime | None, visible: Collection[str] | None) -> Matching:
+    children = query.children or query.workflow is not None
+    return Matching(query.state, query.workflow, query.project, since, children, visible)
+
+
+def _progress(
+    run: RunExtent, states: Mapping[TaskState, int], reports: Sequence[Reporting], usual_s: float | None
+) -> RunProgressAnswer:
+    is_running = run.state is WorkflowState.RUNNING_EXECUTION and run.elapsed_s is not None
+    return RunProgressAnswer(
+        id=run.id,
+        state=run.state,
+        total=run.tasks,
+        done=sum(count for state, count in states.items() if state in (TaskState.SUCCESS, TaskState.FORCED_SUCCESS)),
+        states=states,
+        elapsed_s=run.elapsed_s,
+        usual_s=None if run.state.is_final else usual_s,
+        left_s=run_left_s(run.elapsed_s or 0.0, usual_s) if is_running else None,
+        reports=[TaskReport.of(each) for each in reports],
+    )

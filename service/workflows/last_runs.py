@@ -1,0 +1,158 @@
+"""The operations that put the last runs of workflows beside each other: as bars, and as a grid of their tasks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from dao.definitions import definitions
+from dao.views import last_runs, usual_times
+from dao.views.last_runs import Cell, LastRun
+from model.errors import Refused
+from model.ids import TaskCode, WorkflowCode
+from model.rights import Right
+from model.states import TaskState, WorkflowState
+from model.workflow import WorkflowSpec
+from service.call import Call
+from service.fields import Answer, Asked, Id, Moment
+from service.operation import operation
+from service.workflows.listing import permitted_head
+
+CELLS_MAX = 50_000
+USUAL_MAX = 500
+"""Of so many tasks the usual time is said."""
+
+
+class LastRunsQuery(Asked):
+    """Of which workflows, and how many of each."""
+
+    code: Annotated[Sequence[Id], Field(min_length=1, max_length=200, description="their codes, repeated")]
+    runs: Annotated[int, Field(ge=1, le=100, description="at most so many of each")] = 12
+
+
+class GridQuery(Asked):
+    """How many runs."""
+
+    runs: Annotated[int, Field(ge=1, le=100, description="at most so many")] = 25
+
+
+class LastRunAnswer(Answer):
+    """A run beside others of its workflow."""
+
+    id: Id
+    version: int
+    state: WorkflowState
+    started_at: Moment
+    elapsed_s: float | None = None
+
+    @classmethod
+    def of(cls, run: LastRun) -> LastRunAnswer:
+        """The answer for a run."""
+        return cls.model_validate(run)
+
+
+class RunsOfWorkflow(Answer):
+    """The last runs of a workflow, the oldest first; `usual_s` is what the successful ones usually take."""
+
+    code: Id
+    runs: Sequence[LastRunAnswer]
+    usual_s: float | None = None
+
+
+class LastRunsAnswer(Answer):
+    """Workflows by code; those that do not exist, or may not be seen, are missing."""
+
+    items: Sequence[RunsOfWorkflow]
+
+
+class GridTask(Answer):
+    """A row of the grid. `is_current`: it is a task of the current version."""
+
+    code: Id
+    name: str
+    is_current: bool
+    usual_s: float | None = None
+
+
+class GridCell(Answer):
+    """The attempt that counts of a task in a run."""
+
+    run_id: Id
+    task_code: Id
+    id: Id
+    state: TaskState
+    attempt: int
+    took_s: float | None = None
+
+    @classmethod
+    def of(cls, cell: Cell) -> GridCell:
+        """The answer for an attempt."""
+        return cls(
+            run_id=cell.run,
+            task_code=cell.code,
+            id=cell.id,
+            state=cell.state,
+            attempt=cell.attempt,
+            took_s=cell.took_s,
+        )
+
+
+class GridAnswer(Answer):
+    """The tasks of the last runs of a workflow: a column for each run, the oldest first, a row for each task.
+
+    A task that has not begun in a run has no cell there. `is_complete`: no cell is left out, of 50,000 at most.
+    """
+
+    runs: Sequence[LastRunAnswer]
+    tasks: Sequence[GridTask]
+    cells: Sequence[GridCell]
+    is_complete: bool
+
+
+@operation("GET", "/workflow-definitions:last-runs", Right.VIEW, "workflow-definitions")
+async def list_last_runs(call: Call, query: LastRunsQuery) -> LastRunsAnswer:
+    """List the last runs of some workflows, to be drawn as bars: how each ended, and how long it took."""
+    visible = call.visible()
+    async with call.reading() as connection:
+        heads = await definitions.heads(connection, [WorkflowCode(code) for code in query.code])
+        codes = sorted(code for code, head in heads.items() if visible is None or head.project in visible)
+        found = await last_runs.last_runs(connection, codes, query.runs)
+        usual = await usual_times.of_runs(connection, codes)
+    runs: dict[WorkflowCode, list[LastRunAnswer]] = defaultdict(list)
+    for run in found:
+        runs[run.code].append(LastRunAnswer.of(run))
+    return LastRunsAnswer(items=[RunsOfWorkflow(code=code, runs=runs[code], usual_s=usual.get(code)) for code in codes])
+
+
+@operation("GET", "/workflow-definitions/{code}/grid", Right.VIEW, "workflow-definitions")
+async def get_grid(call: Call, code: Id, query: GridQuery) -> GridAnswer:
+    """Show the tasks of the last runs of a workflow beside each other, as a grid."""
+    async with call.reading() as connection:
+        head = await permitted_head(call, connection, code)
+        spec = await definitions.spec_of(connection, head.code, head.version)
+        runs = await last_runs.last_runs(connection, [head.code], query.runs)
+        found = await last_runs.cells(connection, [run.id for run in runs], CELLS_MAX + 1)
+        cells = found[:CELLS_MAX]
+        names: dict[TaskCode, str] = {cell.code: cell.name for cell in cells}
+        current = _codes(spec)
+        usual = await usual_times.of_tasks(connection, head.code, [*current, *names][:USUAL_MAX])
+    rows = {**current, **{code: name for code, name in names.items() if code not in current}}
+    return GridAnswer(
+        runs=[LastRunAnswer.of(run) for run in runs],
+        tasks=[
+            GridTask(code=task, name=name, is_current=task in current, usual_s=usual.get(task))
+            for task, name in rows.items()
+        ],
+        cells=[GridCell.of(cell) for cell in cells],
+        is_complete=len(found) <= CELLS_MAX,
+    )
+
+
+def _codes(spec: WorkflowSpec | Refused | None) -> dict[TaskCode, str]:
+    """The tasks of a version in their order; none if it cannot be read."""
+    if not isinstance(spec, WorkflowSpec):
+        return {}
+    return {TaskCode(task.code): task.name for task in spec.tasks if task.code is not None}
