@@ -85,7 +85,12 @@ def kind_of(error: ShoalError) -> Kind:
 
 
 def error_of(code: str, sentence: str, after_s: float) -> ShoalError:
-    """The error that an answer stands for; of an unknown code, one that a repetition does not cure."""
+    """The error that an answer stands for; of an unknown code, one that a repetition does not cure.
+
+    An error of Shoal is none of input: it has the exit code that it has on the database itself.
+    """
+    if code == UNEXPECTED.code:
+        return ShoalError(sentence)
     type_ = next((type_ for type_, kind in _KIND_OF if kind.code == code), None)
     if code == IN_PROGRESS.code:
         type_ = Unavailable

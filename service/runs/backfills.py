@@ -95,7 +95,22 @@ class BackfillAnswer(Answer):
         )
 
 
-@operation("POST", "/workflow-definitions/{code}/backfills", Right.OPERATE, "backfills", status=202)
+async def with_first_run(call: Call, asked: BackfillAnswer, query: WaitQuery) -> BackfillAnswer:
+    """An answer with the run of the first date, as far as the time that may be waited allows it."""
+    if asked.command_id is None:
+        return asked
+    taken = await once_taken(call, CommandAsked(command_id=asked.command_id), query.wait)
+    return asked.model_copy(update={"first_run_id": taken.run_id, "reason": taken.reason})
+
+
+@operation(
+    "POST",
+    "/workflow-definitions/{code}/backfills",
+    Right.OPERATE,
+    "backfills",
+    status=202,
+    completes=with_first_run,
+)
 async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQuery) -> BackfillAnswer:
     """Run a workflow once for each date of its schedule in a range, or for single dates; or only say which."""
     if BACKFILL in body.params:
@@ -121,11 +136,7 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
             command = await ask_start(change.connection, head, body.params, new, secrets, more=more)
             change.after = {"command": str(command), **_said(found), "params": sorted(body.params)}
             change.answer = answer.model_copy(update={"command_id": command})
-    asked: BackfillAnswer = change.answered()
-    if asked.command_id is None:
-        return asked
-    taken = await once_taken(call, CommandAsked(command_id=asked.command_id), query.wait)
-    return asked.model_copy(update={"first_run_id": taken.run_id, "reason": taken.reason})
+    return await with_first_run(call, change.answered(), query)
 
 
 @operation("POST", "/backfills/{id}/progress", Right.VIEW, "backfills", reads=True)

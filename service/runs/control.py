@@ -58,7 +58,14 @@ class TaskForced(Answer):
     run_state: WorkflowState
 
 
-@operation("POST", "/workflow-definitions/{code}/runs", Right.OPERATE, "workflow-instances", status=202)
+async def with_run(call: Call, asked: CommandAsked, query: WaitQuery) -> CommandAsked:
+    """An answer with the run, as far as the time that may be waited allows it."""
+    return await once_taken(call, asked, query.wait)
+
+
+@operation(
+    "POST", "/workflow-definitions/{code}/runs", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+)
 async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> CommandAsked:
     """Start a workflow: one command, which the master of its slot takes."""
     if body.depend and not body.tasks:
@@ -87,7 +94,9 @@ async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> C
     return await once_taken(call, change.answered(), query.wait)
 
 
-@operation("POST", "/workflow-instances/{id}/rerun", Right.OPERATE, "workflow-instances", status=202)
+@operation(
+    "POST", "/workflow-instances/{id}/rerun", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+)
 async def rerun_run(call: Call, id: Id, body: RerunRun, query: WaitQuery) -> CommandAsked:
     """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
     if body.failed and body.tasks:
@@ -110,7 +119,9 @@ def rerun_type(*, failed: bool, tasks: Sequence[str]) -> CommandType:
     return CommandType.EXECUTE_TASK if tasks else CommandType.REPEAT_RUNNING
 
 
-@operation("POST", "/workflow-instances/{id}/pause", Right.OPERATE, "workflow-instances", status=202)
+@operation(
+    "POST", "/workflow-instances/{id}/pause", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+)
 async def pause_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     """Pause a run: running tasks finish, no new ones begin."""
     return await _change_run(
@@ -118,7 +129,7 @@ async def pause_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     )
 
 
-@operation("POST", "/workflow-instances/{id}/stop", Right.OPERATE, "workflow-instances", status=202)
+@operation("POST", "/workflow-instances/{id}/stop", Right.OPERATE, "workflow-instances", status=202, completes=with_run)
 async def stop_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     """Stop a run: running tasks are killed."""
     return await _change_run(
@@ -126,7 +137,9 @@ async def stop_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     )
 
 
-@operation("POST", "/workflow-instances/{id}/resume", Right.OPERATE, "workflow-instances", status=202)
+@operation(
+    "POST", "/workflow-instances/{id}/resume", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+)
 async def resume_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     """Resume a paused or stopped run: tasks that were paused or killed run again, succeeded ones do not."""
     new = NewCommand(CommandType.RECOVER_SUSPENDED_PROCESS, workflow_instance_id=WorkflowInstanceId(id))
