@@ -24,6 +24,7 @@ from model.ids import AccountId, TokenId
 from model.rights import CLUSTER_RIGHTS, Right
 from service.callers import Caller
 from service.cluster.doctor import MachineChecks
+from service.cluster.registered_masters import RegisteredMasters
 from service.operation import Operation
 from service.settings import ServiceSettings
 from service.workflows.workflow_file import TaskTypes
@@ -60,6 +61,7 @@ class Backend:
     machine: MachineChecks
     connects: Connects
     passwords: Passwords
+    registered: RegisteredMasters
 
 
 @dataclass(frozen=True)
