@@ -25,6 +25,7 @@ from model.rights import Right
 from service.call import Call, Subject
 from service.fields import Answer, Id, Moment
 from service.operation import operation
+from service.projects.limits import check_limits_of_start
 from service.runs.backfill_progress import Backfill, BackfillProgress, read_progress
 from service.runs.control import DEFINITION, CommandAsked, once_taken
 from service.runs.references import check_startable
@@ -126,10 +127,13 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
     answer = BackfillAnswer.of(head, found)
     if body.dry_run:
         return answer
-    subjects = [Subject(DEFINITION, head.code, head.project, head.name)] if found.count else []
+    filled = [head, *found.dependents.values()] if found.count else []
+    subjects = [Subject(DEFINITION, each.code, each.project, each.name) for each in filled]
     async with call.changing(*subjects) as change:
         change.answer = answer
         if found.count:
+            for each in found.dependents.values():
+                await check_limits_of_start(change.connection, each, None, None)
             new = NewCommand(CommandType.COMPLEMENT_DATA, head.code, created_by=call.caller.name)
             more = {BACKFILL: as_json(found.request)}
             secrets = call.settings.secrets

@@ -19,7 +19,7 @@ from dao.definitions import definitions
 from dao.tasks import forced_success
 from dao.views import listings, lookups
 from dao.views.listings import Run
-from model.command_moves import CommandType
+from model.command_moves import REVIVING, CommandType
 from model.errors import NotFound, Refused, Unavailable
 from model.ids import CommandId, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.rights import Right
@@ -27,6 +27,7 @@ from model.states import TaskState, WorkflowState
 from service.call import Call, Change, Subject
 from service.fields import Answer, Id
 from service.operation import operation
+from service.projects.limits import check_limits_of_reruns
 from service.runs.references import check_startable
 from service.runs.requests import RerunRun, StartRun, WaitQuery
 from service.runs.start import ask_start
@@ -173,6 +174,8 @@ async def _change_run(call: Call, new: NewCommand, wait_s: float, said: dict[str
     async with call.reading() as connection:
         run = await listings.run_head(connection, new.workflow_instance_id)
     async with call.changing(Subject(RUN, run.id, run.project)) as change:
+        if new.type in REVIVING:
+            await check_limits_of_reruns(change.connection, [run.id])
         change.answer = await insert_change(change, run, replace(new, created_by=call.caller.name))
         change.before = {"state": run.state}
         change.after = {"command": str(change.answer.command_id), **(said or {})}
