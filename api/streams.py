@@ -19,6 +19,7 @@ from fastapi import APIRouter, Header, Request, Response
 from api import problems
 from api.denials import Denials
 from api.event_text import PING, event, whole_characters
+from api.open_streams import OpenStreams
 from api.ranges import NotThatLong, read_range
 from api.routes import PROBLEMS, MakeCall, parameter_of
 from api.sending import SentInParts
@@ -43,8 +44,10 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def add_stream(router: APIRouter, operation: StreamOperation[Any], make_call: MakeCall, denials: Denials) -> None:
-    """Add the route of a stream operation; see `add_route` for the arguments."""
+def add_stream(
+    router: APIRouter, operation: StreamOperation[Any], make_call: MakeCall, denials: Denials, streams: OpenStreams
+) -> None:
+    """Add the route of a stream operation; see `add_route` for the arguments. `streams` limits those that follow."""
 
     async def endpoint(**given: Any) -> Response:
         request: Request = given.pop("request")
@@ -64,7 +67,8 @@ def add_stream(router: APIRouter, operation: StreamOperation[Any], make_call: Ma
                 headers["X-Accel-Buffering"] = "no"
                 plain = "text/plain" in (accept := request.headers.get("Accept", "")) and EVENTS not in accept
                 parts = _bytes(source, query) if plain else _events(source, query)
-                return SentInParts(source, parts, headers, check, media_type=TEXT if plain else EVENTS)
+                place = streams.another(call.caller.key)
+                return SentInParts(source, parts, headers, check, place=place, media_type=TEXT if plain else EVENTS)
             headers |= {SIZE_HEADER: str(head.size), COMPLETE_HEADER: str(head.is_complete).lower()}
             if "If-Range" in request.headers:
                 given_range = None  # no version of a file has a name here
