@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
@@ -11,15 +11,17 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 
 from api.denials import Denials
-from api.problems import Problem
 from dao.accounts.idempotency import Answer
 from service.call import Call, Replayed, headers_of
 from service.operation import BODY, QUERY, Operation
 
 MakeCall = Callable[[Request, Operation[Any, Any]], Awaitable[Call]]
 
+PROBLEM: Mapping[str, Any] = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+"""The content of an answer that is a problem. By reference: a model would be built again for each status of each route,
+which took most of the time in which an application is made."""
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": text}
+    status: {"content": PROBLEM, "description": text}
     for status, text in {
         400: "the request cannot be read",
         401: "it is not known who asks",

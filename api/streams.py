@@ -21,7 +21,7 @@ from api.denials import Denials
 from api.event_text import PING, event, whole_characters
 from api.open_streams import OpenStreams
 from api.ranges import NotThatLong, read_range
-from api.routes import PROBLEMS, MakeCall, parameter_of
+from api.routes import PROBLEM, PROBLEMS, MakeCall, parameter_of
 from api.sending import SentInParts
 from model.errors import Refused, ShoalError
 from service import problems as kinds
@@ -39,7 +39,7 @@ OFFSET_DIGITS_MAX = 18
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {}, EVENTS: {}}, "description": "a slice, the whole file, or events"},
     206: {"content": {"text/plain": {}}, "description": "the range that was asked for"},
-    416: {"model": problems.Problem, "description": "it is not that long"},
+    416: {"content": PROBLEM, "description": "it is not that long"},
     **PROBLEMS,
 }
 
