@@ -17,6 +17,7 @@ from api.health import add_health
 from api.login import add_login
 from api.login_page import add_login_page
 from api.middleware import Entrance
+from api.open_streams import OpenStreams
 from api.openapi import serve_document
 from api.routes import add_route
 from api.streams import add_stream
@@ -32,7 +33,7 @@ BASE = "/api/v1"
 
 
 def create_app(
-    backend: Backend, hub: Hub, version: str, *, hosts: Collection[str] = (), root_path: str = ""
+    backend: Backend, hub: Hub, version: str, streams: OpenStreams, *, hosts: Collection[str] = (), root_path: str = ""
 ) -> FastAPI:
     """The application.
 
@@ -40,6 +41,7 @@ def create_app(
         backend: what its operations work on.
         hub: what changes; it runs beside the application.
         version: of Shoal.
+        streams: which are open.
         hosts: the names under which it may be reached; none = any.
         root_path: the path below which a proxy serves it.
     """
@@ -65,13 +67,13 @@ def create_app(
     denials = Denials()
     for operation in ALL:
         if isinstance(operation, StreamOperation):
-            add_stream(router, operation, call_of, denials)
+            add_stream(router, operation, call_of, denials, streams)
         else:
             add_route(router, operation, call_of, denials)
     add_login(router, backend)
     app.include_router(router)
     add_login_page(app, backend)
-    add_events(app, backend, hub, BASE)
+    add_events(app, backend, hub, streams, BASE)
     add_health(app, backend, version, BASE)
     serve_document(app)
     return app

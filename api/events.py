@@ -14,6 +14,7 @@ from typing import Annotated
 from fastapi import FastAPI, Header, Query, Request, Response
 
 from api.authentication import authenticate
+from api.open_streams import OpenStreams
 from api.routes import PROBLEMS
 from api.sending import SentInParts
 from model.errors import Forbidden
@@ -37,7 +38,7 @@ class _Topics:
         """Nothing is open."""
 
 
-def add_events(app: FastAPI, backend: Backend, hub: Hub, base: str) -> None:
+def add_events(app: FastAPI, backend: Backend, hub: Hub, streams: OpenStreams, base: str) -> None:
     """Add the route of live events."""
 
     @app.get(
@@ -69,7 +70,8 @@ def add_events(app: FastAPI, backend: Backend, hub: Hub, base: str) -> None:
                 async for event in found:
                     yield event.wire
 
-        return SentInParts(_Topics(), parts(), headers, _unchecked, media_type=EVENTS)
+        place = streams.another(caller.key)
+        return SentInParts(_Topics(), parts(), headers, _unchecked, place=place, media_type=EVENTS)
 
 
 async def _unchecked() -> None:

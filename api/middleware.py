@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import problems
@@ -89,6 +90,8 @@ class Entrance:
         try:
             with structlog.contextvars.bound_contextvars(request=request_id):
                 await self._app(scope, limited, answer)
+        except ClientDisconnect:
+            log.info("request_cut", request=request_id, path=scope["path"][:200])
         except Exception as error:
             if is_started:
                 raise

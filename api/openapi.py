@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from api.authentication import COOKIE, CSRF_HEADER, HEADER_LENGTH_MAX, IDEMPOTENCY_KEY, IF_MATCH
+from api.problems import Problem
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _OPEN = {"get_health", "get_readiness", "get_version", "log_in"}
@@ -38,6 +39,8 @@ def serve_document(app: FastAPI) -> None:
 def document(plain: Mapping[str, Any]) -> dict[str, Any]:
     """The whole document, of FastAPI's."""
     found: dict[str, Any] = json.loads(json.dumps(plain))
+    problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
+    found["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
     found["components"]["securitySchemes"] = {
         "token": {"type": "http", "scheme": "bearer", "description": "a token of a user: shoal_..."},
         "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "the session of a browser"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
@@ -11,14 +11,17 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 
 from api.denials import Denials
-from api.problems import Problem
+from dao.accounts.idempotency import Answer
 from service.call import Call, Replayed, headers_of
 from service.operation import BODY, QUERY, Operation
 
 MakeCall = Callable[[Request, Operation[Any, Any]], Awaitable[Call]]
 
+PROBLEM: Mapping[str, Any] = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+"""The content of an answer that is a problem. By reference: a model would be built again for each status of each route,
+which took most of the time in which an application is made."""
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": text}
+    status: {"content": PROBLEM, "description": text}
     for status, text in {
         400: "the request cannot be read",
         401: "it is not known who asks",
@@ -45,9 +48,7 @@ def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: Make
             async with denials.recording(call, request):
                 answer = await operation(call, **given)
         except Replayed as before:
-            found = before.answer
-            headers = {**found.headers, "Idempotency-Replayed": "true"}
-            return Response(found.body, found.status, headers, "application/json" if found.body else None)
+            return await _replayed(operation, call, before.answer, given.get(QUERY))
         return _response(operation, answer)
 
     parameters = [parameter_of(each) for each in operation.signature.parameters.values()]
@@ -86,6 +87,16 @@ def _default(body: inspect.Parameter) -> Any:
         return body.annotation()
     except (ValidationError, TypeError):
         return inspect.Parameter.empty
+
+
+async def _replayed(operation: Operation[Any, Any], call: Call, stored: Answer, query: Any) -> Response:
+    """A stored answer. What was not known yet when it was stored, such as the run of a start, is added now."""
+    headers = {**stored.headers, "Idempotency-Replayed": "true"}
+    body = stored.body
+    if operation.completes is not None:
+        found = await operation.completes(call, operation.answer.model_validate_json(body), query)
+        body = found.model_dump_json(exclude_none=True).encode()
+    return Response(body, stored.status, headers, "application/json" if body else None)
 
 
 def _response(operation: Operation[Any, Any], answer: Any) -> Response:

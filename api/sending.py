@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from api import problems
 from model.errors import ShoalError
+from service import problems as kinds
 
 log = structlog.get_logger()
 
 PART_BYTES = 1 << 16
 STALLED_S_MAX = 30.0
+ASK_AGAIN_S = 30
 CHECK_EVERY_S = 3.0
 """With the time of the check itself, a right that was taken away ends an answer within five seconds."""
 
@@ -39,6 +43,7 @@ class SentInParts(Response):
         parts: the body.
         headers: without Content-Length the answer is sent in chunks.
         check: raises a `ShoalError` once the reader may not read any more.
+        place: counts it while it is sent, and yields why it may not be: then that is the answer. None: it is short.
     """
 
     def __init__(
@@ -48,18 +53,34 @@ class SentInParts(Response):
         headers: Mapping[str, str],
         check: Callable[[], Awaitable[object]],
         *,
+        place: AbstractContextManager[str | None] | None = None,
         status: int = 200,
         media_type: str,
     ) -> None:
         self._source = source
         self._parts = parts
         self._check = check
+        self._place = place or nullcontext()
         self.status_code = status
         self.background = None
         self.init_headers({**headers, "Content-Type": media_type})  # none of them is Content-Length: there is no body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
+        try:
+            with self._place as why_not:
+                if why_not is None:
+                    await self._send_all(scope, receive, send)
+                else:
+                    again = {"Retry-After": str(ASK_AGAIN_S)}
+                    request_id = scope["state"]["request_id"]
+                    answer = problems.problem(kinds.TOO_MANY_STREAMS, why_not, request_id, headers=again)
+                    await answer(scope, receive, send)
+        finally:
+            await self._parts.aclose()
+            await self._source.aclose()
+
+    async def _send_all(self, scope: Scope, receive: Receive, send: Send) -> None:
         ends: list[asyncio.Task[str | None]] = [
             asyncio.create_task(self._send(send)),
             asyncio.create_task(_disconnect(receive)),
@@ -74,8 +95,6 @@ class SentInParts(Response):
             for end in ends:
                 end.cancel()
             await asyncio.wait(ends)
-            await self._parts.aclose()
-            await self._source.aclose()
 
     async def _send(self, send: Send) -> str | None:
         """Send everything; otherwise say why not."""

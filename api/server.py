@@ -7,12 +7,15 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import structlog
 import uvicorn
 
 from api.app import create_app
+from api.connections import ApiConnection
 from api.housekeeping import delete_expired
+from api.open_streams import OpenStreams
 from api.sending import STALLED_S_MAX
 from api.settings import ApiSettings
 from model.errors import Refused, Unavailable
@@ -83,11 +86,15 @@ class ApiServer:
         settings = self._settings
         assert self._listener is not None
         hub = Hub(self._backend.database, recheck_in(self._backend.database))
-        app = create_app(self._backend, hub, self._version, hosts=self._hosts(), root_path=settings.root_path)
+        streams = OpenStreams(settings.streams_max, settings.account_streams_max)
+        app = create_app(self._backend, hub, self._version, streams, hosts=self._hosts(), root_path=settings.root_path)
+        connections = partial(
+            ApiConnection, line={}, connections_max=settings.connections_max, root_path=settings.root_path
+        )
         self._server = _QuietServer(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=connections,  # type: ignore[arg-type]
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -97,7 +104,6 @@ class ApiServer:
                 proxy_headers=bool(settings.proxies),
                 forwarded_allow_ips=list(settings.proxies),
                 h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
-                limit_concurrency=settings.connections_max,
                 timeout_keep_alive=IDLE_S_MAX,
                 timeout_graceful_shutdown=STOP_S_MAX,
                 ssl_certfile=settings.certificate,

@@ -43,6 +43,10 @@ class ApiSettings(BaseModel):
     certificate: Path | None = Field(None, description="PEM file; if given, the API is served over TLS")
     private_key: Path | None = Field(None, description="PEM file of its key, if that is a different file")
     connections_max: int = Field(1000, gt=0, description="open connections of clients; further ones are answered 503")
+    streams_max: int = Field(
+        500, gt=0, description="streams of events and of logs that are followed, open at once; further ones get 429"
+    )
+    account_streams_max: int = Field(20, gt=0, description="the same for one account")
     database_connections: int = Field(8, gt=0, le=100, description="connections to the database")
 
     def url(self, port: int) -> str:

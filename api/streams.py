@@ -19,8 +19,9 @@ from fastapi import APIRouter, Header, Request, Response
 from api import problems
 from api.denials import Denials
 from api.event_text import PING, event, whole_characters
+from api.open_streams import OpenStreams
 from api.ranges import NotThatLong, read_range
-from api.routes import PROBLEMS, MakeCall, parameter_of
+from api.routes import PROBLEM, PROBLEMS, MakeCall, parameter_of
 from api.sending import SentInParts
 from model.errors import Refused, ShoalError
 from service import problems as kinds
@@ -38,13 +39,15 @@ OFFSET_DIGITS_MAX = 18
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {}, EVENTS: {}}, "description": "a slice, the whole file, or events"},
     206: {"content": {"text/plain": {}}, "description": "the range that was asked for"},
-    416: {"model": problems.Problem, "description": "it is not that long"},
+    416: {"content": PROBLEM, "description": "it is not that long"},
     **PROBLEMS,
 }
 
 
-def add_stream(router: APIRouter, operation: StreamOperation[Any], make_call: MakeCall, denials: Denials) -> None:
-    """Add the route of a stream operation; see `add_route` for the arguments."""
+def add_stream(
+    router: APIRouter, operation: StreamOperation[Any], make_call: MakeCall, denials: Denials, streams: OpenStreams
+) -> None:
+    """Add the route of a stream operation; see `add_route` for the arguments. `streams` limits those that follow."""
 
     async def endpoint(**given: Any) -> Response:
         request: Request = given.pop("request")
@@ -64,7 +67,8 @@ def add_stream(router: APIRouter, operation: StreamOperation[Any], make_call: Ma
                 headers["X-Accel-Buffering"] = "no"
                 plain = "text/plain" in (accept := request.headers.get("Accept", "")) and EVENTS not in accept
                 parts = _bytes(source, query) if plain else _events(source, query)
-                return SentInParts(source, parts, headers, check, media_type=TEXT if plain else EVENTS)
+                place = streams.another(call.caller.key)
+                return SentInParts(source, parts, headers, check, place=place, media_type=TEXT if plain else EVENTS)
             headers |= {SIZE_HEADER: str(head.size), COMPLETE_HEADER: str(head.is_complete).lower()}
             if "If-Range" in request.headers:
                 given_range = None  # no version of a file has a name here

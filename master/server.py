@@ -156,6 +156,7 @@ class Master:
                 membership.beat(),
                 membership.measure(),
                 membership.watch(),
+                membership.record(),
                 membership.clean_up(),
                 driver.run(),
                 dependents.run(),

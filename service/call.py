@@ -25,6 +25,7 @@ from model.rights import CLUSTER_RIGHTS, Right
 from service.batches import Batches
 from service.callers import Caller
 from service.cluster.doctor import MachineChecks
+from service.cluster.registered_masters import RegisteredMasters
 from service.operation import Operation
 from service.settings import ServiceSettings
 from service.workflows.workflow_file import TaskTypes
@@ -61,6 +62,7 @@ class Backend:
     machine: MachineChecks
     connects: Connects
     passwords: Passwords
+    registered: RegisteredMasters
     batches: Batches = field(default_factory=Batches)
     """Of requests that are handled together."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Completes = Callable[..., Awaitable[Any]]
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 QUERY, BODY = "query", "body"
@@ -57,6 +58,8 @@ class Operation(Generic[P, R]):
         reads: it changes nothing, though its method is POST since an address could not contain what is asked.
         has_secret: its request or answer contains a secret that may not be stored, not even as a hash that can be
             guessed: an idempotency key has no effect on it.
+        completes: adds to an answer what is known only after the change, such as the run of a command; given the call,
+            the answer and the query. A stored answer that is sent again is completed by it too.
     """
 
     run: Callable[Concatenate[Call, P], Awaitable[R]]
@@ -67,6 +70,7 @@ class Operation(Generic[P, R]):
     status: int = 200
     reads: bool = False
     has_secret: bool = False
+    completes: Completes | None = None
 
     @property
     def name(self) -> str:
@@ -125,10 +129,11 @@ def operation(
     status: int = 200,
     reads: bool = False,
     has_secret: bool = False,
+    completes: Completes | None = None,
 ) -> Callable[[Callable[Concatenate[Call, P], Awaitable[R]]], Operation[P, R]]:
     """Make an operation of a function. See `Operation` for the arguments."""
 
     def declare(run: Callable[Concatenate[Call, P], Awaitable[R]]) -> Operation[P, R]:
-        return Operation(run, method, path, right, tag, status, reads, has_secret)
+        return Operation(run, method, path, right, tag, status, reads, has_secret, completes)
 
     return declare

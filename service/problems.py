@@ -56,12 +56,13 @@ IN_PROGRESS = Kind("SH-1014", HTTPStatus.CONFLICT, "The same request is being ha
 KEY_REUSED = Kind("SH-1015", HTTPStatus.UNPROCESSABLE_ENTITY, "The idempotency key was used for another request")
 WRONG_HOST = Kind("SH-1016", HTTPStatus.MISDIRECTED_REQUEST, "The server has another name")
 NO_SUCH_RANGE = Kind("SH-1017", HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "It is not that long")
+TOO_MANY_STREAMS = Kind("SH-1018", HTTPStatus.TOO_MANY_REQUESTS, "Too many streams are open")
 UNEXPECTED = Kind("SH-1099", HTTPStatus.INTERNAL_SERVER_ERROR, "An error of Shoal")
 
 KINDS = (
     *(UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, CHANGED, VERSION_NEEDED, TOO_MANY, REFUSED, UNAVAILABLE, UNKNOWN),
     *(INVALID, MALFORMED, TOO_LARGE, NO_SUCH_METHOD, IN_PROGRESS, KEY_REUSED, WRONG_HOST, NO_SUCH_RANGE),
-    UNEXPECTED,
+    *(TOO_MANY_STREAMS, UNEXPECTED),
 )
 
 _KIND_OF: tuple[tuple[type[ShoalError], Kind], ...] = (
@@ -85,7 +86,12 @@ def kind_of(error: ShoalError) -> Kind:
 
 
 def error_of(code: str, sentence: str, after_s: float) -> ShoalError:
-    """The error that an answer stands for; of an unknown code, one that a repetition does not cure."""
+    """The error that an answer stands for; of an unknown code, one that a repetition does not cure.
+
+    An error of Shoal is none of input: it has the exit code that it has on the database itself.
+    """
+    if code == UNEXPECTED.code:
+        return ShoalError(sentence)
     type_ = next((type_ for type_, kind in _KIND_OF if kind.code == code), None)
     if code == IN_PROGRESS.code:
         type_ = Unavailable

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from model.ids import AccountId
+from model.ids import AccountId, WorkflowCode, WorkflowInstanceId
 from model.rights import Role, may_use
 
 
@@ -56,6 +56,14 @@ _PUT = text("""
 _REMOVE = text("DELETE FROM project_member WHERE account_id = :account AND project = :project")
 _ROLES = text("SELECT project, role FROM project_member WHERE account_id = :account ORDER BY project")
 _LIMITS = text("SELECT tenants, worker_groups FROM project WHERE name = :project")
+_LIMITED_RUNS = text("""
+    SELECT DISTINCT i.workflow_code, i.workflow_version, i.worker_group
+    FROM workflow_instance i                                                -- index: workflow_instance_pkey
+    JOIN workflow_definition d ON d.code = i.workflow_code
+    JOIN project p ON p.name = d.project
+    WHERE i.id = ANY(CAST(:runs AS bigint[])) AND (p.tenants IS NOT NULL OR p.worker_groups IS NOT NULL)
+    ORDER BY 1, 2, 3
+""")
 _HOLD_LIMITS = text("""
     INSERT INTO project (name) VALUES (:project) ON CONFLICT (name) DO UPDATE SET name = excluded.name
     RETURNING tenants, worker_groups
@@ -97,6 +105,14 @@ async def remove(connection: AsyncConnection, account: AccountId, project: str) 
 async def limits(connection: AsyncConnection, project: str) -> ProjectLimits:
     """What a project may use; all, if it has no row."""
     return _limits((await connection.execute(_LIMITS, {"project": project})).first())
+
+
+async def limited_runs(
+    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
+) -> list[tuple[WorkflowCode, int, str]]:
+    """Workflow, version and worker group of those of these runs whose project is limited; each once."""
+    rows = await connection.execute(_LIMITED_RUNS, {"runs": sorted(set(runs))})
+    return [(WorkflowCode(code), version, group) for code, version, group in rows.all()]
 
 
 async def set_limits(

@@ -166,13 +166,16 @@ class Membership:
     async def watch(self) -> None:
         """Compute the slots again on registry events, and periodically without an event."""
         while True:
-            await self._record.write(self._view)
             if await set_within(self._registry.changed, READ_MEMBERS_EVERY_S):
                 try:
                     await self._life.refresh_living()
                 except ShoalError as error:
                     log.warning("living_nodes_not_read", error=str(error))
             await self._count_slots()
+
+    async def record(self) -> None:
+        """Record who has slots, forever; beside `watch`, which never waits for it. Raises `Fenced`."""
+        await self._record.run()
 
     async def clean_up(self) -> None:
         """Fail over runs and tasks: when a node's life has ended, and periodically."""
@@ -292,7 +295,7 @@ class Membership:
             return
         alive = {node.epoch for node in self._life.living if node.state is NodeState.ALIVE}
         self._view = slot_view(members, alive)
-        self._record.note(members)
+        self._record.note(self._view, members)
         slot = self._view.slot_of(self._life.me.epoch)
         if slot != self.slot:
             log.info("slot_changed", slot=str(slot), before=str(self.slot), masters=len(self._view.masters))

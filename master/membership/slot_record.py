@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Collection, Iterable
 
 import structlog
 
@@ -13,24 +14,40 @@ from model.ids import Epoch
 from model.nodes import Heartbeat, NodeStatus
 from model.slots import SlotView
 from node.life import Life
+from node.waiting import set_within
 
 log = structlog.get_logger()
 
+RETRY_EVERY_S = 5.0
+
 
 class SlotRecord:
-    """Written by the master of the first slot, when its view changed; by others their statement changes nothing."""
+    """Written by the master of the first slot, when its view changed; by others their statement changes nothing.
+
+    It has a loop for itself: nobody who computes slots, joins or fails over waits for a record that only people read.
+    """
 
     def __init__(self, life: Life) -> None:
         self._life = life
-        self._busy: set[Epoch] = set()
+        self._noted = asyncio.Event()
+        self._view = SlotView(())
+        self._busy: Collection[Epoch] = ()
         self._written: SlotView | None = None
 
-    def note(self, members: Iterable[Heartbeat]) -> None:
-        """Note which masters are BUSY, and so have no slot."""
+    def note(self, view: SlotView, members: Iterable[Heartbeat]) -> None:
+        """Note who has slots now, and which masters are BUSY, and so have none."""
         self._busy = {member.epoch for member in members if member.status is NodeStatus.BUSY}
+        if view != self._view:
+            self._view = view
+            self._noted.set()
 
-    async def write(self, view: SlotView) -> None:
-        """Write the view, if it is ours to do and is not written yet. Raises `Fenced`."""
+    async def run(self) -> None:
+        """Write each view that was noted, forever. Raises `Fenced`."""
+        while True:
+            await self._write(self._view)
+            await set_within(self._noted, RETRY_EVERY_S)
+
+    async def _write(self, view: SlotView) -> None:
         if view.masters[:1] != (self._life.me.epoch,):
             self._written = None
         elif view != self._written:

@@ -15,7 +15,7 @@ from model.nodes import Slot
 from model.rights import Right
 from service.call import Call
 from service.cluster.members import WorkerGroupAnswer, groups_of
-from service.cluster.slot_report import SlotReport, read_slots, registered_masters
+from service.cluster.slot_report import SlotReport, read_slots
 from service.explain.explanation import why_command
 from service.explain.facts import Masters, command_facts
 from service.fields import Answer, Asked, Id, WrittenId
@@ -97,8 +97,9 @@ async def get_queue(call: Call, query: QueueQuery) -> QueueAnswer:
     """
     call.permit(None)
     step = call.settings.master.id_step
+    registered = await call.backend.registered.read()
     async with call.reading() as connection:
-        slots = await read_slots(connection, call.settings)
+        slots = await read_slots(connection, registered)
         living = await node_listings.workers(connection)
         commands = await queue_listings.waiting_commands(
             connection, query.limit, visible=call.caller.projects_with(Right.VIEW)
@@ -123,9 +124,10 @@ async def list_commands(call: Call, query: PageQuery) -> PageOf[WaitingCommandAn
     """List the commands that wait for a master, in the order in which they were asked for."""
     visible = call.visible()
     step = call.settings.master.id_step
+    registered = await call.backend.registered.read()
     async with call.reading() as connection:
         found = await queue_listings.commands_by_id(connection, query.limit + 1, query.after or 0, visible)
-        slots = await read_slots(connection, call.settings)
+        slots = await read_slots(connection, registered)
     owners = _owners(slots)
     return page_of(found, query.limit, lambda each: _waiting(each, slots.total, step, owners), lambda each: each.id)
 
@@ -133,12 +135,11 @@ async def list_commands(call: Call, query: PageQuery) -> PageOf[WaitingCommandAn
 @operation("GET", "/commands/{id}/slot", Right.VIEW, "commands")
 async def locate_command(call: Call, id: Id) -> CommandSlotAnswer:
     """Show to which slot a command belongs, which master holds that now, and why none has taken it or who did."""
-    async with call.reading() as connection:
-        members, _ = await registered_masters(connection, call.settings)
+    registered = await call.backend.registered.read()
     async with call.database.snapshot() as connection:
         fate = await lookups.fate_of(connection, CommandId(id))
         call.permit(await lookups.project_of_command(connection, CommandId(id)))
-        masters = Masters.of(await nodes.living(connection), members, call.settings.master)
+        masters = Masters.of(await nodes.living(connection), registered.masters, call.settings.master)
         then = await slot_changes.in_force_for(connection, CommandId(id))
         taker = await lookups.node_life(connection, fate.master) if fate.master is not None else None
     facts = command_facts(fate, masters)

@@ -23,6 +23,7 @@ from registry.clock import boottime_s
 from service.cluster import log_service_health
 from service.cluster.check_result import Result, passed, result_of, unknown
 from service.cluster.node_health import REGISTRY_CONDITION, TIMING_CONDITION, of_the_nodes
+from service.cluster.registered_masters import RegisteredMasters
 from service.cluster.server_health import clock_result, database_result, of_the_server, room_for_nodes_result
 from service.cluster.table_health import of_the_tables
 from service.settings import ServiceSettings
@@ -32,7 +33,9 @@ MachineChecks = Callable[[Sequence[NodeRow]], Sequence[Result]]
 SCHEMA_CONDITION = "its schema fits this program"
 
 
-async def examine(settings: ServiceSettings, database: Database, machine: MachineChecks) -> AsyncIterator[Result]:
+async def examine(
+    settings: ServiceSettings, database: Database, registered: RegisteredMasters, machine: MachineChecks
+) -> AsyncIterator[Result]:
     """Run all checks, in order; `machine` are those of this machine, given the living nodes.
 
     Ends early when the database does not answer or has another schema.
@@ -68,19 +71,26 @@ async def examine(settings: ServiceSettings, database: Database, machine: Machin
         yield result_of("timing", TIMING_CONDITION, [str(error)], "shoal db timing --set NAME=SECONDS")
     except ShoalError as error:
         yield unknown("timing", TIMING_CONDITION, error)
-    async for result in _of_the_nodes(database, server, settings, timing, machine):
+    async for result in _of_the_nodes(database, server, settings, timing, registered, machine):
         yield result
     async for result in of_the_tables(database, settings, timing):
         yield result
 
 
 async def _of_the_nodes(
-    database: Database, server: Server, settings: ServiceSettings, timing: Timing, machine: MachineChecks
+    database: Database,
+    server: Server,
+    settings: ServiceSettings,
+    timing: Timing,
+    registered: RegisteredMasters,
+    machine: MachineChecks,
 ) -> AsyncIterator[Result]:
     try:
+        present = await registered.read()
         async with database.reading() as connection:
-            for result in await of_the_nodes(connection, settings, timing):
-                yield result
+            results = await of_the_nodes(connection, present, settings, timing)
+        for result in results:
+            yield result
     except AnotherRegistry as error:
         yield result_of("registry", REGISTRY_CONDITION, [str(error)], "Name the cluster's registry, or none.")
     except ShoalError as error:

@@ -45,14 +45,16 @@ class ExaminationAnswer(Answer):
     checks: Sequence[CheckAnswer]
 
 
-@operation("GET", "/doctor", Right.VIEW_CLUSTER, "cluster")
+@operation("GET", "/doctor", Right.ADMINISTER, "cluster")
 async def examine_cluster(call: Call) -> ExaminationAnswer:
     """Check servers, cluster and tables, and say how to fix what failed.
 
     The checks of a machine, such as its disks and its clock, are of the machine that answers. When the database does
-    not answer, that is the last check.
+    not answer, that is the last check. It names runs of all projects, so only an admin may ask.
     """
     call.permit(None)
-    found = [result async for result in examine(call.settings, call.database, call.backend.machine)]
+    backend = call.backend
+    checks = examine(call.settings, call.database, backend.registered, backend.machine)
+    found = [result async for result in checks]
     failed = [result.name for result in found if result.verdict is Verdict.FAILED]
     return ExaminationAnswer(failed=failed, checks=[CheckAnswer.of(result) for result in found])

@@ -142,8 +142,9 @@ class WorkerGroupsAnswer(Answer):
 async def get_slots(call: Call) -> SlotsAnswer:
     """Show the slot of each master, as it is and as the master itself assumes, and the last fenced masters."""
     call.permit(None)
+    registered = await call.backend.registered.read()
     async with call.reading() as connection:
-        return SlotsAnswer.of(await read_slots(connection, call.settings))
+        return SlotsAnswer.of(await read_slots(connection, registered))
 
 
 @operation("GET", "/masters", Right.VIEW_CLUSTER, "cluster")

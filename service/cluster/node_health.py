@@ -15,6 +15,7 @@ from dao.views import node_listings, queue_listings
 from model.nodes import NodeKind, NodeState
 from model.timing import Timing
 from service.cluster.check_result import Result, Verdict, passed, result_of
+from service.cluster.registered_masters import Registered
 from service.cluster.slot_report import SlotReport, read_slots
 from service.cluster.table_health import COUNTED_MAX
 from service.explain.explanation import full_masters
@@ -124,9 +125,11 @@ def timing_result(rows: Sequence[NodeRow], timing: Timing) -> Result:
     return result_of("timing", TIMING_CONDITION, former, cure, bad=Verdict.NOTE)
 
 
-async def of_the_nodes(connection: AsyncConnection, settings: ServiceSettings, timing: Timing) -> list[Result]:
-    """Whether masters and workers live, agree, and suffice for what waits. Raises `AnotherRegistry`."""
-    slots = await read_slots(connection, settings)
+async def of_the_nodes(
+    connection: AsyncConnection, registered: Registered, settings: ServiceSettings, timing: Timing
+) -> list[Result]:
+    """Whether masters and workers live, agree, and suffice for what waits."""
+    slots = await read_slots(connection, registered)
     workers, queue = await node_listings.workers(connection), await queue_listings.queue_by_group(connection)
     increment = await commands.id_increment(connection)
     step = settings.master.id_step

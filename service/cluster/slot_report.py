@@ -11,19 +11,14 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.cluster import cluster
 from dao.cluster.nodes import NodeRow
 from dao.views import node_listings
 from dao.views.node_listings import FencedNode
-from model.errors import Refused, Unavailable
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, Slot
 from model.slots import slot_view
-from registry import belonging
-from registry.connect import make_registry
-from service.settings import ServiceSettings
+from service.cluster.registered_masters import Registered
 
-REGISTRY_TIMEOUT_S = 3.0
 FENCED_SHOWN_MAX = 5
 
 
@@ -56,16 +51,12 @@ class SlotReport:
     registry_fault: str | None
 
 
-async def read_slots(connection: AsyncConnection, settings: ServiceSettings) -> SlotReport:
-    """Read the registry and the database. An unreachable registry is reported in the result, not raised.
-
-    Raises `AnotherRegistry` when the settings have a registry that is not the cluster's.
-    """
-    members, fault = await registered_masters(connection, settings)
+async def read_slots(connection: AsyncConnection, registered: Registered) -> SlotReport:
+    """Read the database, for the masters that were in the registry just before."""
     rows = await node_listings.masters(connection)
     fenced = await node_listings.last_fenced(connection, 10 * FENCED_SHOWN_MAX)
     of_masters = [node for node in fenced if node.kind is NodeKind.MASTER]
-    return report(rows, members, of_masters[:FENCED_SHOWN_MAX], fault)
+    return report(rows, registered.masters, of_masters[:FENCED_SHOWN_MAX], registered.fault)
 
 
 def report(
@@ -84,24 +75,3 @@ def report(
     ]
     masters.sort(key=lambda each: (each.slot is None, each.slot or Slot(0, 1), each.row.epoch))
     return SlotReport(masters, fenced, len(view.masters), fault)
-
-
-async def registered_masters(
-    connection: AsyncConnection, settings: ServiceSettings
-) -> tuple[list[Heartbeat] | None, str | None]:
-    """The masters that the registry has; else None, and why it could not be read. Raises `AnotherRegistry`."""
-    recorded = await cluster.registry(connection)
-    url = belonging.url_to_use(settings.named_registry(), recorded, settings.database())
-    timeout = settings.timing.session_timeout
-    registry = make_registry(url, session_timeout=timeout, application_name="shoal-cli")
-    try:
-        await registry.open(REGISTRY_TIMEOUT_S)
-        if recorded is not None:
-            await belonging.check(registry, recorded, belonging.place_of(url, settings.database()))
-        return await registry.members(NodeKind.MASTER), None
-    except belonging.AnotherRegistry:
-        raise
-    except (Unavailable, Refused) as error:
-        return None, str(error)
-    finally:
-        await registry.close()

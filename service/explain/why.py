@@ -9,7 +9,6 @@ from model.ids import CommandId, WorkflowInstanceId
 from model.rights import Right
 from model.states import WorkflowState
 from service.call import Call
-from service.cluster.slot_report import registered_masters
 from service.explain.answer import Why
 from service.explain.explanation import why_command, why_task
 from service.explain.facts import Family, Masters, command_facts
@@ -37,22 +36,21 @@ async def explain_run(call: Call, id: Id, query: WhyQuery) -> WhyAnswer:
     """Explain why a run, or a task of it, does not move, and what to do about it."""
     async with call.reading() as connection:
         call.permit((await listings.run_head(connection, WorkflowInstanceId(id))).project)
-        members, _ = await registered_masters(connection, call.settings)
+    registered = await call.backend.registered.read()
     async with call.database.snapshot() as connection:
         reading = await run_readings.read(connection, WorkflowInstanceId(id))
-    run = Family.of(reading, Masters.of(reading.living, members, call.settings.master)).run(reading.id)
+    run = Family.of(reading, Masters.of(reading.living, registered.masters, call.settings.master)).run(reading.id)
     return WhyAnswer.of(why_run(run) if query.task is None else _why_task_of(run, query.task))
 
 
 @operation("GET", "/commands/{id}/why", Right.VIEW, "commands")
 async def explain_command(call: Call, id: Id) -> WhyAnswer:
     """Explain why a command waits, or what became of it."""
-    async with call.reading() as connection:
-        members, _ = await registered_masters(connection, call.settings)
+    registered = await call.backend.registered.read()
     async with call.database.snapshot() as connection:
         fate = await lookups.fate_of(connection, CommandId(id))
         call.permit(await lookups.project_of_command(connection, CommandId(id)))
-        masters = Masters.of(await nodes.living(connection), members, call.settings.master)
+        masters = Masters.of(await nodes.living(connection), registered.masters, call.settings.master)
     return WhyAnswer.of(why_command(command_facts(fate, masters)))
 
 

@@ -11,6 +11,7 @@ from dao.accounts.members import ProjectLimits
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
 from model.errors import Refused
+from model.ids import WorkflowInstanceId
 from model.rights import may_use
 from model.workflow import WorkflowSpec
 
@@ -44,6 +45,14 @@ def check_spec(head: Definition, limits: ProjectLimits, spec: WorkflowSpec, work
     groups = [worker_group, spec.worker_group, *(task.worker_group for task in spec.tasks)]
     _check(head.project, "worker group", limits.worker_groups, groups)
     _check(head.project, "tenant", limits.tenants, [spec.tenant, *(task.tenant for task in spec.tasks)])
+
+
+async def check_limits_of_reruns(connection: AsyncConnection, runs: Collection[WorkflowInstanceId]) -> None:
+    """Refuse to run again what was started before its project was limited. Raises `Refused`."""
+    limited = await members.limited_runs(connection, runs)
+    heads = await definitions.heads(connection, {code for code, _, _ in limited})
+    for code, version, group in limited:
+        await check_limits_of_start(connection, heads[code], version, group)
 
 
 def _check(project: str, what: str, allowed: Collection[str], named: Iterable[str | None]) -> None:

@@ -25,6 +25,7 @@ from model.rights import Right
 from service.call import Call, Subject
 from service.fields import Answer, Id, Moment
 from service.operation import operation
+from service.projects.limits import check_limits_of_start
 from service.runs.backfill_progress import Backfill, BackfillProgress, read_progress
 from service.runs.command_asked import CommandAsked, once_taken
 from service.runs.references import check_startable
@@ -96,7 +97,22 @@ class BackfillAnswer(Answer):
         )
 
 
-@operation("POST", "/workflow-definitions/{code}/backfills", Right.OPERATE, "backfills", status=202)
+async def with_first_run(call: Call, asked: BackfillAnswer, query: WaitQuery) -> BackfillAnswer:
+    """An answer with the run of the first date, as far as the time that may be waited allows it."""
+    if asked.command_id is None:
+        return asked
+    taken = await once_taken(call, CommandAsked(command_id=asked.command_id), query.wait)
+    return asked.model_copy(update={"first_run_id": taken.run_id, "reason": taken.reason})
+
+
+@operation(
+    "POST",
+    "/workflow-definitions/{code}/backfills",
+    Right.OPERATE,
+    "backfills",
+    status=202,
+    completes=with_first_run,
+)
 async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQuery) -> BackfillAnswer:
     """Run a workflow once for each date of its schedule in a range, or for single dates; or only say which."""
     if BACKFILL in body.params:
@@ -112,20 +128,19 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
     answer = BackfillAnswer.of(head, found)
     if body.dry_run:
         return answer
-    subjects = [Subject(DEFINITION, head.code, head.project, head.name)] if found.count else []
+    filled = [head, *found.dependents.values()] if found.count else []
+    subjects = [Subject(DEFINITION, each.code, each.project, each.name) for each in filled]
     async with call.changing(*subjects) as change:
         change.answer = answer
         if found.count:
+            for each in found.dependents.values():
+                await check_limits_of_start(change.connection, each, None, None)
             new = NewCommand(CommandType.COMPLEMENT_DATA, head.code, created_by=call.caller.name)
             start = Start(new, body.params, more={BACKFILL: as_json(found.request)})
             command = await ask_start(change.connection, head, start, call.settings.secrets)
             change.after = {"command": str(command), **_said(found), "params": sorted(body.params)}
             change.answer = answer.model_copy(update={"command_id": command})
-    asked: BackfillAnswer = change.answered()
-    if asked.command_id is None:
-        return asked
-    taken = await once_taken(call, CommandAsked(command_id=asked.command_id), query.wait)
-    return asked.model_copy(update={"first_run_id": taken.run_id, "reason": taken.reason})
+    return await with_first_run(call, change.answered(), query)
 
 
 @operation("POST", "/backfills/{id}/progress", Right.VIEW, "backfills", reads=True)

@@ -13,13 +13,14 @@ from dao.commands.commands import NewCommand
 from dao.views import bulk
 from dao.views.bulk import Matching, RunState
 from model.bulk import COMMAND_OF, BulkAction
-from model.command_moves import COMMAND_MOVES, HALTING, CommandType
+from model.command_moves import COMMAND_MOVES, HALTING, REVIVING, CommandType
 from model.errors import Forbidden, Refused
 from model.rights import Right
 from model.states import WorkflowState
 from service.call import Call, Subject
 from service.fields import Answer, Id
 from service.operation import operation
+from service.projects.limits import check_limits_of_reruns
 from service.runs.control import RUN
 from service.runs.listing import started_after
 from service.runs.requests import BULK_MAX, BulkRuns, CommandsQuery, RunFilter
@@ -82,6 +83,8 @@ async def change_runs(call: Call, body: BulkRuns) -> BulkAnswer:
             runs, skipped = await _of_ids(call, connection, body.ids, type_)
         else:
             runs, skipped = await _of_filter(call, connection, body.filter, type_)
+        if type_ in REVIVING:
+            await check_limits_of_reruns(connection, [run.id for run in runs])
     answer = BulkAnswer(
         action=body.action,
         dry_run=body.dry_run,

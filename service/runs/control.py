@@ -15,7 +15,7 @@ from dao.commands.commands import NewCommand
 from dao.tasks import forced_success
 from dao.views import listings, lookups
 from dao.views.listings import Run
-from model.command_moves import CommandType
+from model.command_moves import REVIVING, CommandType
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.rights import Right
@@ -23,6 +23,7 @@ from model.states import TaskState, WorkflowState
 from service.call import Call, Change, Subject
 from service.fields import Answer, Id
 from service.operation import operation
+from service.projects.limits import check_limits_of_reruns
 from service.runs.command_asked import CommandAsked, once_taken
 from service.runs.requests import RerunRun, StartRun, WaitQuery
 from service.runs.start import Start
@@ -42,7 +43,14 @@ class TaskForced(Answer):
     run_state: WorkflowState
 
 
-@operation("POST", "/workflow-definitions/{code}/runs", Right.OPERATE, "workflow-instances", status=202)
+async def with_run(call: Call, asked: CommandAsked, query: WaitQuery) -> CommandAsked:
+    """An answer with the run, as far as the time that may be waited allows it."""
+    return await once_taken(call, asked, query.wait)
+
+
+@operation(
+    "POST", "/workflow-definitions/{code}/runs", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+)
 async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> CommandAsked:
     """Start a workflow: one command, which the master of its slot takes."""
     if body.depend and not body.tasks:
@@ -65,7 +73,9 @@ async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> C
     return await once_taken(call, answer, query.wait)
 
 
-@operation("POST", "/workflow-instances/{id}/rerun", Right.OPERATE, "workflow-instances", status=202)
+@operation(
+    "POST", "/workflow-instances/{id}/rerun", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+)
 async def rerun_run(call: Call, id: Id, body: RerunRun, query: WaitQuery) -> CommandAsked:
     """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
     if body.failed and body.tasks:
@@ -88,7 +98,9 @@ def rerun_type(*, failed: bool, tasks: Sequence[str]) -> CommandType:
     return CommandType.EXECUTE_TASK if tasks else CommandType.REPEAT_RUNNING
 
 
-@operation("POST", "/workflow-instances/{id}/pause", Right.OPERATE, "workflow-instances", status=202)
+@operation(
+    "POST", "/workflow-instances/{id}/pause", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+)
 async def pause_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     """Pause a run: running tasks finish, no new ones begin."""
     return await _change_run(
@@ -96,7 +108,7 @@ async def pause_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     )
 
 
-@operation("POST", "/workflow-instances/{id}/stop", Right.OPERATE, "workflow-instances", status=202)
+@operation("POST", "/workflow-instances/{id}/stop", Right.OPERATE, "workflow-instances", status=202, completes=with_run)
 async def stop_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     """Stop a run: running tasks are killed."""
     return await _change_run(
@@ -104,7 +116,9 @@ async def stop_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     )
 
 
-@operation("POST", "/workflow-instances/{id}/resume", Right.OPERATE, "workflow-instances", status=202)
+@operation(
+    "POST", "/workflow-instances/{id}/resume", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+)
 async def resume_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     """Resume a paused or stopped run: tasks that were paused or killed run again, succeeded ones do not."""
     new = NewCommand(CommandType.RECOVER_SUSPENDED_PROCESS, workflow_instance_id=WorkflowInstanceId(id))
@@ -138,6 +152,8 @@ async def _change_run(call: Call, new: NewCommand, wait_s: float, said: dict[str
     async with call.reading() as connection:
         run = await listings.run_head(connection, new.workflow_instance_id)
     async with call.changing(Subject(RUN, run.id, run.project)) as change:
+        if new.type in REVIVING:
+            await check_limits_of_reruns(change.connection, [run.id])
         change.answer = await insert_change(change, run, replace(new, created_by=call.caller.name))
         change.before = {"state": run.state}
         change.after = {"command": str(change.answer.command_id), **(said or {})}

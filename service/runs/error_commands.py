@@ -15,20 +15,22 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.accounts import audit
 from dao.commands import error_commands
 from dao.commands.error_commands import Corrections, ErrorCommand
-from dao.definitions import definitions, references
+from dao.definitions import definitions
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.command_moves import HALTING, REVIVING, STARTING, CommandType
 from model.commands import BACKFILL
 from model.errors import NotFound, Refused
-from model.ids import CommandId, WorkflowCode
+from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.rights import Right
 from model.secret_values import without_sealed
 from service.call import Call, Change, Subject
 from service.fields import Answer, Asked, Id, Moment, Text, WrittenId
 from service.operation import operation
 from service.pages import LIMIT_MAX, PageOf, PageQuery, page_of
-from service.projects.limits import check_limits_of_start
+from service.projects.limits import check_limits_of_reruns
+from service.runs import retry_check
 from service.runs.requests import Name
+from service.runs.retry_check import Touched
 from service.runs.start_check import check_start
 from service.workflows.sealing import sealed_for_start
 
@@ -139,17 +141,18 @@ async def list_error_commands(call: Call, query: PageQuery) -> PageOf[ErrorComma
 @operation("GET", "/error-commands/{id}", Right.VIEW, TAG)
 async def get_error_command(call: Call, id: Id) -> ErrorCommandAnswer:
     """Show a command that could not be handled."""
-    [error] = await _read(call, [id])
-    return ErrorCommandAnswer.of(error)
+    [found] = await _read(call, [id])
+    return ErrorCommandAnswer.of(found.error)
 
 
 @operation("POST", "/error-commands/{id}/retry", Right.OPERATE, TAG, status=202)
 async def retry_error_command(call: Call, id: Id, body: CorrectedCommand) -> RetriedAnswer:
     """Ask again for what an error command asked for, as it was or corrected; the error command is deleted."""
-    [error] = await _read(call, [id])
+    [found] = await _read(call, [id], retried=True)
+    error = found.error
     if body.type is not None and body.type not in _TYPES:
         raise Refused(f"type: people do not ask for {body.type}; there are {', '.join(sorted(_TYPES))}")
-    async with call.changing(_subject(error)) as change:
+    async with call.changing(*_subjects(found)) as change:
         corrections = await _corrections(call, change.connection, error, body)
         new = await error_commands.retry_error_command(change.connection, error.id, corrections)
         said = body.model_dump(mode="json", exclude_defaults=True)
@@ -169,14 +172,15 @@ async def drop_error_command(call: Call, id: Id) -> None:
 @operation("POST", "/error-commands:retry", Right.OPERATE, TAG, status=202)
 async def retry_error_commands(call: Call, body: RetryCommands) -> RetriedCommands:
     """Ask again for what several error commands asked for, each as it was."""
-    errors = await _read(call, body.ids)
+    found = await _read(call, body.ids, retried=True)
     retried: list[RetriedAnswer] = []
     refused: list[SkippedAnswer] = []
     after: dict[CommandId, Mapping[str, Any]] = {}
-    async with call.changing(_subject(errors[0])) as change:
-        for error in errors:
+    async with call.changing(*_subjects(found[0])) as change:
+        for error in (each.error for each in found):
             try:
                 async with change.connection.begin_nested():
+                    await retry_check.check_unchanged(change.connection, error)
                     new = await error_commands.retry_error_command(change.connection, error.id)
             except Refused as reason:
                 if not body.skip_refused:
@@ -186,7 +190,7 @@ async def retry_error_commands(call: Call, body: RetryCommands) -> RetriedComman
             else:
                 retried.append(RetriedAnswer(id=error.id, command_id=new))
                 after[error.id] = {"command": str(new)}
-        await _record(call, change, errors, after)
+        await _record(call, change, found, after)
         change.answer = RetriedCommands(retried=retried, refused=refused)
     answer: RetriedCommands = change.answered()
     return answer
@@ -198,21 +202,21 @@ async def drop_error_commands(call: Call, body: ErrorCommandIds) -> DroppedComma
     return await _drop(call, await _read(call, body.ids))
 
 
-async def _drop(call: Call, errors: Sequence[ErrorCommand]) -> DroppedCommands:
-    async with call.changing(_subject(errors[0])) as change:
-        ids = [error.id for error in errors]
+async def _drop(call: Call, found: Sequence[Touched]) -> DroppedCommands:
+    async with call.changing(*_subjects(found[0])) as change:
+        ids = [each.error.id for each in found]
         await error_commands.drop_error_commands(change.connection, ids)
-        await _record(call, change, errors, {})
+        await _record(call, change, found, {})
         change.answer = None if call.operation is drop_error_command else DroppedCommands(dropped=ids)
     return DroppedCommands(dropped=ids)
 
 
-async def _read(call: Call, ids: Collection[int]) -> list[ErrorCommand]:
+async def _read(call: Call, ids: Collection[int], *, retried: bool = False) -> list[Touched]:
     """These error commands, oldest first, all of which the caller may handle. Raises `NotFound`, `Forbidden`."""
     async with call.reading() as connection:
-        found = await error_commands.some_error_commands(connection, ids)
-    for error in found:
-        for project in error.projects or [None]:
+        found = await retry_check.touched(connection, ids, retried=retried)
+    for each in found:
+        for project in each.projects:
             call.permit(project)
     return found
 
@@ -235,21 +239,19 @@ async def _corrections(
     type_ = body.type or error.type
     if head is not None:
         call.permit(head.project)
-        await check_limits_of_start(
-            connection, head, body.version or error.workflow_version, body.worker_group or error.worker_group
-        )
-        if type_ == CommandType.COMPLEMENT_DATA:
-            below = await references.depending_on(connection, head.code)
-            for each in (await definitions.heads(connection, below)).values():
-                call.permit(each.project)
+        version, group = body.version or error.workflow_version, body.worker_group or error.worker_group
+        await retry_check.check_limits_of_retry(connection, error, type_, head, version, group)
+        for each in await retry_check.dependents_of(connection, error, type_, head.code):
+            call.permit(each.project)
+    if type_ in REVIVING and error.workflow_instance_id is not None:
+        await check_limits_of_reruns(connection, [WorkflowInstanceId(error.workflow_instance_id)])
     params = None
     if body.params:
         given = {name: value for name, value in body.params.items() if value is not None}
         if head is not None:
-            version = body.version or error.workflow_version
             await check_start(connection, head, given, body.tasks, version)
             given = await sealed_for_start(connection, head, given, call.settings.secrets, version)
-        kept = {name: value for name, value in _params_of(error).items() if name not in body.params}
+        kept = {name: value for name, value in retry_check.params_of(error).items() if name not in body.params}
         params = json.dumps({**kept, **given}, ensure_ascii=False)
     return Corrections(
         type=body.type,
@@ -265,17 +267,10 @@ async def _corrections(
     )
 
 
-def _params_of(error: ErrorCommand) -> dict[str, Any]:
-    """The parameters that a command had; none if they cannot be read, which may be why it was refused."""
-    try:
-        found = json.loads(error.params or "{}", parse_float=str)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _subject(error: ErrorCommand) -> Subject:
-    return Subject(KIND, error.id, next(iter(sorted(error.projects)), None), error.type[:NAME_MAX])
+def _subjects(found: Touched) -> list[Subject]:
+    """One for each project that it touches, so that each one's audit has it."""
+    error = found.error
+    return [Subject(KIND, error.id, project, error.type[:NAME_MAX]) for project in found.projects]
 
 
 def _said(error: ErrorCommand) -> dict[str, Any]:
@@ -283,22 +278,22 @@ def _said(error: ErrorCommand) -> dict[str, Any]:
 
 
 async def _record(
-    call: Call, change: Change[Any], errors: Sequence[ErrorCommand], after: Mapping[CommandId, Mapping[str, Any]]
+    call: Call, change: Change[Any], found: Sequence[Touched], after: Mapping[CommandId, Mapping[str, Any]]
 ) -> None:
-    """One audit row for each: that of the first is the change's."""
-    change.before, change.after = _said(errors[0]), after.get(errors[0].id)
-    rows = []
-    for error in errors[1:]:
-        subject = _subject(error)
-        rows.append(
-            call.caller.entry(
-                call.operation.name,
-                subject.kind,
-                subject.id,
-                subject.name,
-                project=subject.project,
-                before=_said(error),
-                after=after.get(error.id),
-            )
+    """The audit rows of each: those of the first are the change's."""
+    first = found[0].error
+    change.before, change.after = _said(first), after.get(first.id)
+    rows = [
+        call.caller.entry(
+            call.operation.name,
+            subject.kind,
+            subject.id,
+            subject.name,
+            project=subject.project,
+            before=_said(each.error),
+            after=after.get(each.error.id),
         )
+        for each in found[1:]
+        for subject in _subjects(each)
+    ]
     await audit.insert(change.connection, rows)

@@ -96,6 +96,8 @@ async def _set_state(call: Call, id_: ScheduleId, *, online: bool) -> ScheduleAn
         before = await schedules.find(change.connection, id_)
         await schedules.set_state(change.connection, id_, online=online)
         row = await schedules.find(change.connection, id_)
+        if online:
+            await scheduling.check_limits_of_fires(change.connection, row)
         change.before, change.after = {"state": before.state}, {"state": row.state}
         change.answer = ScheduleAnswer.of(row)
     answer: ScheduleAnswer = change.answered()

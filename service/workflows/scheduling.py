@@ -17,6 +17,7 @@ from dao.definitions import definitions, schedule_contents, schedules
 from dao.definitions.definitions import Definition
 from dao.definitions.schedule_contents import contents_of
 from dao.secrets.parameters import sealed_values
+from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import ScheduleId, WorkflowCode
 from model.moments import begin_of, end_of
@@ -109,8 +110,6 @@ async def edit(
         raise Refused(f"schedule {id_} starts workflow {row.workflow_code}, which does not exist; remove the schedule")
     await definitions.lock(connection, head.code)
     columns = _columns(row, changes)
-    if group := columns.get("worker_group"):
-        await check_limits_of_start(connection, head, None, str(group))
     if changes.params or changes.without:
         columns["params"] = await _params(connection, head, id_, changes, secrets)
     if columns:
@@ -118,6 +117,8 @@ async def edit(
     if changes.online is not None:
         await schedules.set_state(connection, id_, online=changes.online)
     row = await schedules.find(connection, id_)
+    if row.state == ReleaseState.ONLINE or columns:
+        await _check_limits(connection, head, id_)
     table = Timetable.of(row)
     if table.first_after(now) is None and (changes.online or TIMES & columns.keys()):
         raise Refused(table.why_exhausted)
@@ -126,6 +127,18 @@ async def edit(
         if mine.spec is not None:
             await _refuse_equal(connection, head, mine.spec, id_)
     return row, table
+
+
+async def check_limits_of_fires(connection: AsyncConnection, row: ScheduleRow) -> None:
+    """Refuse a schedule that would start what its project may not use any more. Raises `Refused`."""
+    code = WorkflowCode(row.workflow_code)
+    if (head := (await definitions.heads(connection, [code])).get(code)) is not None:
+        await _check_limits(connection, head, ScheduleId(row.id))
+
+
+async def _check_limits(connection: AsyncConnection, head: Definition, id_: ScheduleId) -> None:
+    mine = next((each.spec for each in await contents_of(connection, head.code) if each.id == id_), None)
+    await check_limits_of_start(connection, head, None, mine.worker_group if mine is not None else None)
 
 
 async def zone_of(connection: AsyncConnection, head: Definition) -> str:

@@ -1,6 +1,7 @@
 """Asks through the API, with a token.
 
-Every request that changes something has an idempotency key, so it is sent again when its answer was lost.
+Every request that changes something has an idempotency key, so it is sent again when its answer was lost. On those with
+a secret a key has no effect: of these a lost answer is reported, since a repetition could do the change a second time.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ PAUSE_S_MAX = 1.0
 
 
 class _Away(Unavailable):
-    """There is no answer."""
+    """There is no answer. The server may have done what was asked, unless the request was `never_sent`."""
+
+    def __init__(self, sentence: str, *, never_sent: bool = False) -> None:
+        super().__init__(sentence)
+        self.never_sent = never_sent
 
 
 class RemoteClient:
@@ -42,7 +47,7 @@ class RemoteClient:
     Args:
         url: of the server, such as https://shoal.example.org.
         token: of the user; None: the requests are sent without.
-        retry_within_s: how long a server that does not answer is asked again.
+        retry_within_s: how long a server that does not answer is asked again, counted from the first lost answer.
     """
 
     def __init__(self, url: str, token: str | None, *, retry_within_s: float = RETRY_WITHIN_S) -> None:
@@ -85,7 +90,7 @@ class RemoteClient:
     async def ask(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """See `Client`."""
         request = self._request(operation, *args, **kwargs)
-        content = await self._answer(request)
+        content = await self._answer(request, operation)
         if operation.answer is None:
             return cast(R, None)
         return cast(R, TypeAdapter(operation.answer).validate_json(content))
@@ -135,16 +140,32 @@ class RemoteClient:
             headers=headers,
         )
 
-    async def _answer(self, request: httpx.Request) -> bytes:
-        until_s, pause_s = time.monotonic() + self._retry_within_s, 0.1
+    async def _answer(self, request: httpx.Request, operation: Operation[Any, Any]) -> bytes:
+        """The body of the answer, asked for again while the server does not answer.
+
+        Raises `Unknown` if the answer to a change was lost that must not be sent again.
+        """
+        is_once = operation.has_secret and operation.changes
+        until_s, pause_s = None, 0.1
         while True:
             try:
                 return await self._sent(request)
-            except (Unavailable, Unknown):
-                if time.monotonic() + pause_s > until_s:
+            except (Unavailable, Unknown) as error:
+                if is_once and (isinstance(error, Unknown) or (isinstance(error, _Away) and not error.never_sent)):
+                    raise self._lost(operation, error) from error
+                now_s = time.monotonic()
+                until_s = until_s or now_s + self._retry_within_s
+                if now_s + pause_s > until_s:
                     raise
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, PAUSE_S_MAX)
+
+    def _lost(self, operation: Operation[Any, Any], error: Exception) -> Unknown:
+        what = operation.tag.replace("-", " ")
+        return Unknown(
+            f"the answer to {operation.name} was lost, and it may have been done: check the {what} of {self._server} "
+            f"before you ask again ({error})"
+        )
 
     async def _sent(self, request: httpx.Request) -> bytes:
         """The body of the answer. Raises the error that a problem stands for."""
@@ -170,12 +191,15 @@ class RemoteClient:
             code, detail = str(problem["code"]), str(problem["detail"])
         except (ValueError, KeyError, TypeError):
             sentence = f"the server {self._server} answered {response.status_code}, and not as Shoal does; is it one?"
-            raise (Unavailable if response.status_code >= 500 else Refused)(sentence) from None
+            raise (_Away if response.status_code >= 500 else Refused)(sentence) from None
         after = response.headers.get("Retry-After", "")
         raise error_of(code, detail, float(after) if after.isdecimal() else 1.0)
 
     def _away(self, error: httpx.HTTPError) -> _Away:
-        return _Away(f"the server {self._server} does not answer: {error or type(error).__name__}")
+        never_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
+        return _Away(
+            f"the server {self._server} does not answer: {error or type(error).__name__}", never_sent=never_sent
+        )
 
 
 def _fields(model: BaseModel) -> dict[str, Any]:

@@ -46,10 +46,10 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(database_url: str, **settings: Any) -> AsyncIterator[Serving]:
-    """An API on a free port of loopback."""
+async def serving(database_url: str, registry_url: str | None = None, **settings: Any) -> AsyncIterator[Serving]:
+    """An API on a free port of loopback. `settings` are its own."""
     database = Database(database_url, application_name="shoal-api", connections_max=8)
-    backend = backend_of(database, load_settings({"database_url": database_url}))
+    backend = backend_of(database, load_settings({"database_url": database_url, "registry_url": registry_url}))
     server = ApiServer(backend, ApiSettings(port=0, **settings), "0.0.0-test")
     server.listen()
     stop = asyncio.Event()

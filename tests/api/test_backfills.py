@@ -95,6 +95,25 @@ async def test_who_may_not_start_every_workflow_that_is_filled_starts_none(api: 
     assert cluster.one("SELECT count(*) FROM command") == 1
 
 
+async def test_dependents_are_limited_and_audited_in_their_own_project(api: Serving, cluster: Cluster) -> None:
+    items = [{"project": "default", "workflow": "w", "cycle": "today"}]
+    below = {"name": "d", "type": "DEPENDENT", "worker_group": "gpu", "params": {"groups": [{"items": items}]}}
+    cluster.define(7, "w", tasks=TASKS)
+    cluster.define(8, "other", tasks=[below])
+    cluster.rows("UPDATE workflow_definition SET project = 'theirs' WHERE code = 8")
+    asked = {**RANGE, "dependents": True}
+    headers = {"If-Match": "*"}
+    async with api.client(await token_of(api.backend, "ada", is_admin=True), **headers) as client:
+        path = f"{BASE}/workflow-definitions/7/backfills"
+        assert (await client.post(path, json=asked)).status_code == 202
+        await client.put(f"{BASE}/projects/theirs/limits", json={"worker_groups": ["default"]})
+        refused = await client.post(path, json=asked)
+        assert (refused.status_code, 'project "theirs" may not use' in refused.json()["detail"]) == (422, True)
+        assert (await client.post(path, json=RANGE)).status_code == 202
+    audited = "SELECT project, object_id FROM audit WHERE action = 'start_backfill' ORDER BY id"
+    assert cluster.rows(audited) == [("default", "7"), ("theirs", "8"), ("default", "7")]
+
+
 @pytest.mark.parametrize(
     ("body", "status", "pointer"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from model.rights import Role, Scope
+from registry.protocol import Registry
+from service.cluster import registered_masters
 from tests.api.people import member
 from tests.api.serving import BASE, Serving, serving, token_of
 from tests.cluster.cluster import Cluster
@@ -51,8 +54,8 @@ async def test_the_cluster_is_shown_to_any_account_and_the_verbs_print_the_same_
         [group] = (await get("/worker-groups"))["items"]
         assert (group["worker_group"], group["waiting"], group["workers"]) == ("default", 0, 1)
         assert group["free_places"] == group["places"] > 0
-        examined = await get("/doctor")
-        assert examined["failed"] == []
+        refused = await client.get(f"{BASE}/doctor")
+        assert (refused.status_code, refused.json()["code"]) == (403, "SH-1002"), "it names runs of all projects"
         settings = await get("/settings")
         values = {each["name"]: each["value"] for each in settings["settings"]}
         assert (values["database_url"], values["api.reach"]) == ("***", "-")
@@ -61,9 +64,13 @@ async def test_the_cluster_is_shown_to_any_account_and_the_verbs_print_the_same_
             wrong = await client.get(BASE + path)
             assert wrong.status_code in (403, 422), wrong.text
     direct = CommandLine.at(database_url)
+    root = await token_of(api.backend, "root", is_admin=True)
+    async with api.client(root) as client:
+        assert (await client.get(f"{BASE}/doctor")).json()["failed"] == []
     remote = CommandLine.at(SHOAL_SERVER=api.url, SHOAL_TOKEN=token)
-    for verb in ("slots --utc", "workers --utc", "queue", "doctor"):
-        [here], [there] = await direct.each(verb), await remote.each(verb)
+    admins = CommandLine.at(SHOAL_SERVER=api.url, SHOAL_TOKEN=root)
+    for asker, verb in ((remote, "slots --utc"), (remote, "workers --utc"), (remote, "queue"), (admins, "doctor")):
+        [here], [there] = await direct.each(verb), await asker.each(verb)
         assert (here.code, there.code, there.err) == (0, 0, "")
         assert _words(here.out) == _words(there.out)
     away = await CommandLine.at(SHOAL_SERVER="http://127.0.0.1:1", SHOAL_TOKEN=token)("doctor")
@@ -154,3 +161,44 @@ async def test_changes_of_slots_are_listed_for_a_replay_with_members_and_reasons
     async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
         where = (await client.get(f"{BASE}/commands/{command}/slot")).json()
         assert (where["slot_then"], where["owner_then"]) == (f"{command % 2}/2", ("m1", "m2")[command % 2])
+
+
+async def test_a_registry_that_hangs_delays_only_those_who_ask_for_slots(database_url: str) -> None:
+    """Method: its port accepts connections and never answers; more requests than the pool has connections wait."""
+    connections = 0
+
+    async def hang(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await ended.wait()
+        writer.close()
+
+    ended = asyncio.Event()
+    listening = await asyncio.start_server(hang, "127.0.0.1", 0)
+    url = f"zookeeper://127.0.0.1:{listening.sockets[0].getsockname()[1]}/shoal"
+    async with listening, serving(database_url, registry_url=url) as api:
+        async with api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
+            asking = [asyncio.create_task(client.get(f"{BASE}/{path}")) for path in ("slots", "queue") * 8]
+            await eventually(lambda: connections)
+            listed = await client.get(f"{BASE}/workflow-instances")
+            assert (listed.status_code, any(each.done() for each in asking)) == (200, False)
+            answers = await asyncio.gather(*asking)
+            assert {answer.status_code for answer in answers} == {200}
+            fault = answers[0].json()["registry_fault"]
+            assert "answered within 3 s" in fault
+        ended.set()
+
+
+async def test_the_registry_is_read_once_for_all_who_ask_at_once(api: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = 0
+    make = registered_masters.make_registry
+
+    def counted(url: str, **given: Any) -> Registry:
+        nonlocal reads
+        reads += 1
+        return make(url, **given)
+
+    monkeypatch.setattr(registered_masters, "make_registry", counted)
+    async with api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
+        answers = await asyncio.gather(*(client.get(f"{BASE}/slots") for _ in range(8)))
+    assert ({answer.status_code for answer in answers}, reads) == ({200}, 1)

@@ -81,12 +81,54 @@ async def test_one_sees_and_handles_those_of_ones_own_projects_and_an_admin_all(
         retried = (await client.post(f"{BASE}/error-commands:retry", json={"ids": ["3", "2", "2"]})).json()
         assert ([each["id"] for each in retried["retried"]], retried["refused"]) == (["2", "3"], [])
         assert (await client.delete(f"{BASE}/error-commands/4")).status_code == 204
-    audited = "SELECT action, object_id, project FROM audit WHERE outcome = 'DONE' ORDER BY object_id"
+    audited = "SELECT action, object_id, project FROM audit WHERE outcome = 'DONE' ORDER BY object_id, project"
     assert cluster.rows(audited) == [
         ("retry_error_commands", "2", "sales"),
         ("retry_error_commands", "3", None),
         ("drop_error_command", "4", "default"),
+        ("drop_error_command", "4", "sales"),
     ]
+
+
+async def test_what_is_asked_for_again_is_limited_and_audited_in_each_project(api: Serving, cluster: Cluster) -> None:
+    items = [{"project": "default", "workflow": "w", "cycle": "today"}]
+    below = {"name": "d", "type": "DEPENDENT", "worker_group": "gpu", "params": {"groups": [{"items": items}]}}
+    cluster.define(9, "below", tasks=[below])
+    cluster.rows("UPDATE workflow_definition SET project = 'sales' WHERE code = 9")
+    run = cluster.one(
+        "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
+        "failure_strategy, priority, worker_group, ended_at) "
+        "VALUES (90, 9, 1, 'FAILURE', 1, 'END', 'MEDIUM', 'default', now()) RETURNING id"
+    )
+    filled = json.dumps({"backfill": {"dates": ["2026-01-01"], "dependents": True}})
+    refused(cluster, 1, workflow_code=7)
+    refused(cluster, 2, workflow_code=7, type="COMPLEMENT_DATA", params=filled)
+    refused(cluster, 3, workflow_code=9)
+    refused(cluster, 4, type="REPEAT_RUNNING", workflow_instance_id=run)
+    operator = await member(api.backend, "olga", "default", Role.OPERATOR)
+    async with api.client(operator) as client:
+        denied = await client.post(f"{BASE}/error-commands:retry", json={"ids": ["1", "2"], "skip_refused": True})
+        assert denied.status_code == 403, "its dependents are of another project"
+        assert (await client.get(f"{BASE}/error-commands/2")).status_code == 200
+    root = await token_of(api.backend, "root", is_admin=True)
+    async with api.client(root, **{"If-Match": "*"}) as client:
+        await client.put(f"{BASE}/projects/sales/limits", json={"worker_groups": ["default"]})
+        asked = {"ids": ["1", "2", "3", "4"], "skip_refused": True}
+        for path, body in (("/2/retry", {}), ("/3/retry", {}), ("/4/retry", {}), (":retry", {"ids": ["2"]})):
+            answer = await client.post(f"{BASE}/error-commands{path}", json=body)
+            limited = 'may not use the worker group "gpu"' in answer.json()["detail"]
+            assert (answer.status_code, limited) == (422, True), path
+        some = (await client.post(f"{BASE}/error-commands:retry", json=asked)).json()
+        assert [each["id"] for each in some["retried"]] == ["1"]
+        assert ['project "sales" may not' in each["reason"] for each in some["refused"]] == [True] * 3
+        for path in (f"workflow-instances/{run}/rerun", f"workflow-instances/{run}/rerun?wait=0"):
+            assert (await client.post(f"{BASE}/{path}", json={})).status_code == 422
+        many = {"action": "RERUN", "ids": [str(run)], "dry_run": False}
+        assert (await client.post(f"{BASE}/workflow-instances:bulk", json=many)).status_code == 422
+        await client.put(f"{BASE}/projects/sales/limits", json={})
+        assert (await client.post(f"{BASE}/error-commands/2/retry", json={})).status_code == 202
+    audited = "SELECT object_id, project FROM audit WHERE action = 'retry_error_command' AND outcome = 'DONE'"
+    assert sorted(cluster.rows(audited)) == [("2", "default"), ("2", "sales")]
 
 
 async def test_what_is_sent_again_after_it_was_done_is_answered_as_the_first_time(

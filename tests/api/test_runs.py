@@ -67,6 +67,23 @@ async def test_one_key_is_one_run_however_often_and_from_however_many_it_comes(a
     assert cluster.one("SELECT count(*) FROM command") == 1
 
 
+async def test_an_answer_that_is_sent_again_has_the_run_that_began_meanwhile(api: Serving, cluster: Cluster) -> None:
+    cluster.define(7, "w", tasks=TASKS)
+    token = await token_of(api.backend, "ada", is_admin=True)
+    paths = {"run_id": "runs?wait=", "first_run_id": "backfills?wait="}
+    bodies: list[dict[str, list[str]]] = [{}, {"dates": ["2026-01-01"]}]
+    async with api.client(token) as client:
+        for (field, path), body in zip(paths.items(), bodies, strict=True):
+            address, key = f"{BASE}/workflow-definitions/7/{path}", {"Idempotency-Key": field}
+            first = await client.post(f"{address}0", json=body, headers=key)
+            assert (first.status_code, field in first.json()) == (202, False), first.text
+        await cluster.master()
+        for (field, path), body in zip(paths.items(), bodies, strict=True):
+            address, key = f"{BASE}/workflow-definitions/7/{path}", {"Idempotency-Key": field}
+            again = await client.post(f"{address}20", json=body, headers=key)
+            assert (again.headers["Idempotency-Replayed"], field in again.json()) == ("true", True), again.text
+
+
 async def test_pages_follow_each_other_without_a_gap_or_a_repetition(api: Serving, cluster: Cluster) -> None:
     cluster.define(7, "w", tasks=TASKS)
     await cluster.master()

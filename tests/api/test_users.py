@@ -186,5 +186,17 @@ async def test_a_limited_project_uses_no_other_tenant_or_worker_group(api: Servi
             assert (refused.status_code, "may not use the" in refused.json()["detail"]) == (422, True), refused.text
         schedule = (await ada.get(f"{BASE}/schedules?project=etl")).json()["items"][0]["id"]
         assert (await ada.patch(f"{BASE}/schedules/{schedule}", json={"worker_group": "gpu"})).status_code == 422
+        await ada.put(limits, json={"tenants": ["other"]})
+        off = await ada.post(f"{BASE}/schedules/{schedule}/off")
+        assert off.status_code == 200, "what stops is never limited"
+        for path, change in (
+            (f"{BASE}/schedules/{schedule}/on", None),
+            (f"{BASE}/schedules/{schedule}", {"cron": "0 0 7 * * ?"}),
+            (f"{BASE}/schedules/{schedule}", {"state": "ONLINE"}),
+        ):
+            refused = await ada.request("PATCH" if change else "POST", path, json=change)
+            assert (refused.status_code, 'may not use the tenant "etl"' in refused.json()["detail"]) == (422, True), (
+                path
+            )
         await ada.put(limits, json={})
         assert (await ada.post(apply, json=file(group="gpu"))).status_code == 200

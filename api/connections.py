@@ -1,0 +1,104 @@
+"""Connections to the API: one that sends nothing, or sends slowly, does not take another client's place.
+
+A head must arrive within 10 seconds and a body within 60, a connection without a request is closed after 30, and where
+there are more than may be, the one without a request that has been there longest. When all have requests, further
+requests are answered 503; those of load balancers for the health of the process are answered all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Any
+
+import h11
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from api import problems
+from service import problems as kinds
+
+HEAD_S_MAX = 10.0
+"""Seconds within which a head must have arrived: after the connection was made, or after its first byte."""
+BODY_S_MAX = 60.0
+"""The same for the whole body, after its head."""
+HEALTH = ("/healthz", "/readyz")
+
+
+class ApiConnection(H11Protocol):
+    """One connection.
+
+    Args:
+        line: all connections of the server, oldest first.
+        connections_max: how many there may be.
+        root_path: the path below which a proxy serves the API.
+    """
+
+    def __init__(
+        self, *given: Any, line: dict[ApiConnection, None], connections_max: int, root_path: str, **named: Any
+    ) -> None:
+        super().__init__(*given, **named)
+        self._line = line
+        self._connections_max = connections_max
+        self._below = root_path
+        self._serve, self.app = self.app, self._admit
+        self._part: object = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the timer of its first head, and make room."""
+        super().connection_made(transport)
+        if len(self._line) >= self._connections_max:
+            silent = next((each for each in self._line if each.is_silent), None)
+            if silent is not None:
+                silent.transport.abort()
+        self._line[self] = None
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop its timer."""
+        self._line.pop(self, None)
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Handle what arrived, and wait for what is missing."""
+        super().handle_events()
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        self._watch()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has no request."""
+        return self.cycle is None or bool(self.cycle.response_complete)
+
+    def _watch(self) -> None:
+        """Start a timer when another part of a request is awaited than before; more bytes of the same do not."""
+        state = self.conn.their_state
+        idle = state is h11.IDLE and self.timeout_keep_alive_task is not None
+        part = state if state in (h11.IDLE, h11.SEND_BODY) and not idle else None
+        if self.transport.is_closing() or part is None:
+            self._stop_timer()
+        elif part is not self._part:
+            self._stop_timer()
+            self._part = part
+            self._timer = self.loop.call_later(HEAD_S_MAX if part is h11.IDLE else BODY_S_MAX, self.transport.abort)
+
+    def _stop_timer(self) -> None:
+        self._part = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The application, unless there are too many connections."""
+        if len(self._line) <= self._connections_max or scope["path"].removeprefix(self._below) in HEALTH:
+            await self._serve(scope, receive, send)
+            return
+        said = f"all {self._connections_max} connections are in use; ask again, or raise api.connections_max"
+        answer = problems.problem(kinds.UNAVAILABLE, said, secrets.token_hex(8), headers={"Connection": "close"})
+        await answer(scope, receive, send)
