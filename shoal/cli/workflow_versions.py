@@ -75,12 +75,12 @@ async def export(
     """Print a workflow and its schedules as a YAML file, which `workflow apply` reads as the same definition."""
     from service.workflows.history import export_workflow
     from service.workflows.listing import find_workflow
-    from service.workflows.requests import VersionQuery, WorkflowReference
+    from service.workflows.requests import ExportQuery, WorkflowReference
     from shoal.cli.output import answer_fields, print_json
 
     async with call.client() as client:
         head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
-        answer = await client.ask(export_workflow, head.code, VersionQuery.read(version=version))
+        answer = await client.ask(export_workflow, head.code, ExportQuery.read(version=version))
     if call.as_json:
         print_json(answer_fields(answer), shows_sealed=True)
         return
