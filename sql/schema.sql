@@ -512,7 +512,7 @@ CREATE INDEX task_instance_running ON task_instance (worker_id) WHERE state IN (
 -- Statements: DEPENDENT tasks that wait; they live in the masters: those of a run, and a walk over all.
 CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id, id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';
 -- Statement: pages of attempts that did not succeed by themselves, newest first.
-CREATE INDEX task_instance_failed ON task_instance (state, id)
+CREATE INDEX task_instance_failed ON task_instance (state, (-id))
     WHERE state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS');
 -- Of the attempts of a task one counts.
 CREATE UNIQUE INDEX task_instance_valid ON task_instance (workflow_instance_id, task_code) WHERE flag = 'YES';

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Double, Select, TextClause, cast, extract, func, select, text
@@ -210,6 +211,7 @@ def that_match(
     return query
 
 
+@cache  # to compose it takes longer than to run it
 def _runs() -> Select[Any]:
     i, d = workflow_instance.c, workflow_definition.c
     above = task_instance.alias("above")
@@ -236,6 +238,7 @@ def _is_one_of(column: str, ids: Collection[WorkflowInstanceId]) -> TextClause:
     return text(f"{column} = ANY(CAST(:ids AS bigint[]))").bindparams(ids=list(ids))
 
 
+@cache
 def tasks() -> Select[Any]:
     """All attempts of all runs, each after the id of its run in the columns that `read_task` reads."""
     t = task_instance.c
