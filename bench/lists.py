@@ -1,4 +1,4 @@
-"""Lists of a long history over the API: runs by each filter, alone and in pairs, first pages and later ones; attempts."""
+"""Lists of a long history over the API: runs by each filter, alone and in pairs, first pages and later ones."""
 
 from __future__ import annotations
 

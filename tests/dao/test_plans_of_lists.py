@@ -114,7 +114,7 @@ async def _run(connection: AsyncConnection, statements: str) -> None:
 async def _explained(
     connection: AsyncConnection, call: Callable[[AsyncConnection], Awaitable[Any]]
 ) -> tuple[Any, Plan]:
-    """The result of a call, and what its statements do; those are composed, so they have no text before they are sent."""
+    """The result of a call, and what its statements do; composed ones have no text before they are sent."""
     sent: list[tuple[str, Any]] = []
 
     def note(*executed: Any) -> None:
