@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 
 from api.denials import Denials
@@ -103,5 +102,5 @@ def _response(operation: Operation[Any, Any], answer: Any) -> Response:
     if answer is None:
         return Response(status_code=operation.status)
     assert isinstance(answer, BaseModel), operation.name
-    content = answer.model_dump(mode="json", exclude_none=True)
-    return JSONResponse(content, status_code=operation.status, headers=headers_of(answer))
+    content = answer.model_dump_json(exclude_none=True)
+    return Response(content, operation.status, headers_of(answer), "application/json")

@@ -10,19 +10,17 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
-from datetime import UTC, datetime, timedelta
-from functools import partial
 from statistics import median
-from urllib.parse import quote
 
 import psutil
 
+from bench import lists
 from bench.cluster import BenchFailed, Cluster, fake
 from bench.cpu import CpuWatch, cores_told, work_told
 from bench.figures import Figure, Target
-from bench.http_client import HttpClient, Unanswered
+from bench.http_client import HttpClient
 from bench.server import BenchServer
 from bench.sizes import Sizes
 from model import tokens
@@ -30,12 +28,9 @@ from tests.servers.child import Child
 
 PART = "REST API: one process of it, clients in another, over HTTP"
 _BASE = "/api/v1"
-_RUNS = f"{_BASE}/workflow-instances"
 _WORKFLOWS, _PROJECTS = 200, 10
 _STARTED, _RARE = 1, _WORKFLOWS
 _CLIENTS = 32
-_LIST_S_MAX = 20
-_LISTED = Target(50, "lower")
 _ADDRESS = re.compile(r"serves at http://127\.0\.0\.1:(\d+)")
 _ASK = "INSERT INTO command (type, workflow_code) VALUES ('PAUSE', 1) RETURNING id"
 
@@ -45,7 +40,7 @@ _DEFINITIONS = """
     FROM generate_series(2, %(workflows)s) AS n
 """
 # One every 10 seconds. One in fifty failed; a few old ones were stopped, of a workflow that hardly runs; the newest
-# tenth are children of one run; a few of the last still run.
+# tenth are children of runs of long ago; a few of the last still run.
 _HISTORY = """
     INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
                                    priority, worker_group, started_at, ended_at, schedule_time, parent_instance_id,
@@ -54,7 +49,7 @@ _HISTORY = """
            CASE WHEN n < 10 THEN 'STOP' WHEN n > %(count)s - 10 THEN 'RUNNING_EXECUTION' WHEN n %% 50 = 0 THEN 'FAILURE'
                 ELSE 'SUCCESS' END,
            0, 'END', 'MEDIUM', 'default', at, CASE WHEN n <= %(count)s - 10 THEN at + interval '5 s' END, at,
-           CASE WHEN is_child THEN 1 END, CASE WHEN is_child THEN 1 END, CASE WHEN is_child THEN 1 END,
+           CASE WHEN is_child THEN 1 + n / 1000 END, CASE WHEN is_child THEN 1 END, CASE WHEN is_child THEN 1 END,
            CASE WHEN is_child THEN n END
     FROM (SELECT n, n > 0.9 * %(count)s AND n <= %(count)s - 10 AS is_child,
                  now() - (%(count)s - n) * interval '10 s' AS at
@@ -112,70 +107,13 @@ def _serving(server: BenchServer, url: str) -> Iterator[tuple[int, psutil.Proces
 
 async def _measure(cluster: Cluster, sizes: Sizes, port: int, token: str, process: psutil.Process) -> list[Figure]:
     async with HttpClient(port, token) as client:
-        figures = await _lists(client, sizes)
+        figures = await lists.lists(client, sizes, PART, _RARE)
         for has_keys in (False, True):
             cpu = CpuWatch({"api": [process.pid], "postgres": [cluster.server_pid]})
             figures.append(await _starts(port, token, sizes, cpu, has_keys=has_keys))
     figures.append(await _events(cluster, port, token, sizes))
     figures.append(await _listeners(port, token, sizes, process))
     return figures
-
-
-async def _lists(client: HttpClient, sizes: Sizes) -> list[Figure]:
-    """Each list again and again, one call after the other; the pages of `next` follow one another."""
-    now = datetime.now(UTC)
-    cases = {
-        "first": ("first page", ""),
-        "state": ("state FAILURE, one in fifty", "state=FAILURE"),
-        "rare_state": ("state STOP, the oldest only", "state=STOP"),
-        "live": ("states that are not over", "state=RUNNING_EXECUTION&state=SERIAL_WAIT&state=READY_STOP"),
-        "no_state": ("state PAUSE, none", "state=PAUSE"),
-        "workflow": ("a workflow by name", "workflow=workflow-7"),
-        "rare_workflow": ("a workflow that hardly runs", f"workflow=workflow-{_RARE}"),
-        "no_workflow": ("a name that no workflow has", "workflow=nobody"),
-        "project": ("a project", "project=project-3"),
-        "rare_project": ("a project that hardly runs", "project=project-rare"),
-        "both": ("state STOP of a workflow", "workflow=workflow-7&state=STOP"),
-        "since": ("started in the last day", f"started_after={_at(now - timedelta(days=1))}"),
-        "since_now": ("started from now on, none", f"started_after={_at(now + timedelta(hours=1))}"),
-        "children": ("child runs too", "children=true"),
-    }
-    figures = []
-    for name, (what, query) in cases.items():
-        path = f"{_RUNS}?{query}"
-        figures.append(await _listed(name, what, sizes.api_lists, partial(client.ask, "GET", path)))
-    cursor = ""
-
-    async def next_page() -> object:
-        nonlocal cursor
-        page = await client.ask("GET", f"{_RUNS}?{cursor}")
-        cursor = f"cursor={page['next_cursor']}" if page["has_more"] else ""
-        return page
-
-    figures.append(await _listed("next", "next page by cursor", sizes.api_lists, next_page))
-    return figures
-
-
-async def _listed(name: str, what: str, count: int, ask: Callable[[], Awaitable[object]]) -> Figure:
-    """The time of one call after the other, the first included; a list that is slow is not asked for so often."""
-    times_ms: list[float] = []
-    unanswered = 0
-    while len(times_ms) < count and sum(times_ms) < _LIST_S_MAX * 1000:
-        began = time.perf_counter()
-        try:
-            await ask()
-        except Unanswered:
-            unanswered += 1
-        times_ms.append((time.perf_counter() - began) * 1000)
-    times_ms.sort()
-    how = f"{len(times_ms)} calls, p50 {median(times_ms):.1f} ms, the slowest {times_ms[-1]:.1f} ms"
-    how += f", {unanswered} unanswered" if unanswered else ""
-    p99 = times_ms[max(0, -(-99 * len(times_ms) // 100) - 1)]
-    return Figure(f"api_list_{name}_p99_ms", PART, f"list of runs, {what}, p99", p99, "ms", _LISTED, how)
-
-
-def _at(moment: datetime) -> str:
-    return quote(moment.isoformat())
 
 
 async def _starts(port: int, token: str, sizes: Sizes, cpu: CpuWatch, *, has_keys: bool) -> Figure:

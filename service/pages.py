@@ -19,7 +19,7 @@ LIMIT_MAX = 1000
 class PageOf(Answer, Generic[T]):
     """A page. `next_cursor` begins the next one; it is left out of the last."""
 
-    items: Sequence[T]
+    items: list[T]
     next_cursor: str | None = None
     has_more: bool = False
 

@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (8, 'schema');
+INSERT INTO schema_version (version, name) VALUES (9, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -431,6 +431,12 @@ CREATE UNIQUE INDEX workflow_instance_child ON workflow_instance (parent_instanc
     WHERE parent_instance_id IS NOT NULL;
 -- A fire time starts one run, whatever masters believe.
 CREATE UNIQUE INDEX workflow_instance_fire ON workflow_instance (schedule_id, schedule_time) WHERE schedule_id IS NOT NULL;
+-- Statements: pages of runs, newest first, of each workflow and state, without children or with. Of expressions that no other
+-- statement has, so that the planner takes them for nothing else, and nothing else for them.
+CREATE INDEX workflow_instance_by_workflow ON workflow_instance (workflow_code, (parent_instance_id IS NOT NULL), state, (-id));
+CREATE INDEX workflow_instance_by_state ON workflow_instance ((parent_instance_id IS NULL), state, (-id));
+-- Statement: in which blocks of ids a run started since.
+CREATE INDEX workflow_instance_started ON workflow_instance ((id / 4096), started_at);
 
 CREATE TABLE task_instance (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
@@ -505,6 +511,9 @@ CREATE INDEX task_instance_undispatched ON task_instance (dispatch_by) WHERE sta
 CREATE INDEX task_instance_running ON task_instance (worker_id) WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION');
 -- Statements: DEPENDENT tasks that wait; they live in the masters: those of a run, and a walk over all.
 CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id, id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';
+-- Statement: pages of attempts that did not succeed by themselves, newest first.
+CREATE INDEX task_instance_failed ON task_instance (state, (-id))
+    WHERE state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS');
 -- Of the attempts of a task one counts.
 CREATE UNIQUE INDEX task_instance_valid ON task_instance (workflow_instance_id, task_code) WHERE flag = 'YES';
 

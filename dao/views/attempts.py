@@ -1,7 +1,8 @@
 """Listings of attempts of tasks across runs, for people. Reads only.
 
-No index fits every filter, so a page walks the primary key backwards, and reads no more than `WALK_MAX` attempts: a
-filter that fits few of them gives short pages, and each costs the same, however long the history is.
+No index fits every filter, so a page walks backwards over all attempts, or over those in the wanted states if these are
+rare ones, and reads no more than `WALK_MAX` of them: a filter that fits few gives short pages, and each costs the same,
+however long the history is.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.views.listings import TaskRun, read_task, tasks
@@ -19,8 +21,23 @@ from dao.views.tables import node, task_instance, workflow_definition, workflow_
 from model.errors import NotFound
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState
+from model.states import TaskState as T
 
-WALK_MAX = 10_000
+WALK_MAX = 4_000
+FAILED = frozenset({T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE, T.FORCED_SUCCESS})
+"""The states that have an index, since few attempts are in them."""
+
+
+_ID_MAX = 2**63 - 1
+# The states once more as constants: the index is partial. `-id` is an order that no other index has.
+_FAILED = text("""
+    SELECT t.id FROM unnest(CAST(:states AS text[])) AS in_state CROSS JOIN LATERAL (
+        SELECT id FROM task_instance                                            -- index: task_instance_failed
+        WHERE state = in_state AND state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')
+          AND -id > -CAST(:before AS bigint)
+        ORDER BY -id LIMIT :limit) AS t
+    ORDER BY t.id DESC LIMIT :limit
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +81,11 @@ class Walked:
 async def page(connection: AsyncConnection, limit: int, wanted: AttemptFilter, before: int | None = None) -> Walked:
     """Up to `limit` of the attempts with an id below `before` that are wanted."""
     t = task_instance.c
+    if wanted.states and FAILED.issuperset(wanted.states):
+        walked = await _failed(connection, wanted.states, before)
+        query = _that_match(_attempts(), wanted).where(text("task_instance.id = ANY(CAST(:ids AS bigint[]))"))
+        rows = await connection.execute(query.order_by(t.id.desc()).limit(limit), {"ids": walked})
+        return Walked([_attempt(row) for row in rows.all()], walked[-1] if len(walked) == WALK_MAX else None)
     walk = select(t.id).order_by(t.id.desc()).offset(WALK_MAX - 1).limit(1)  # index: task_instance_pkey
     if before is not None:
         walk = walk.where(t.id < before)
@@ -76,6 +98,12 @@ async def page(connection: AsyncConnection, limit: int, wanted: AttemptFilter, b
     return Walked([_attempt(row) for row in (await connection.execute(query)).all()], down_to)
 
 
+async def _failed(connection: AsyncConnection, states: Sequence[TaskState], before: int | None) -> list[int]:
+    """The last attempts in these states, newest first."""
+    values = {"states": [state.value for state in set(states)], "before": before or _ID_MAX, "limit": WALK_MAX}
+    return [id_ for (id_,) in (await connection.execute(_FAILED, values)).all()]
+
+
 async def attempt(connection: AsyncConnection, id_: TaskInstanceId) -> Attempt:
     """One attempt. Raises `NotFound`."""
     row = (await connection.execute(_attempts().where(task_instance.c.id == id_))).first()
@@ -84,6 +112,7 @@ async def attempt(connection: AsyncConnection, id_: TaskInstanceId) -> Attempt:
     return _attempt(row)
 
 
+@cache
 def _attempts() -> Select[Any]:
     i, d = workflow_instance.c, workflow_definition.c
     return (

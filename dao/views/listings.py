@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Double, Select, TextClause, cast, extract, func, select, text
@@ -18,6 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from dao.postgres.errors import BadData
 from dao.runs.backfills import dates_left
 from dao.runs.code_lists import read_codes
+from dao.views import run_pages
+from dao.views.run_pages import WantedRuns
 from dao.views.run_times import elapsed_s, worked_s
 from dao.views.tables import node, task_instance, workflow_definition, workflow_instance
 from model.choices import ExecutionType, Flag, Priority
@@ -128,15 +131,9 @@ async def runs(
         children: also the child runs of others.
         visible: only those of workflows of these projects; None = of all.
     """
-    query = (
-        that_match(_runs(), states, workflow, project, since, visible)
-        .order_by(workflow_instance.c.id.desc())
-        .limit(limit)
-    )
-    if before is not None:
-        query = query.where(workflow_instance.c.id < before)
-    if not children:
-        query = query.where(workflow_instance.c.parent_instance_id.is_(None))
+    wanted = WantedRuns(limit, states, workflow, project, since, before, children, visible)
+    # Found and read by one statement, so that each is as it was when it was found.
+    query = _runs().where(run_pages.newest(wanted)).order_by(workflow_instance.c.id.desc())
     return [_run(row) for row in (await connection.execute(query)).all()]
 
 
@@ -214,6 +211,7 @@ def that_match(
     return query
 
 
+@cache  # to compose it takes longer than to run it
 def _runs() -> Select[Any]:
     i, d = workflow_instance.c, workflow_definition.c
     above = task_instance.alias("above")
@@ -240,6 +238,7 @@ def _is_one_of(column: str, ids: Collection[WorkflowInstanceId]) -> TextClause:
     return text(f"{column} = ANY(CAST(:ids AS bigint[]))").bindparams(ids=list(ids))
 
 
+@cache
 def tasks() -> Select[Any]:
     """All attempts of all runs, each after the id of its run in the columns that `read_task` reads."""
     t = task_instance.c

@@ -52,8 +52,8 @@ class RunAnswer(Answer):
 
     @classmethod
     def of(cls, run: Run) -> RunAnswer:
-        """The answer for a run."""
-        return cls(**_fields_of(run))
+        """The answer for a run, which needs no check: a page has many."""
+        return cls.model_construct(**_fields_of(run))
 
 
 class ProgressAnswer(Answer):
@@ -135,12 +135,12 @@ class TaskAnswer(Answer):
 
     @classmethod
     def of(cls, task: TaskRun, **more: Any) -> TaskAnswer:
-        """The answer for an attempt, with `more` fields."""
+        """The answer for an attempt, with `more` fields; it needs no check either."""
         fields = {name: getattr(task, name) for name in cls.model_fields if hasattr(task, name)}
         branch = None if task.branch is None else sorted(task.branch)
         progress = None if task.progress is None else ProgressAnswer.of(task.progress)
         fields |= {"worker_id": task.worker, "worker": task.worker_address, "branch": branch, "progress": progress}
-        return cls(**{**fields, **more})
+        return cls.model_construct(**{**fields, **more})
 
 
 class AttemptAnswer(TaskAnswer):

@@ -1,0 +1,136 @@
+"""Pages of runs and attempts read little more than they show, however few of how many fit, under all statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.postgres.database import Database
+from dao.views import attempts, listings
+from dao.views.attempts import WALK_MAX, AttemptFilter
+from model.states import TaskState, WorkflowState
+from tests.dao.explaining import Plan
+
+S, T = WorkflowState, TaskState
+ROWS = 60_000
+BIG = {"workflow_instance", "task_instance"}
+NOW = datetime.now(UTC)
+# A run a second, the last one now. Twenty in the midst are of a workflow that hardly runs and did not succeed; the last
+# tenth are children; the last hundred but those run.
+HISTORY = f"""
+    INSERT INTO workflow_definition (code, project, name)
+    VALUES (1, 'much', 'often'), (2, 'much', 'as often'), (3, 'little', 'rarely'), (4, 'little', 'never');
+    INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
+                                   priority, worker_group, started_at, ended_at, parent_instance_id, parent_task_code,
+                                   parent_attempt, child_index)
+    SELECT n, CASE WHEN is_rare THEN 3 ELSE 1 + n % 2 END, 1,
+           CASE WHEN is_rare AND n % 2 = 0 THEN 'FAILURE' WHEN is_rare THEN 'STOP' WHEN is_live THEN 'RUNNING_EXECUTION'
+                ELSE 'SUCCESS' END,
+           1, 'END', 'MEDIUM', 'default', now() - ({ROWS} - n) * interval '1 s', CASE WHEN NOT is_live THEN now() END,
+           parent, parent, parent, CASE WHEN parent > 0 THEN n END
+    FROM (SELECT n, n BETWEEN 5000 AND 5019 AS is_rare, n > {ROWS} - 200 AND n <= {ROWS} - 100 AS is_live,
+                 CASE WHEN n > 0.9 * {ROWS} AND n <= {ROWS} - 200 THEN 1 END AS parent
+          FROM generate_series(1, {ROWS}) AS n) AS made;
+    INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
+                               workflow_priority, task_priority, started_at, ended_at)
+    SELECT n, 1, 'a', 'FAKE', CASE WHEN n BETWEEN 5000 AND 5019 THEN 'FAILURE' ELSE 'SUCCESS' END, 'default', 'MEDIUM',
+           'MEDIUM', now(), now()
+    FROM generate_series(2, {ROWS}) AS n
+"""
+STATISTICS = {
+    "none": """
+        DELETE FROM pg_statistic WHERE starelid >= 16384;
+        UPDATE pg_class SET reltuples = -1, relpages = 0, relallvisible = 0 WHERE oid >= 16384""",
+    "fresh": "ANALYZE",
+    "of another history": f"""
+        ANALYZE;
+        UPDATE workflow_instance SET workflow_code = 3 WHERE id < {ROWS} / 2;
+        UPDATE workflow_instance SET state = 'FAILURE' WHERE id BETWEEN 20000 AND 29000""",
+}
+# What is asked, how many are found in the history above, and how many rows of the big tables that may read.
+RUNS: dict[str, tuple[dict[str, Any], int | None, int]] = {
+    "all": ({"children": True}, 51, 300),
+    "without children": ({}, 51, 600),
+    "rare state": ({"states": [S.FAILURE]}, 10, 200),
+    "rare states": ({"states": [S.FAILURE, S.STOP, S.PAUSE]}, 20, 300),
+    "no run in a state": ({"states": [S.PAUSE]}, 0, 20),
+    "live": ({"states": [S.RUNNING_EXECUTION, S.READY_STOP]}, 51, 400),
+    "workflow": ({"workflow": "often", "children": True}, 51, 600),
+    "rare workflow": ({"workflow": "rarely", "children": True}, 20, 300),
+    "no run of a workflow": ({"workflow": "never", "children": True}, 0, 20),
+    "unknown workflow": ({"workflow": "nobody"}, 0, 20),
+    "project": ({"project": "much"}, 51, 800),
+    "rare project": ({"project": "little"}, 20, 300),
+    "visible": ({"visible": ["little", "none"]}, 20, 300),
+    "rare state of a workflow": ({"workflow": "often", "states": [S.STOP], "children": True}, 0, 20),
+    "a later page": ({"before": 30_000}, 51, 600),
+    "a later page of a state": ({"states": [S.SUCCESS], "before": 30_000}, 51, 600),
+    "a later page of a project": ({"project": "much", "before": 30_000}, 51, 800),
+    "since": ({"since": NOW - timedelta(hours=1)}, 51, 700),
+    "rare state since": ({"states": [S.STOP], "since": NOW - timedelta(hours=2)}, 0, 100),
+    "rare workflow since": ({"workflow": "rarely", "since": NOW - timedelta(hours=2)}, 0, 100),
+    "the last page since": ({"since": NOW - timedelta(hours=2), "before": 53_000}, None, 6_000),
+    "since the future": ({"since": NOW + timedelta(days=1)}, 0, 100),
+}
+ATTEMPTS = {
+    "failed": (AttemptFilter([T.FAILURE, T.KILL]), 20, 200),
+    "failed, of a workflow": (AttemptFilter([T.FAILURE], workflow="often"), 0, 200),
+    "none": (AttemptFilter([T.KILL]), 0, 20),
+    "any": (AttemptFilter(), 51, 2 * WALK_MAX),
+    "of nobody": (AttemptFilter(worker="nobody"), 0, 4 * WALK_MAX),
+}
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+async def test_a_page_reads_little_more_than_it_shows(database: Database, statistics: str) -> None:
+    async with database.writing() as connection:
+        await _run(connection, f"SET LOCAL session_replication_role = replica; {HISTORY}; {STATISTICS[statistics]}")
+        for name, (asked, count, rows_read_max) in RUNS.items():
+            found, plan = await _explained(connection, lambda c, asked=asked: _runs(c, asked))
+            assert statistics == "of another history" or count in (None, len(found)), name
+            assert not plan.whole_tables & BIG, (name, plan)
+            assert _rows_read(plan) <= rows_read_max, (name, plan)
+        for name, (wanted, count, rows_read_max) in ATTEMPTS.items():
+            walked, plan = await _explained(connection, lambda c, wanted=wanted: attempts.page(c, 51, wanted))
+            assert len(walked.found) == count, name
+            assert not plan.whole_tables & BIG, (name, plan)
+            assert _rows_read(plan) <= rows_read_max, (name, plan)
+
+
+async def _runs(connection: AsyncConnection, asked: dict[str, Any]) -> list[listings.Run]:
+    return await listings.runs(connection, 51, **{"children": False, **asked})
+
+
+async def _run(connection: AsyncConnection, statements: str) -> None:
+    for statement in statements.split(";"):
+        await connection.execute(text(statement))
+
+
+async def _explained(
+    connection: AsyncConnection, call: Callable[[AsyncConnection], Awaitable[Any]]
+) -> tuple[Any, Plan]:
+    """The result of a call, and what its statements do; composed ones have no text before they are sent."""
+    sent: list[tuple[str, Any]] = []
+
+    def note(*executed: Any) -> None:
+        sent.append((executed[2], executed[3]))
+
+    event.listen(connection.sync_connection, "before_cursor_execute", note)
+    result = await call(connection)
+    event.remove(connection.sync_connection, "before_cursor_execute", note)
+    plan = Plan()
+    for statement, values in sent:
+        explain = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}"
+        plan.add((await connection.exec_driver_sql(explain, values)).scalar_one()[0]["Plan"])
+    return result, plan
+
+
+def _rows_read(plan: Plan) -> int:
+    return sum(
+        rows for through, rows in plan.read.items() if through.startswith(("workflow_instance", "task_instance"))
+    )
