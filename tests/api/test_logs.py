@@ -179,7 +179,7 @@ async def test_a_reader_that_reads_nothing_is_dropped(
     token = await token_of(api_.backend, "ada", is_admin=True)
     url = httpx.URL(api_.url)
     with socket.create_connection((url.host, url.port or 80)) as reader:
-        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         request = (
             f"GET {BASE}/task-instances/{task}/log HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
         )
