@@ -685,10 +685,12 @@ COMMENT ON COLUMN audit.action IS 'The name of the operation, such as start_run.
 COMMENT ON COLUMN audit.before IS 'What changed, as it was; secrets are masked. Null = there was nothing.';
 COMMENT ON COLUMN audit.after IS 'The same, as it is now. Null = there is nothing any more.';
 COMMENT ON COLUMN audit.outcome IS 'DENIED = refused for want of a right; nothing changed.';
--- Statements: pages, newest first, of all (primary key), a project, an actor, an object.
+-- Statements: pages, newest first, of all (primary key), a project, an actor, an object, an action, what was denied.
 CREATE INDEX audit_project ON audit (project, id) WHERE project IS NOT NULL;
 CREATE INDEX audit_actor ON audit (actor, id);
 CREATE INDEX audit_object ON audit (object_kind, object_id, id) WHERE object_id IS NOT NULL;
+CREATE INDEX audit_action ON audit (action, id);
+CREATE INDEX audit_denied ON audit (id) WHERE outcome = 'DENIED';
 
 CREATE TABLE idempotency_key (
     actor        text NOT NULL,

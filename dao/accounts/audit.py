@@ -83,7 +83,7 @@ _ROWS = RowArrays(
 )
 _COLUMNS = ", ".join(_ROWS.names).replace("account", "account_id")
 _INSERT = text(f"INSERT INTO audit ({_COLUMNS}) SELECT {', '.join(_ROWS.names)} FROM {_ROWS.unnest}")  # noqa: S608
-# index: the primary key, audit_actor or audit_object
+# index: the primary key, audit_actor, audit_object, audit_action or audit_denied
 _PAGE = """
     SELECT id, at, {columns} FROM audit
     WHERE id < :before_id{conditions} ORDER BY id DESC LIMIT :limit

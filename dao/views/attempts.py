@@ -21,23 +21,24 @@ from dao.views.tables import node, task_instance, workflow_definition, workflow_
 from model.errors import NotFound
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState
-from model.states import TaskState as T
 
 WALK_MAX = 4_000
-FAILED = frozenset({T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE, T.FORCED_SUCCESS})
+FAILED = frozenset(map(TaskState, ("FAILURE", "KILL", "PAUSE", "NEED_FAULT_TOLERANCE", "FORCED_SUCCESS")))
 """The states that have an index, since few attempts are in them."""
 
 
 _ID_MAX = 2**63 - 1
 # The states once more as constants: the index is partial. `-id` is an order that no other index has.
-_FAILED = text("""
+_FAILED = """
     SELECT t.id FROM unnest(CAST(:states AS text[])) AS in_state CROSS JOIN LATERAL (
         SELECT id FROM task_instance                                            -- index: task_instance_failed
         WHERE state = in_state AND state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')
           AND -id > -CAST(:before AS bigint)
         ORDER BY -id LIMIT :limit) AS t
     ORDER BY t.id DESC LIMIT :limit
-""")
+"""
+_IS_FAILED = text(f"task_instance.id = ANY(ARRAY({_FAILED}))")
+_DOWN_TO = text(f"SELECT CASE WHEN count(*) = :limit THEN min(id) END FROM ({_FAILED}) AS walked")  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,7 @@ async def page(connection: AsyncConnection, limit: int, wanted: AttemptFilter, b
     """Up to `limit` of the attempts with an id below `before` that are wanted."""
     t = task_instance.c
     if wanted.states and FAILED.issuperset(wanted.states):
-        walked = await _failed(connection, wanted.states, before)
-        query = _that_match(_attempts(), wanted).where(text("task_instance.id = ANY(CAST(:ids AS bigint[]))"))
-        rows = await connection.execute(query.order_by(t.id.desc()).limit(limit), {"ids": walked})
-        return Walked([_attempt(row) for row in rows.all()], walked[-1] if len(walked) == WALK_MAX else None)
+        return await _page_of_failed(connection, limit, wanted, before)
     walk = select(t.id).order_by(t.id.desc()).offset(WALK_MAX - 1).limit(1)  # index: task_instance_pkey
     if before is not None:
         walk = walk.where(t.id < before)
@@ -98,10 +96,15 @@ async def page(connection: AsyncConnection, limit: int, wanted: AttemptFilter, b
     return Walked([_attempt(row) for row in (await connection.execute(query)).all()], down_to)
 
 
-async def _failed(connection: AsyncConnection, states: Sequence[TaskState], before: int | None) -> list[int]:
-    """The last attempts in these states, newest first."""
-    values = {"states": [state.value for state in set(states)], "before": before or _ID_MAX, "limit": WALK_MAX}
-    return [id_ for (id_,) in (await connection.execute(_FAILED, values)).all()]
+async def _page_of_failed(connection: AsyncConnection, limit: int, wanted: AttemptFilter, before: int | None) -> Walked:
+    """The same for states that have an index: if nothing but these is asked for, the page is all that is read."""
+    walks = wanted != AttemptFilter(wanted.states)
+    states = [state.value for state in set(wanted.states)]
+    values = {"states": states, "before": before or _ID_MAX, "limit": WALK_MAX if walks else limit}
+    down_to = (await connection.execute(_DOWN_TO, values)).scalar() if walks else None
+    query = _that_match(_attempts(), wanted).where(_IS_FAILED.bindparams(**values))
+    rows = await connection.execute(query.order_by(task_instance.c.id.desc()).limit(limit))
+    return Walked([_attempt(row) for row in rows.all()], down_to)
 
 
 async def attempt(connection: AsyncConnection, id_: TaskInstanceId) -> Attempt:

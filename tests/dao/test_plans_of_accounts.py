@@ -15,6 +15,7 @@ from dao.accounts.audit import AuditFilter
 from dao.accounts.idempotency import KeyedRequest
 from dao.definitions import startable
 from dao.postgres.database import Database
+from model.audits import Outcome
 from model.ids import AuditId, WorkflowCode
 from tests.dao.explaining import Explaining
 
@@ -74,6 +75,12 @@ CALLS: dict[str, tuple[Call, set[str], int]] = {
         lambda c, _: audit.page(c, AuditFilter({"project7", "project8", "none"}), 50), {"audit_project"}, 250,
     ),
     "audit of an actor": (lambda c, _: audit.page(c, AuditFilter(actor="name7"), 50), {"audit_actor"}, 60),
+    "audit of an action that nobody took": (
+        lambda c, _: audit.page(c, AuditFilter(action="save_user"), 50), {"audit_action"}, 0,
+    ),
+    "audit of what was denied, nothing": (
+        lambda c, _: audit.page(c, AuditFilter(outcome=Outcome.DENIED), 50), {"audit_denied"}, 0,
+    ),
     "audit of an object": (
         lambda c, _: audit.page(c, AuditFilter(object_kind="run", object_id="7"), 50), {"audit_object"}, 60,
     ),
