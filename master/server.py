@@ -156,12 +156,12 @@ class Master:
                 membership.beat(),
                 membership.measure(),
                 membership.watch(),
-                membership.record(),
                 membership.clean_up(),
                 driver.run(),
                 dependents.run(),
                 watcher.run(),
                 ears.run(),
+                membership.record(),
             ]
             running = [tasks.create_task(part) for part in parts]
             claiming = [tasks.create_task(part) for part in (loop.run(), poller.run(), schedules.run())]

@@ -11,15 +11,15 @@ from tests.simulation.run import run
 from tests.simulation.world import INNOCENT_AFTER_S, World
 
 FOUND: dict[str, tuple[int, str]] = {
-    "licence": (6, "I4"),
-    "share": (113, "I4"),
-    "fencing": (6, "I4"),
+    "licence": (9, "I4"),
+    "share": (9, "I4"),
+    "fencing": (9, "I4"),
     "claim": (0, "I1"),
     "attempt": (26, "I5"),
     "fire_compare": (55, "I8: command"),
     "fire_once": (55, "I8: schedule"),
     "recover": (8, "I3: two open RECOVER"),
-    "failover": (23, "I3"),
+    "failover": (16, "I3"),
     "takeovers": (39, "I16"),
     "deaths": (25, "I10"),
     "barrier": (40, "I3"),
