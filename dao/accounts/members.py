@@ -57,12 +57,12 @@ _REMOVE = text("DELETE FROM project_member WHERE account_id = :account AND proje
 _ROLES = text("SELECT project, role FROM project_member WHERE account_id = :account ORDER BY project")
 _LIMITS = text("SELECT tenants, worker_groups FROM project WHERE name = :project")
 _LIMITED_RUNS = text("""
-    SELECT DISTINCT i.workflow_code, i.workflow_version, i.worker_group
+    SELECT i.workflow_code, i.workflow_version, i.worker_group, array_agg(i.id)
     FROM workflow_instance i                                                -- index: workflow_instance_pkey
     JOIN workflow_definition d ON d.code = i.workflow_code
     JOIN project p ON p.name = d.project
     WHERE i.id = ANY(CAST(:runs AS bigint[])) AND (p.tenants IS NOT NULL OR p.worker_groups IS NOT NULL)
-    ORDER BY 1, 2, 3
+    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """)
 _HOLD_LIMITS = text("""
     INSERT INTO project (name) VALUES (:project) ON CONFLICT (name) DO UPDATE SET name = excluded.name
@@ -109,10 +109,10 @@ async def limits(connection: AsyncConnection, project: str) -> ProjectLimits:
 
 async def limited_runs(
     connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
-) -> list[tuple[WorkflowCode, int, str]]:
-    """Workflow, version and worker group of those of these runs whose project is limited; each once."""
+) -> list[tuple[WorkflowCode, int, str, list[WorkflowInstanceId]]]:
+    """Workflow, version and worker group of those of these runs whose project is limited; each once, with its runs."""
     rows = await connection.execute(_LIMITED_RUNS, {"runs": sorted(set(runs))})
-    return [(WorkflowCode(code), version, group) for code, version, group in rows.all()]
+    return [(WorkflowCode(code), version, group, ids) for code, version, group, ids in rows.all()]
 
 
 async def set_limits(

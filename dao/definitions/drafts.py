@@ -61,6 +61,7 @@ _LIST = text("""
     ORDER BY w.project, w.name LIMIT :limit
 """)
 _FIND = text(f"SELECT {_COLUMNS}, content FROM workflow_draft WHERE {_KEY}")  # noqa: S608
+_COUNT = text("SELECT count(*) FROM workflow_draft WHERE person = :person")
 _INSERT = text(f"""
     INSERT INTO workflow_draft (person, project, name, content, base_version)
     VALUES (:person, :project, :name, :content, CAST(:base_version AS integer))
@@ -99,6 +100,12 @@ async def find(connection: AsyncConnection, person: str, project: str, name: str
     """The draft of a person for a workflow."""
     row = (await connection.execute(_FIND, {"person": person, "project": project, "name": name})).first()
     return None if row is None else Draft(DraftHead(*row[:-1]), row[-1])
+
+
+async def count(connection: AsyncConnection, person: str) -> int:
+    """How many drafts a person has."""
+    found: int = (await connection.execute(_COUNT, {"person": person})).scalar_one()
+    return found
 
 
 async def insert(

@@ -49,10 +49,25 @@ def check_spec(head: Definition, limits: ProjectLimits, spec: WorkflowSpec, work
 
 async def check_limits_of_reruns(connection: AsyncConnection, runs: Collection[WorkflowInstanceId]) -> None:
     """Refuse to run again what was started before its project was limited. Raises `Refused`."""
+    for reason in (await refused_reruns(connection, runs)).values():
+        raise Refused(reason)
+
+
+async def refused_reruns(
+    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, str]:
+    """Those of these runs that may not run again, since their project may not use what they need; with the reason."""
     limited = await members.limited_runs(connection, runs)
-    heads = await definitions.heads(connection, {code for code, _, _ in limited})
-    for code, version, group in limited:
-        await check_limits_of_start(connection, heads[code], version, group)
+    heads = await definitions.heads(connection, {code for code, *_ in limited})
+    refused: dict[WorkflowInstanceId, str] = {}
+    for code, version, group, ids in limited:
+        if (head := heads.get(code)) is None:
+            continue  # deleted meanwhile; the master refuses it
+        try:
+            await check_limits_of_start(connection, head, version, group)
+        except Refused as reason:
+            refused |= dict.fromkeys(ids, str(reason))
+    return refused
 
 
 def _check(project: str, what: str, allowed: Collection[str], named: Iterable[str | None]) -> None:

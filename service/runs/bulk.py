@@ -20,7 +20,7 @@ from model.states import WorkflowState
 from service.call import Call, Subject
 from service.fields import Answer, Id
 from service.operation import operation
-from service.projects.limits import check_limits_of_reruns
+from service.projects.limits import refused_reruns
 from service.runs.control import RUN
 from service.runs.listing import started_after
 from service.runs.requests import BULK_MAX, BulkRuns, CommandsQuery, RunFilter
@@ -84,7 +84,8 @@ async def change_runs(call: Call, body: BulkRuns) -> BulkAnswer:
         else:
             runs, skipped = await _of_filter(call, connection, body.filter, type_)
         if type_ in REVIVING:
-            await check_limits_of_reruns(connection, [run.id for run in runs])
+            runs, limited = await _within_limits(connection, runs)
+            skipped += limited
     answer = BulkAnswer(
         action=body.action,
         dry_run=body.dry_run,
@@ -122,6 +123,13 @@ async def count_commands(call: Call, body: CommandsQuery) -> CommandsProgress:
         refusals=refusals[:REFUSALS_SHOWN_MAX],
         is_over=not waiting,
     )
+
+
+async def _within_limits(connection: AsyncConnection, runs: Sequence[RunState]) -> tuple[list[RunState], list[Skipped]]:
+    refused = await refused_reruns(connection, [run.id for run in runs])
+    counts = Counter((run.state, refused[run.id]) for run in runs if run.id in refused)
+    skipped = [Skipped(state=state, count=count, why=why) for (state, why), count in sorted(counts.items())]
+    return [run for run in runs if run.id not in refused], skipped
 
 
 async def _of_ids(

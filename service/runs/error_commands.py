@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -159,6 +160,7 @@ async def retry_error_command(call: Call, id: Id, body: CorrectedCommand) -> Ret
         change.before = _said(error)
         change.after = {"command": str(new), **said, **({"params": sorted(body.params)} if body.params else {})}
         change.answer = RetriedAnswer(id=id, command_id=new)
+        await _record_corrected(call, change, found, corrections)
     answer: RetriedAnswer = change.answered()
     return answer
 
@@ -275,6 +277,18 @@ def _subjects(found: Touched) -> list[Subject]:
 
 def _said(error: ErrorCommand) -> dict[str, Any]:
     return {"type": error.type[:NAME_MAX], "reason": error.reason}
+
+
+async def _record_corrected(call: Call, change: Change[Any], found: Touched, corrections: Corrections) -> None:
+    """An audit row for each project that only the corrected command touches."""
+    corrected = replace(
+        found.error,
+        type=corrections.type or found.error.type,
+        workflow_code=corrections.workflow_code or found.error.workflow_code,
+    )
+    projects = await retry_check.projects_started(change.connection, corrected)
+    added = [Subject(KIND, corrected.id, each, corrected.type[:NAME_MAX]) for each in projects - set(found.projects)]
+    await audit.insert(change.connection, [call.entry(each, change) for each in added])
 
 
 async def _record(

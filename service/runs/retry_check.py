@@ -55,6 +55,15 @@ async def dependents_of(
     return list((await definitions.heads(connection, below)).values())
 
 
+async def projects_started(connection: AsyncConnection, error: ErrorCommand) -> set[str]:
+    """The projects whose workflows it starts: that of its workflow, and of the dependents of its backfill."""
+    if error.workflow_code is None:
+        return set()
+    code = WorkflowCode(error.workflow_code)
+    below = await dependents_of(connection, error, error.type, code)
+    return {each.project for each in (*(await definitions.heads(connection, [code])).values(), *below)}
+
+
 async def check_limits_of_retry(
     connection: AsyncConnection,
     error: ErrorCommand,

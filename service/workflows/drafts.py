@@ -23,6 +23,8 @@ from service.workflows.apply import Saved, save_all
 from service.workflows.workflow_file import TaskTypes, WorkflowDocument, parse_workflows
 
 BYTES_MAX = 1_048_576
+DRAFTS_MAX = 500
+"""Of one person."""
 DRAFT_FILE = "draft"
 """How a draft is called in messages."""
 
@@ -90,7 +92,7 @@ async def save_draft(
         DraftTooLarge: it has more than 1 MiB.
         DraftChanged: it has another revision, or there is one already.
         NotFound: there is no such version.
-        Refused: a name that no workflow can have, or text that the database does not take.
+        Refused: a name that no workflow can have, text that the database does not take, or one draft too many.
     """
     _check(project, name, content)
     head = await _definition(connection, project, name)
@@ -100,6 +102,8 @@ async def save_draft(
         raise NotFound(f'workflow "{name}" has no version {base_version}, so no draft can begin from it')
     before = await drafts.find(connection, person, project, name)
     if revision is None:
+        if before is None and await drafts.count(connection, person) >= DRAFTS_MAX:
+            raise Refused(f"you have {DRAFTS_MAX} drafts, which is the limit; publish or discard some first")
         base_version = base_version or (head.version if head else None)
         made = None if before else await drafts.insert(connection, person, project, name, content, base_version)
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from dao.accounts import accounts, members
 from model.rights import Role
@@ -99,6 +100,21 @@ async def test_who_published_in_between_is_said_and_what(ada: httpx.AsyncClient,
     both = {"content": text_of("both"), "base_version": 2}
     assert (await ada.put(DRAFT, json=both, headers={"If-Match": "1"})).json()["base_version"] == 2
     assert (await ada.post(f"{DRAFT}/publish", headers={"If-Match": "2"})).json()["version"] == 3
+
+
+async def test_drafts_of_a_person_are_limited(api: Serving, ada: httpx.AsyncClient, ben: httpx.AsyncClient) -> None:
+    assert (await ada.put(DRAFT, json={"content": "x"})).status_code == 200
+    async with api.database.writing() as connection:
+        await connection.execute(
+            text(
+                "INSERT INTO workflow_draft (person, project, name, content) SELECT person, project, n::text, 'x' "
+                "FROM workflow_draft, generate_series(2, 500) AS n"
+            )
+        )
+    more = await ada.put(f"{BASE}/workflow-drafts/default/more", json={"content": "x"})
+    assert (more.status_code, "you have 500 drafts" in more.json()["detail"]) == (422, True)
+    assert (await ada.put(DRAFT, json={"content": "y"}, headers={"If-Match": "*"})).status_code == 200
+    assert (await ben.put(DRAFT, json={"content": "x"})).status_code == 200
 
 
 async def test_drafts_are_each_person_s_own(api: Serving, ada: httpx.AsyncClient, ben: httpx.AsyncClient) -> None:

@@ -124,11 +124,29 @@ async def test_what_is_asked_for_again_is_limited_and_audited_in_each_project(ap
         for path in (f"workflow-instances/{run}/rerun", f"workflow-instances/{run}/rerun?wait=0"):
             assert (await client.post(f"{BASE}/{path}", json={})).status_code == 422
         many = {"action": "RERUN", "ids": [str(run)], "dry_run": False}
-        assert (await client.post(f"{BASE}/workflow-instances:bulk", json=many)).status_code == 422
+        changed = (await client.post(f"{BASE}/workflow-instances:bulk", json=many)).json()
+        assert (changed["runs"], changed["command_ids"]) == (0, [])
+        assert [(each["count"], 'project "sales" may not' in each["why"]) for each in changed["skipped"]] == [(1, True)]
         await client.put(f"{BASE}/projects/sales/limits", json={})
         assert (await client.post(f"{BASE}/error-commands/2/retry", json={})).status_code == 202
     audited = "SELECT object_id, project FROM audit WHERE action = 'retry_error_command' AND outcome = 'DONE'"
     assert sorted(cluster.rows(audited)) == [("2", "default"), ("2", "sales")]
+
+
+async def test_a_correction_is_audited_in_each_project_that_it_reaches(api: Serving, cluster: Cluster) -> None:
+    items = [{"project": "theirs", "workflow": "other", "cycle": "today"}]
+    below = {"name": "d", "type": "DEPENDENT", "params": {"groups": [{"items": items}]}}
+    cluster.define(9, "below", tasks=[below])
+    cluster.define(10, "other", tasks=[{"name": "a", "type": "FAKE", "params": {}}])
+    cluster.rows("UPDATE workflow_definition SET project = 'sales' WHERE code = 9")
+    cluster.rows("UPDATE workflow_definition SET project = 'theirs' WHERE code = 10")
+    filled = json.dumps({"backfill": {"dates": ["2026-01-01"], "dependents": True}})
+    refused(cluster, 1, workflow_code=7, type="COMPLEMENT_DATA", params=filled)
+    async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
+        done = await client.post(f"{BASE}/error-commands/1/retry", json={"workflow_code": "10"})
+        assert done.status_code == 202, done.text
+    audited = "SELECT project FROM audit WHERE action = 'retry_error_command' AND outcome = 'DONE' ORDER BY project"
+    assert cluster.rows(audited) == [("default",), ("sales",), ("theirs",)]
 
 
 async def test_what_is_sent_again_after_it_was_done_is_answered_as_the_first_time(
