@@ -1,8 +1,8 @@
 """Listings of attempts of tasks across runs, for people. Reads only.
 
 No index fits every filter, so a page walks backwards over all attempts, or over those in the wanted states if these are
-rare ones, and reads no more than `WALK_MAX` or `FAILED_WALK_MAX` of them: a filter that fits few gives short pages, and each
-costs the same, however long the history is.
+rare ones, and reads no more than `WALK_MAX` or `FAILED_WALK_MAX` of them: a filter that fits few gives short pages, and
+each costs the same, however long the history is.
 """
 
 from __future__ import annotations
