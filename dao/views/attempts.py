@@ -1,8 +1,8 @@
 """Listings of attempts of tasks across runs, for people. Reads only.
 
 No index fits every filter, so a page walks backwards over all attempts, or over those in the wanted states if these are
-rare ones, and reads no more than `WALK_MAX` of them: a filter that fits few gives short pages, and each costs the same,
-however long the history is.
+rare ones, and reads no more than `WALK_MAX` or `FAILED_WALK_MAX` of them: a filter that fits few gives short pages, and
+each costs the same, however long the history is.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState
 
 WALK_MAX = 4_000
+FAILED_WALK_MAX = 1_000
+"""Of attempts in the states below, which lie far apart: each is another page of the table, and so is its run."""
 FAILED = frozenset(map(TaskState, ("FAILURE", "KILL", "PAUSE", "NEED_FAULT_TOLERANCE", "FORCED_SUCCESS")))
 """The states that have an index, since few attempts are in them."""
 
@@ -100,7 +102,7 @@ async def _page_of_failed(connection: AsyncConnection, limit: int, wanted: Attem
     """The same for states that have an index: if nothing but these is asked for, the page is all that is read."""
     walks = wanted != AttemptFilter(wanted.states)
     states = [state.value for state in set(wanted.states)]
-    values = {"states": states, "before": before or _ID_MAX, "limit": WALK_MAX if walks else limit}
+    values = {"states": states, "before": before or _ID_MAX, "limit": FAILED_WALK_MAX if walks else limit}
     down_to = (await connection.execute(_DOWN_TO, values)).scalar() if walks else None
     query = _that_match(_attempts(), wanted).where(_IS_FAILED.bindparams(**values))
     rows = await connection.execute(query.order_by(task_instance.c.id.desc()).limit(limit))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Annotated
@@ -193,6 +194,7 @@ async def api(
         if (link := await first_login(database, system_user())) is not None:
             typer.echo(f"shoal: log in once, within 5 minutes, as the first admin: {server.url}{link}", err=True)
         started.set()
+        gc.freeze()  # else the collector walks all modules for a tenth of a second, while requests wait
         await _serve(until_stopped(server.serve, started, STOP_S_MAX + LEAVE_S_MAX))
         backend.passwords.close()
     finally:
