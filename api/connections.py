@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from itertools import islice
 from typing import Any
 
 import h11
@@ -48,10 +49,8 @@ class ApiConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer of its first head, and make room."""
         super().connection_made(transport)
-        if len(self._line) >= self._connections_max:
-            silent = next((each for each in self._line if each.is_silent), None)
-            if silent is not None:
-                silent.transport.abort()
+        for silent in self._silent(len(self._line) + 1 - self._connections_max):
+            silent._make_room()
         self._line[self] = None
         self._watch()
 
@@ -76,6 +75,17 @@ class ApiConnection(H11Protocol):
         """Whether it has no request."""
         return self.cycle is None or bool(self.cycle.response_complete)
 
+    def _silent(self, count: int) -> list[ApiConnection]:
+        """The oldest ones without a request, at most so many."""
+        return list(islice((each for each in self._line if each.is_silent), max(count, 0)))
+
+    def _make_room(self) -> None:
+        """Close it. Its place is free at once, not when the loop says that it is lost: the next one that is accepted in
+        the same turn needs another place."""
+        self._line.pop(self, None)
+        self._stop_timer()
+        self.transport.abort()
+
     def _watch(self) -> None:
         """Start a timer when another part of a request is awaited than before; more bytes of the same do not."""
         state = self.conn.their_state
@@ -96,7 +106,14 @@ class ApiConnection(H11Protocol):
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The application, unless there are too many connections."""
-        if len(self._line) <= self._connections_max or scope["path"].removeprefix(self._below) in HEALTH:
+        surplus = len(self._line) - self._connections_max
+        if surplus <= 0 or scope["path"].removeprefix(self._below) in HEALTH:
+            await self._serve(scope, receive, send)
+            return
+        # Those that came while all had requests, and have none now. They end only if that is enough.
+        if len(silent := self._silent(surplus)) == surplus:
+            for each in silent:
+                each._make_room()
             await self._serve(scope, receive, send)
             return
         said = f"all {self._connections_max} connections are in use; ask again, or raise api.connections_max"

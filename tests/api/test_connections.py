@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from contextlib import AsyncExitStack
 
 import pytest
@@ -87,6 +88,45 @@ async def test_idle_connections_make_room_and_health_is_always_answered(database
         assert (await late.get(f"{BASE}/version")).startswith(b"HTTP/1.1 503")
         for path in ("/healthz", "/readyz"):
             assert (await (await Raw.to(api)).get(path)).startswith(b"HTTP/1.1 200"), path
+
+
+async def test_each_of_those_that_come_at_once_gets_the_place_of_another_silent_one(database_url: str) -> None:
+    async with serving(database_url, connections_max=12) as api, asyncio.timeout(30):
+        silent = [await Raw.to(api) for _ in range(12)]
+        assert (await silent[-1].get("/healthz")).startswith(b"HTTP/1.1 200"), "all are accepted"
+        host, _, port = api.url.removeprefix("http://").partition(":")
+        # Made and used without the loop, so that the server accepts all of them in one turn of it.
+        at_once = [socket.create_connection((host, int(port))) for _ in range(5)]
+        for each in at_once:
+            each.sendall(b"GET %s/version HTTP/1.1\r\nHost: localhost\r\n\r\n" % BASE.encode())
+        for each in at_once:
+            raw = Raw(*await asyncio.open_connection(sock=each))
+            assert (await raw.reader.readline()).startswith(b"HTTP/1.1 200")
+        for left in silent[:5]:
+            assert await left.reader.read() == b""
+        assert not any(stays.reader.at_eof() for stays in silent[5:]), "no more than are needed"
+
+
+async def test_a_request_is_answered_where_another_connection_has_none_any_more(database_url: str) -> None:
+    async with serving(database_url, connections_max=3) as api, asyncio.timeout(30):
+        token = await token_of(api.backend, "ada", is_admin=True)
+        bearer = f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\n".encode()
+        head = HEAD.replace(b"clock", b"users").replace(b"Content-Length", bearer + b"Content-Length")
+        busy = [await Raw.to(api) for _ in range(3)]
+        for each in busy:
+            each.writer.write(head)
+        one_more = await Raw.to(api)
+        assert (await one_more.get(f"{BASE}/version")).startswith(b"HTTP/1.1 503"), "all have requests"
+        one_more = await Raw.to(api)
+        one_more.writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"200" in await one_more.reader.readuntil(b"\r\n\r\n")
+        busy[0].writer.write(b"x" * 100)
+        assert (await busy[0].reader.readline()).startswith(b"HTTP/1.1 4"), "it has its answer, and stays connected"
+        one_more.writer.write(f"GET {BASE}/version HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        assert b"HTTP/1.1 200" in await one_more.reader.readuntil(b"\r\n\r\n")
+        await busy[0].reader.read()
+        for each in busy:
+            each.writer.close()
 
 
 async def test_streams_are_limited_for_an_account_and_in_all(database_url: str) -> None:
