@@ -1,14 +1,17 @@
 """Connections to the API: one that sends nothing, or sends slowly, does not take another client's place.
 
-A head must arrive within 10 seconds and a body within 60, a connection without a request is closed after 30, and where
-there are more than may be, the one without a request that has been there longest. When all have requests, further
-requests are answered 503; those of load balancers for the health of the process are answered all the same.
+A TLS handshake must end and a head arrive within 10 seconds each, a body within 60; a connection without a request is
+closed after 30, and where there are more than may be, the one without a request that has been there longest. When all
+have requests, requests of further ones are answered 503; those of load balancers for the health of the process are
+answered all the same.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
+import ssl
+from asyncio.sslproto import SSLProtocol
 from itertools import islice
 from typing import Any
 
@@ -30,13 +33,18 @@ class ApiConnection(H11Protocol):
     """One connection.
 
     Args:
-        line: all connections of the server, oldest first.
+        line: all connections of the server with what sends their bytes, oldest first.
         connections_max: how many there may be.
         root_path: the path below which a proxy serves the API.
     """
 
     def __init__(
-        self, *given: Any, line: dict[ApiConnection, None], connections_max: int, root_path: str, **named: Any
+        self,
+        *given: Any,
+        line: dict[ApiConnection, asyncio.Transport],
+        connections_max: int,
+        root_path: str,
+        **named: Any,
     ) -> None:
         super().__init__(*given, **named)
         self._line = line
@@ -47,16 +55,25 @@ class ApiConnection(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the timer of its first head, and make room."""
+        """Start the timer of its first head."""
         super().connection_made(transport)
+        if self not in self._line:
+            self.enter(transport)
+        self._watch()
+
+    def enter(self, transport: asyncio.Transport) -> None:
+        """Take a place in the line, and make room for it."""
         for silent in self._silent(len(self._line) + 1 - self._connections_max):
             silent._make_room()
-        self._line[self] = None
-        self._watch()
+        self._line[self] = transport
+
+    def leave(self) -> None:
+        """Free its place."""
+        self._line.pop(self, None)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop its timer."""
-        self._line.pop(self, None)
+        self.leave()
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -82,9 +99,9 @@ class ApiConnection(H11Protocol):
     def _make_room(self) -> None:
         """Close it. Its place is free at once, not when the loop says that it is lost: the next one that is accepted in
         the same turn needs another place."""
-        self._line.pop(self, None)
+        transport = self._line.pop(self)
         self._stop_timer()
-        self.transport.abort()
+        transport.abort()
 
     def _watch(self) -> None:
         """Start a timer when another part of a request is awaited than before; more bytes of the same do not."""
@@ -119,3 +136,31 @@ class ApiConnection(H11Protocol):
         said = f"all {self._connections_max} connections are in use; ask again, or raise api.connections_max"
         answer = problems.problem(kinds.UNAVAILABLE, said, secrets.token_hex(8), headers={"Connection": "close"})
         await answer(scope, receive, send)
+
+
+class TlsConnection(SSLProtocol):
+    """The TLS of one connection. It has its place in the line before the handshake: otherwise a client that sends
+    nothing is not counted, and has the 60 seconds that asyncio gives a handshake."""
+
+    def __init__(self, inner: ApiConnection, context: ssl.SSLContext) -> None:
+        # None: nobody waits for the handshake. It ends the connection itself when its time is over.
+        super().__init__(
+            inner.loop,
+            inner,
+            context,
+            None,  # type: ignore[arg-type]
+            server_side=True,
+            ssl_handshake_timeout=HEAD_S_MAX,  # type: ignore[arg-type]
+        )
+        self._inner = inner
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take a place, and begin the handshake."""
+        assert isinstance(transport, asyncio.Transport)
+        self._inner.enter(transport)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Free the place: before the handshake its inner connection does not hear of it."""
+        super().connection_lost(exc)
+        self._inner.leave()

@@ -13,7 +13,7 @@ import structlog
 import uvicorn
 
 from api.app import create_app
-from api.connections import ApiConnection
+from api.connections import ApiConnection, TlsConnection
 from api.housekeeping import delete_expired
 from api.open_streams import OpenStreams
 from api.sending import STALLED_S_MAX
@@ -39,9 +39,10 @@ class ApiServer:
     """
 
     def __init__(self, backend: Backend, settings: ApiSettings, version: str) -> None:
+        self._tls: ssl.SSLContext | None = None
         if settings.certificate is not None:
             try:
-                context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+                self._tls = context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
                 context.load_cert_chain(settings.certificate, settings.private_key)
             except OSError as error:
                 raise Refused(
@@ -88,9 +89,10 @@ class ApiServer:
         hub = Hub(self._backend.database, recheck_in(self._backend.database))
         streams = OpenStreams(settings.streams_max, settings.account_streams_max)
         app = create_app(self._backend, hub, self._version, streams, hosts=self._hosts(), root_path=settings.root_path)
-        connections = partial(
-            ApiConnection, line={}, connections_max=settings.connections_max, root_path=settings.root_path
-        )
+        made = partial(ApiConnection, line={}, connections_max=settings.connections_max, root_path=settings.root_path)
+        tls = self._tls
+        # Without uvicorn's TLS, in which a connection exists only after the handshake.
+        connections = made if tls is None else lambda **named: TlsConnection(made(**named), tls)
         self._server = _QuietServer(
             uvicorn.Config(
                 app,
@@ -106,8 +108,6 @@ class ApiServer:
                 h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
                 timeout_keep_alive=IDLE_S_MAX,
                 timeout_graceful_shutdown=STOP_S_MAX,
-                ssl_certfile=settings.certificate,
-                ssl_keyfile=settings.private_key,
             )
         )
         serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import AsyncExitStack
+import ssl
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 
 import pytest
 
 from api import connections
 from model.rights import Scope
 from tests.api.serving import BASE, Serving, serving, token_of
+from tests.cluster.tls import certificate
 from tests.eventually import eventually
 
 HEAD = b"POST /api/v1/clock HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
@@ -31,6 +34,11 @@ class Raw:
         """The status of an answer; empty if the connection was closed."""
         self.writer.write(b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path.encode())
         return await self.reader.readline()
+
+    async def ended(self) -> None:
+        """Wait until the other side closes."""
+        with suppress(ConnectionError):
+            await self.reader.read()
 
     async def trickle(self, data: bytes) -> None:
         """Send byte after byte, until the other side closes."""
@@ -127,6 +135,32 @@ async def test_a_request_is_answered_where_another_connection_has_none_any_more(
         await busy[0].reader.read()
         for each in busy:
             each.writer.close()
+
+
+async def test_by_tls_a_client_that_sends_nothing_is_closed_and_makes_room(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = certificate(tmp_path)
+    trusting = ssl.create_default_context(cafile=file)
+    async with serving(database_url, connections_max=4, certificate=file) as api, asyncio.timeout(30):
+        host, _, port = api.url.removeprefix("https://").partition(":")
+
+        async def by_tls() -> Raw:
+            return Raw(*await asyncio.open_connection(host, int(port), ssl=trusting, server_hostname="localhost"))
+
+        with_head = await by_tls()
+        with_head.writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"200" in await with_head.reader.readuntil(b"\r\n\r\n")
+        silent = [Raw(*await asyncio.open_connection(host, int(port))) for _ in range(8)]
+        for left in (with_head, *silent[:4]):
+            await left.ended()
+        assert (await (await by_tls()).get(f"{BASE}/version")).startswith(b"HTTP/1.1 200")
+        await silent[4].ended()
+        monkeypatch.setattr(connections, "HEAD_S_MAX", 0.5)
+        late = Raw(*await asyncio.open_connection(host, int(port)))
+        no_head = await by_tls()
+        await late.ended()
+        await no_head.ended()
 
 
 async def test_streams_are_limited_for_an_account_and_in_all(database_url: str) -> None:
