@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
@@ -28,7 +29,7 @@ class Announcer:
     """Collects changes, and sends them at most every `EVERY_S`. Nothing is sent while nothing changes.
 
     Args:
-        send: sends these payloads; may raise `ShoalError`.
+        send: sends these payloads. Whatever it raises, they are sent again.
     """
 
     EVERY_S = 0.2
@@ -47,9 +48,10 @@ class Announcer:
         self._since_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.Task[None] | None = None
-        self._doubtful = Changes()
-        self._doubt: asyncio.TimerHandle | None = None
+        self._doubts: deque[tuple[asyncio.TimerHandle, Changes]] = deque()
+        """The changes in doubt, oldest first, each with the timer of its end."""
         self._fails = False
+        self._closed = False
 
     @property
     def unannounced(self) -> Changes:
@@ -57,7 +59,8 @@ class Announcer:
         changes = Changes()
         changes.add(self._pending)
         changes.add(self._sent)
-        changes.add(self._doubtful)
+        for _, doubtful in self._doubts:
+            changes.add(doubtful)
         return changes
 
     def committed(self, changes: Changes) -> None:
@@ -74,15 +77,14 @@ class Announcer:
         if not changes:
             return
         self.committed(changes)
-        self._doubtful.add(changes)
-        if self._doubt is not None:
-            self._doubt.cancel()
-        self._doubt = asyncio.get_running_loop().call_later(self.DOUBT_S, self._doubt_ends)
+        if not self._closed:
+            self._doubts.append((asyncio.get_running_loop().call_later(self.DOUBT_S, self._doubt_ends), changes))
 
     async def close(self) -> None:
-        """Announce what is left, if it takes no longer than `CLOSE_S_MAX`."""
-        if self._doubt is not None:
-            self._doubt.cancel()
+        """Announce what is left, if it takes no longer than `CLOSE_S_MAX`. What comes later is not announced."""
+        self._closed = True
+        for timer, _ in self._doubts:
+            timer.cancel()
         try:
             async with asyncio.timeout(self.CLOSE_S_MAX):
                 if self._sending is not None:
@@ -95,12 +97,10 @@ class Announcer:
             log.warning("changes_not_announced", so="a node that has not left is fenced, and all is read again then")
 
     def _doubt_ends(self) -> None:
-        self._doubt = None
-        changes, self._doubtful = self._doubtful, Changes()
-        self.committed(changes)
+        self.committed(self._doubts.popleft()[1])
 
     def _schedule(self) -> None:
-        if self._timer is None and self._sending is None:
+        if self._timer is None and self._sending is None and not self._closed:
             self._timer = asyncio.get_running_loop().call_later(self.EVERY_S, self._begin)
 
     def _begin(self) -> None:
@@ -121,9 +121,12 @@ class Announcer:
             is_late = _now_s() - since_s > self.LATE_S
             await self._send([EVERYTHING] if is_late else list(changes.payloads()))
             self._fails = False
-        except ShoalError as error:
-            if not self._fails:
+        except Exception as error:
+            # Also what nobody foresaw, such as a file of the certificate that cannot be read: it may pass as well.
+            if not self._fails and isinstance(error, ShoalError):
                 log.warning("announcement_waits", error=str(error))
+            elif not self._fails:
+                log.exception("announcement_waits", error=repr(error))
             self._fails = True
             self._pending.add(changes)
             self._since_s = since_s

@@ -23,6 +23,7 @@ class Sent:
         self.batches: list[list[str]] = []
         self.failed = 0
         self.is_away = False
+        self.error: Exception = Unavailable("the database is away")
         self.hangs = False
 
     async def send(self, payloads: Sequence[str]) -> None:
@@ -30,7 +31,7 @@ class Sent:
             await asyncio.Event().wait()
         if self.is_away:
             self.failed += 1
-            raise Unavailable("the database is away")
+            raise self.error
         self.batches.append(list(payloads))
 
     def runs(self) -> set[int]:
@@ -67,9 +68,11 @@ async def test_what_changes_while_it_sends_is_sent_next(monkeypatch: pytest.Monk
     assert 2 <= len(sent.batches) <= 12
 
 
-async def test_what_cannot_be_sent_waits_and_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [Unavailable("away"), PermissionError("ca.pem")], ids=["foreseen", "another"])
+async def test_what_cannot_be_sent_waits_and_is_logged_once(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(Announcer, "EVERY_S", 0.01)
     sent = Sent()
+    sent.error = error
     announcer, sent.is_away = Announcer(sent.send), True
     with structlog.testing.capture_logs() as logs:
         announcer.committed(Changes(runs={1}))
@@ -78,7 +81,9 @@ async def test_what_cannot_be_sent_waits_and_is_logged_once(monkeypatch: pytest.
         assert announcer.unannounced.runs == {1, 2}
         sent.is_away = False
         await eventually(lambda: sent.runs() == {1, 2})
-    assert [log["event"] for log in logs] == ["announcement_waits"]
+    level = "warning" if isinstance(error, Unavailable) else "error"
+    assert [(log["event"], log["log_level"]) for log in logs] == [("announcement_waits", level)]
+    assert str(error) in logs[0]["error"]
 
 
 async def test_after_a_long_wait_everything_may_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +107,37 @@ async def test_what_is_in_doubt_is_sent_at_once_and_when_the_doubt_has_ended(mon
     announcer.committed(Changes(runs={2}))
     await eventually(lambda: sent.batches[1:] in ([["r2"], ["r1"]], [["r1,1"]]))
     assert not announcer.unannounced
+
+
+async def test_what_is_in_doubt_later_keeps_nothing_waiting_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Announcer, "DOUBT_S", 0.5)
+    monkeypatch.setattr(Announcer, "EVERY_S", 0.01)
+    sent = Sent()
+    announcer = Announcer(sent.send)
+    announcer.in_doubt(Changes(runs={1}))
+    count = 0
+
+    def one_more() -> bool:
+        nonlocal count
+        count += 1
+        announcer.in_doubt(Changes(runs={1_000 + count}))
+        return sum(1 in read_changes(payload).runs for batch in sent.batches for payload in batch) == 2
+
+    await eventually(one_more)
+    assert 1 not in announcer.unannounced.runs and 1_000 + count in announcer.unannounced.runs
+    await eventually(lambda: not announcer.unannounced)
+
+
+async def test_a_closed_one_sends_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Announcer, "EVERY_S", 0.0)
+    monkeypatch.setattr(Announcer, "DOUBT_S", 0.0)
+    sent = Sent()
+    announcer = Announcer(sent.send)
+    await announcer.close()
+    announcer.committed(Changes(runs={1}))
+    announcer.in_doubt(Changes(runs={2}))
+    assert announcer._timer is None and announcer._sending is None and not announcer._doubts
+    assert sent.batches == []
 
 
 async def test_closing_sends_what_is_left_and_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
