@@ -21,7 +21,7 @@ from model.ids import CommandId, WorkflowCode
 from model.parameters import parse_parameters
 from model.workflow import WorkflowSpec
 from service.projects.limits import check_spec
-from service.runs.start_check import check_names, check_tasks
+from service.runs.start_check import ReadVersion, check_names, check_tasks
 from service.secret_keys import SecretSettings
 from service.workflows.sealing import sealed_for, secrets_among
 
@@ -48,27 +48,31 @@ class Start:
             return found.head.code, self.new.workflow_version or found.head.version
         return None
 
-    def command(self, found: Startable, spec: WorkflowSpec | Refused | None, secrets: SecretSettings) -> NewCommand:
+    def command(self, found: Startable, version: ReadVersion | Refused | None, secrets: SecretSettings) -> NewCommand:
         """The command to insert.
 
         A version that is missing or cannot be read is left to the master, which writes an error command.
 
         Args:
             found: the workflow.
-            spec: the version `content`; None: it is missing, or need not be read.
+            version: that of `content`; None: it is missing, or need not be read.
             secrets: where the keys are.
         Raises:
             Refused: a parameter or task is unknown, a secret cannot be sealed, or its project is limited to others than
                 its tenants and worker groups.
         """
         head = found.head
-        if isinstance(spec, WorkflowSpec):
-            check_tasks(head, spec, self.tasks)
+        spec: WorkflowSpec | Refused | None
+        if isinstance(version, ReadVersion):
+            spec = version.spec
+            check_tasks(head, version, self.tasks)
             if self.values:
                 where = f'the parameters of project "{head.project}"'
-                check_names(head, spec, self.values, parse_parameters(head.project_params, where))
+                check_names(head, version, self.values, parse_parameters(head.project_params, where))
             if found.limits != ProjectLimits():
                 check_spec(head, found.limits, spec, self.new.worker_group)
+        else:
+            spec = version
         sealed = sealed_for(secrets_among(head, self.values, spec), self.values, secrets) if self.values else {}
         params = json.dumps({**sealed, **(self.more or {})}, ensure_ascii=False)
         return replace(self.new, params=params, start_tasks=json.dumps(list(self.tasks)) if self.tasks else None)
@@ -88,4 +92,5 @@ async def ask_start(connection: AsyncConnection, head: Definition, start: Start,
     found = Startable(head, await members.limits(connection, head.project))
     content = start.content(found)
     spec = None if content is None else await definitions.spec_of(connection, *content)
-    return await commands.insert(connection, start.command(found, spec, secrets))
+    version = ReadVersion(spec) if isinstance(spec, WorkflowSpec) else spec
+    return await commands.insert(connection, start.command(found, version, secrets))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
+from functools import cached_property
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -14,6 +15,34 @@ from model.errors import Refused
 from model.workflow import WorkflowSpec
 
 _GIVES_TO_CHILDREN = {"SUB_PROCESS", "DYNAMIC"}
+
+
+class ReadVersion:
+    """A version of a workflow that was read. What the checks need of it is made once, for all its starts."""
+
+    def __init__(self, spec: WorkflowSpec) -> None:
+        self.spec = spec
+
+    @cached_property
+    def tasks(self) -> frozenset[str]:
+        """The names of its tasks."""
+        return frozenset(task.name for task in self.spec.tasks)
+
+    def mentions(self, name: str) -> bool:
+        """Whether the definition, or one that it may hand the value to, has this word anywhere."""
+        if self._gives_to_children:
+            return True
+        # The name comes first in the pattern: the search then skips to where it stands.
+        word = re.escape(name)
+        return re.search(rf"{word}(?<![\w.]{word})(?!\w)|SHOAL_PARAM_{word}", self._content) is not None
+
+    @cached_property
+    def _gives_to_children(self) -> bool:
+        return any(task.type in _GIVES_TO_CHILDREN for task in self.spec.tasks)
+
+    @cached_property
+    def _content(self) -> str:
+        return self.spec.model_dump_json()
 
 
 async def check_start(
@@ -34,34 +63,24 @@ async def check_start(
         return
     spec = await definitions.spec_of(connection, head.code, version or head.version)
     if isinstance(spec, WorkflowSpec):
-        check_tasks(head, spec, tasks)
-        check_names(head, spec, names, await projects.parameters(connection, head.project) if names else {})
+        version_read = ReadVersion(spec)
+        check_tasks(head, version_read, tasks)
+        check_names(head, version_read, names, await projects.parameters(connection, head.project) if names else {})
 
 
-def check_tasks(head: Definition, spec: WorkflowSpec, tasks: Collection[str]) -> None:
+def check_tasks(head: Definition, version: ReadVersion, tasks: Collection[str]) -> None:
     """Raises `Refused`: a task is unknown."""
     for name in tasks:
-        known = [task.name for task in spec.tasks]
-        if name not in known:
-            raise Refused(f'workflow "{head.name}" has no task "{name}"; {_choice(name, known)}')
+        if name not in version.tasks:
+            raise Refused(f'workflow "{head.name}" has no task "{name}"; {_choice(name, version.tasks)}')
 
 
-def check_names(head: Definition, spec: WorkflowSpec, names: Collection[str], of_project: Mapping[str, str]) -> None:
+def check_names(head: Definition, version: ReadVersion, names: Collection[str], of_project: Mapping[str, str]) -> None:
     """Raises `Refused`: a parameter is neither mentioned in the workflow nor one of its project."""
     for name in names:
-        if not _is_mentioned(name, spec) and name not in of_project:
-            known = [*spec.params, *spec.secrets, *of_project]
+        if name not in of_project and not version.mentions(name):
+            known = [*version.spec.params, *version.spec.secrets, *of_project]
             raise Refused(f'workflow "{head.name}" has no parameter "{name}"; {_choice(name, known)}')
-
-
-def _is_mentioned(name: str, spec: WorkflowSpec) -> bool:
-    """Whether the definition, or one that it may hand the value to, has this word anywhere."""
-    if any(task.type in _GIVES_TO_CHILDREN for task in spec.tasks):
-        return True
-    return (
-        re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)|SHOAL_PARAM_{re.escape(name)}", spec.model_dump_json())
-        is not None
-    )
 
 
 def _choice(name: str, known: Iterable[str]) -> str:

@@ -2,10 +2,15 @@
 
 What belongs to a start is the same as if it were alone: its right, its audit row, its idempotency key. Everything is
 checked before something is written, so that one that is refused is left out, and the others are not.
+
+Definitions are read and parsed before the transaction begins, in a thread: those of a batch may take seconds, and the
+database ends a transaction that sends nothing for that long. The transaction compares the heads with those that were
+checked.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +22,18 @@ from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions, startable
 from dao.definitions.startable import Startable
+from dao.postgres.database import Database
+from model.errors import Refused, Unavailable
 from model.ids import WorkflowCode
 from service.call import Call, Change, Replayed, Subject
 from service.runs.command_asked import CommandAsked
 from service.runs.references import check_startable
 from service.runs.start import Start
+from service.runs.start_check import ReadVersion
 
 DEFINITION = "workflow-definition"
+CHECKS_MAX = 3
+"""How often the starts of a batch are checked, if their workflows change meanwhile."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,13 +57,26 @@ async def start_all(asked: Sequence[StartAsked]) -> list[CommandAsked | Exceptio
         Unknown: all of them may or may not have been written.
     """
     batch = _Batch(asked)
-    async with asked[0].call.database.writing() as connection:
-        await batch.find(connection)
-        batch.check_rights()
-        await batch.check_keys(connection)
-        await batch.make_commands(connection)
-        await batch.write(connection)
+    database = asked[0].call.database
+    for is_last in [False] * (CHECKS_MAX - 1) + [True]:
+        await batch.prepare(database)
+        async with database.writing() as connection:
+            await batch.find(connection)
+            batch.check_rights()
+            if is_last or batch.is_prepared:
+                await batch.check_keys(connection)
+                batch.make_commands()
+                await batch.write(connection)
+                break
     return [batch.outcomes[each] for each in asked]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """The command of a start, or why it is refused, while its workflow is as it was `found`."""
+
+    found: Startable
+    command: NewCommand | Exception
 
 
 class _Batch:
@@ -63,7 +86,35 @@ class _Batch:
         self.outcomes: dict[StartAsked, CommandAsked | Exception] = {}
         self._left = list(asked)
         self._found: Mapping[WorkflowCode, Startable] = {}
+        self._prepared: dict[StartAsked, _Prepared] = {}
         self._commands: dict[StartAsked, NewCommand] = {}
+
+    async def prepare(self, database: Database) -> None:
+        """Check the starts whose definitions must be read, outside any transaction."""
+        if not self._found and not any(each.start.values or each.start.tasks for each in self._left):
+            return  # most starts, which need one transaction and nothing else
+        async with database.reading() as connection:
+            if not self._found:
+                await self.find(connection)
+                self.check_rights()
+            wanted = self._unprepared()
+            contents = await definitions.contents(connection, set(wanted.values())) if wanted else {}
+        if wanted:
+            self._prepared |= await asyncio.to_thread(_prepared, wanted, self._found, contents)
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether all starts that are left were checked with their workflows as they are now."""
+        return not self._unprepared()
+
+    def _unprepared(self) -> dict[StartAsked, tuple[WorkflowCode, int]]:
+        """The starts that are to be checked, and the versions that must be read for it."""
+        wanted = {}
+        for each in self._left:
+            before, found = self._prepared.get(each), self._found[each.code]
+            if (content := each.start.content(found)) is not None and (before is None or before.found != found):
+                wanted[each] = content
+        return wanted
 
     async def find(self, connection: AsyncConnection) -> None:
         """Find the workflows."""
@@ -93,17 +144,22 @@ class _Batch:
 
         self._check(check)
 
-    async def make_commands(self, connection: AsyncConnection) -> None:
-        """Check the starts themselves, and make their commands."""
-        contents = {each: each.start.content(self._found[each.code]) for each in self._left}
-        wanted = {content for content in contents.values() if content is not None}
-        specs = await definitions.specs(connection, wanted) if wanted else {}
+    def make_commands(self) -> None:
+        """Take the commands that were prepared, and make those that need no definition."""
+        late = self._unprepared()
 
         def check(each: StartAsked) -> None:
-            found, content = self._found[each.code], contents[each]
+            found = self._found[each.code]
             check_startable(found.head)
-            spec = None if content is None else specs.get(content)
-            self._commands[each] = each.start.command(found, spec, each.call.settings.secrets)
+            if each in late:
+                raise Unavailable(f'workflow "{found.head.name}" is being changed all the time; ask again')
+            if each.start.content(found) is None:
+                self._commands[each] = each.start.command(found, None, each.call.settings.secrets)
+                return
+            command = self._prepared[each].command
+            if isinstance(command, Exception):
+                raise command
+            self._commands[each] = command
 
         self._check(check)
 
@@ -136,3 +192,30 @@ class _Batch:
             else:
                 left.append(each)
         self._left = left
+
+
+def _prepared(
+    wanted: Mapping[StartAsked, tuple[WorkflowCode, int]],
+    found: Mapping[WorkflowCode, Startable],
+    contents: Mapping[tuple[WorkflowCode, int], str],
+) -> dict[StartAsked, _Prepared]:
+    """The commands of these starts, whose versions have these contents. Takes seconds where they are large."""
+    prepared = {}
+    for key in set(wanted.values()):  # one definition after the other, so that only one is in memory
+        version = _read(contents[key]) if key in contents else None
+        for each in [each for each, its in wanted.items() if its == key]:
+            workflow = found[each.code]
+            command: NewCommand | Exception
+            try:
+                command = each.start.command(workflow, version, each.call.settings.secrets)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is the error of this one alone
+                command = error
+            prepared[each] = _Prepared(workflow, command)
+    return prepared
+
+
+def _read(content: str) -> ReadVersion | Refused:
+    try:
+        return ReadVersion(definitions.read_spec(content))
+    except Refused as error:
+        return error

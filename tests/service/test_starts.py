@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
+import psycopg
+import pytest
 import pytest_asyncio
 from sqlalchemy import event, text
 
 from dao.accounts.idempotency import OtherRequest, StillRunning
 from dao.commands.commands import NewCommand
+from dao.definitions import definitions
 from dao.postgres.database import Database
 from model.audits import ActorKind
 from model.command_moves import CommandType
-from model.errors import Forbidden, NotFound, Refused
+from model.errors import Forbidden, NotFound, Refused, Unavailable
 from model.ids import WorkflowCode
 from model.rights import Role
+from model.workflow import WorkflowSpec
 from service.call import Backend, Call, Replay, Replayed, Subject
 from service.callers import Caller
 from service.runs.command_asked import CommandAsked
@@ -167,3 +172,85 @@ async def test_the_limits_of_its_project_hold_for_each_start(starting: Starting)
     answers = await start_all([starting.asked(), starting.asked(group="small")])
     assert [type(each) for each in answers] == [CommandAsked, Refused]
     assert 'may not use the worker group "small"' in str(answers[1])
+
+
+async def test_definitions_are_parsed_in_a_thread_and_outside_any_transaction(
+    starting: Starting, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the database ends the transaction of a batch whose definitions take longer than it allows."""
+    parsed: list[tuple[bool, int]] = []
+    read_spec = definitions.read_spec
+    url = database_url.replace("+psycopg", "")
+
+    def watched(content: str) -> WorkflowSpec:
+        with psycopg.connect(url) as connection:
+            found = connection.execute(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL"
+                " AND backend_type = 'client backend'"
+            ).fetchone()
+        assert found is not None
+        parsed.append((threading.current_thread() is threading.main_thread(), found[0]))
+        return read_spec(content)
+
+    monkeypatch.setattr(definitions, "read_spec", watched)
+    answers = await start_all([starting.asked(day="x"), starting.asked(day="y"), starting.asked(wrong="z")])
+    assert [type(each) for each in answers] == [CommandAsked, CommandAsked, Refused]
+    assert parsed == [(False, 0)], "once, in another thread, while no transaction is open"
+
+
+async def test_a_definition_is_made_a_text_once_however_many_parameters_and_starts_there_are(
+    starting: Starting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    dump = WorkflowSpec.model_dump_json
+
+    def counted(spec: WorkflowSpec, **how: Any) -> str:
+        made.append(spec)
+        return dump(spec, **how)
+
+    monkeypatch.setattr(WorkflowSpec, "model_dump_json", counted)
+    answers = await start_all([starting.asked(day="x", monday="y", echo="z")])
+    assert [type(each) for each in answers] == [CommandAsked]
+    await start_all([starting.asked(day=str(day)) for day in range(20)])
+    assert len(made) == 2, "one for each batch"
+
+
+async def test_a_workflow_that_changes_while_its_start_is_checked_is_checked_again(
+    starting: Starting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    read_spec = definitions.read_spec
+
+    def changing(content: str) -> WorkflowSpec:
+        read.append(content)
+        if len(read) == 1:
+            with psycopg.connect(starting.database.url.replace("+psycopg", "")) as connection:
+                connection.execute("""
+                    INSERT INTO workflow_version (workflow_code, version, spec, created_by)
+                    SELECT workflow_code, 2, replace(spec::text, 'day', 'week')::jsonb, created_by FROM workflow_version
+                """)
+                connection.execute("UPDATE workflow_definition SET version = 2")
+        return read_spec(content)
+
+    monkeypatch.setattr(definitions, "read_spec", changing)
+    answers = await start_all([starting.asked(day="x"), starting.asked(week="y"), starting.asked()])
+    assert [type(each) for each in answers] == [Refused, CommandAsked, CommandAsked]
+    assert (len(read), await starting.count("command")) == (2, 2)
+
+
+async def test_a_workflow_that_changes_all_the_time_is_refused_alone(
+    starting: Starting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_spec = definitions.read_spec
+
+    def changing(content: str) -> WorkflowSpec:
+        with psycopg.connect(starting.database.url.replace("+psycopg", "")) as connection:
+            connection.execute("UPDATE workflow_definition SET name = name || 'x'")
+        return read_spec(content)
+
+    monkeypatch.setattr(definitions, "read_spec", changing)
+    answers = await start_all([starting.asked(day="x"), starting.asked()])
+    assert [type(each) for each in answers] == [Unavailable, CommandAsked]
+    assert "is being changed all the time" in str(answers[0])
+    assert await starting.count("command") == await starting.count("audit") == 1
