@@ -26,8 +26,7 @@ def parse_parameters(text: str, where: str) -> dict[str, str]:
     """Parse values from a JSON object; numbers and booleans become text. Raises `Refused`, naming `where`."""
     if text == "{}":
         return {}  # most are empty, and a master parses thousands a second
-    if len(text.encode(errors="surrogatepass")) > PARAMETERS_BYTES_MAX:
-        raise Refused(f"{where} is larger than {PARAMETERS_BYTES_MAX} bytes; pass a file's name instead")
+    check_size(text, where)
     try:
         given = json.loads(text, parse_float=_WrittenFloat)
         if not isinstance(given, dict):
@@ -44,6 +43,12 @@ def parse_parameters(text: str, where: str) -> dict[str, str]:
         if not is_storable(name) or not is_storable(value):
             raise Refused(f"{where}: {name!a} contains a NUL or half a character, which no process takes; remove it")
     return values
+
+
+def check_size(text: str, where: str) -> None:
+    """Raises `Refused`, naming `where`: these values, a JSON object as text, are too large for a run."""
+    if len(text.encode(errors="surrogatepass")) > PARAMETERS_BYTES_MAX:
+        raise Refused(f"{where} is larger than {PARAMETERS_BYTES_MAX} bytes; pass a file's name instead")
 
 
 def replace_references(text: str, values: Mapping[str, str], insert: Callable[[str, str], str]) -> str:

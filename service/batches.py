@@ -75,9 +75,9 @@ class _Line(Generic[Request, Answer]):
         try:
             outcomes = await self._handler([request for request, _ in batch])
         except BadData as error:
-            if len(batch) > 1:  # one of them is to blame, which must fail alone
-                for each in batch:
-                    await self._handle([each])
+            if half := len(batch) // 2:  # one of them is to blame, which must fail alone
+                await self._handle(batch[:half])
+                await self._handle(batch[half:])
                 return
             outcomes = [error]
         except Exception as error:  # noqa: BLE001 - each caller gets it

@@ -18,7 +18,7 @@ from dao.definitions.definitions import Definition
 from dao.definitions.startable import Startable
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
-from model.parameters import parse_parameters
+from model.parameters import check_size, parse_parameters
 from model.workflow import WorkflowSpec
 from service.projects.limits import check_spec
 from service.runs.start_check import ReadVersion, check_names, check_tasks
@@ -58,8 +58,8 @@ class Start:
             version: that of `content`; None: it is missing, or need not be read.
             secrets: where the keys are.
         Raises:
-            Refused: a parameter or task is unknown, a secret cannot be sealed, or its project is limited to others than
-                its tenants and worker groups.
+            Refused: a parameter or task is unknown, a secret cannot be sealed, the parameters are too large, or its
+                project is limited to others than its tenants and worker groups.
         """
         head = found.head
         spec: WorkflowSpec | Refused | None
@@ -75,6 +75,7 @@ class Start:
             spec = version
         sealed = sealed_for(secrets_among(head, self.values, spec), self.values, secrets) if self.values else {}
         params = json.dumps({**sealed, **(self.more or {})}, ensure_ascii=False)
+        check_size(params, "params")  # as the master does, and the database for twice as much
         return replace(self.new, params=params, start_tasks=json.dumps(list(self.tasks)) if self.tasks else None)
 
 

@@ -64,7 +64,16 @@ async def test_one_that_cannot_be_written_fails_alone() -> None:
     answers = await asyncio.gather(*await asking(batches, handler, 1, -1, 2), return_exceptions=True)
     assert (answers[0], answers[2]) == (2, 4)
     assert isinstance(answers[1], BadData)
-    assert handler.batches == [[1, -1, 2], [1], [-1], [2]]
+    assert handler.batches == [[1, -1, 2], [1], [-1, 2], [-1], [2]]
+
+
+async def test_the_one_to_blame_is_found_by_halves() -> None:
+    batches, handler = Batches(), Handler()
+    handler.gate.set()
+    numbers = [-1 if number == 40 else number for number in range(1, BATCH_MAX + 1)]
+    answers = await asyncio.gather(*await asking(batches, handler, *numbers), return_exceptions=True)
+    assert [type(answer) for answer in answers].count(BadData) == 1
+    assert len(handler.batches) == 13, "the whole, and two halves six times"
 
 
 @pytest.mark.parametrize("error", [Unavailable("away"), ValueError("a bug")])

@@ -138,23 +138,31 @@ async def test_a_key_that_another_transaction_has_is_refused_and_the_rest_of_the
 
 
 async def test_what_the_database_refuses_of_one_start_is_the_error_of_that_one(starting: Starting) -> None:
-    """A value larger than a command may have is found by the database only."""
+    """A NUL in the name of a worker group is found only when it is sent."""
     outcomes: list[Any] = []
     sent: list[str] = []
     engine = starting.database._engine.sync_engine
     event.listen(engine, "before_cursor_execute", lambda *call: sent.append(call[2]))
 
-    async def start(**params: str) -> None:
-        call = Call(starting.backend, ADA, start_run)
+    async def start(group: str | None = None) -> None:
         try:
-            outcomes.append(await start_run(call, starting.code, StartRun(params=params), WaitQuery()))
+            outcomes.append(await starting.backend.batches.ask(start_all, starting.asked(group=group)))
         except Exception as error:  # noqa: BLE001 - it is the outcome
             outcomes.append(error)
 
-    await asyncio.gather(start(), start(day="x" * 2_200_000), start(day="y"))
-    assert sum("INSERT INTO command " in each for each in sent) == 4, "the three together, then each alone"
+    await asyncio.gather(start(), start("a\0b"), start())
+    assert sum("INSERT INTO command " in each for each in sent) == 5, "the three together, then by halves"
     assert sorted(type(each).__name__ for each in outcomes) == ["BadData", "CommandAsked", "CommandAsked"]
     assert await starting.count("command") == await starting.count("audit") == 2
+
+
+async def test_parameters_larger_than_a_run_may_have_are_refused_before_they_are_sent(starting: Starting) -> None:
+    call = Call(starting.backend, ADA, start_run)
+    with pytest.raises(Refused, match="params is larger than 1048576 bytes; pass a file's name instead"):
+        await start_run(call, starting.code, StartRun(params={"day": "x" * 1_048_576}), WaitQuery())
+    large = "x" * (1_048_576 - len('{"day": ""}'))
+    await start_run(call, starting.code, StartRun(params={"day": large}), WaitQuery())
+    assert await starting.count("command") == 1
 
 
 async def test_a_batch_needs_as_many_statements_as_one_start(starting: Starting) -> None:
