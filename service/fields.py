@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from model.errors import Refused
+from model.parameters import is_storable
 
 ID_MAX = 2**63 - 1
 
@@ -70,7 +71,7 @@ Moment = Annotated[datetime, BeforeValidator(_written), AfterValidator(_utc), Pl
 
 
 def _storable(given: str) -> str:
-    if "\x00" in given or any("\ud800" <= each <= "\udfff" for each in given):
+    if not is_storable(given):
         raise ValueError("it contains a NUL or half a character, which cannot be stored; remove it")
     return given
 
