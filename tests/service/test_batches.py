@@ -9,7 +9,8 @@ import pytest
 
 from dao.postgres.errors import BadData
 from model.errors import Refused, Unavailable
-from service.batches import BATCH_MAX, Batches
+from service.batches import AT_ONCE_MAX, BATCH_MAX, Batches
+from tests.eventually import eventually
 
 
 class Handler:
@@ -85,6 +86,36 @@ async def test_any_other_error_is_everybodys_and_nothing_is_repeated(error: Exce
     assert handler.batches == [[1, 2]]
     handler.out_of_order = None
     assert await batches.ask(handler, 3) == 6
+
+
+async def test_a_slow_batch_does_not_keep_the_next_ones_waiting() -> None:
+    """Such as one whose connection is dead, which is known only after seconds."""
+    gates = {number: asyncio.Event() for number in range(1, AT_ONCE_MAX + 4)}
+    batches, begun = Batches(), list[list[int]]()
+
+    async def handler(numbers: Sequence[int]) -> list[int | Exception]:
+        begun.append(list(numbers))
+        await asyncio.gather(*[gates[number].wait() for number in numbers])
+        return list(numbers)
+
+    tasks = []
+    for number in gates:
+        tasks.append(asyncio.create_task(batches.ask(handler, number)))
+        if number <= AT_ONCE_MAX:
+            await eventually(lambda number=number: begun[-1:] == [[number]])
+    await asyncio.sleep(0)
+    gates[4].set()
+    gates[5].set()
+    gates[2].set()
+    assert await asyncio.wait_for(tasks[1], 10) == 2
+    await eventually(lambda: len(begun) == AT_ONCE_MAX + 1)
+    assert begun == [[1], [2], [3], [4, 5, 6]], "no more at once, then those that have waited, together"
+    gates[6].set()
+    assert await asyncio.gather(*tasks[3:]) == [4, 5, 6]
+    gates[1].set()
+    gates[3].set()
+    assert await asyncio.gather(*tasks) == list(gates)
+    assert len(begun) == AT_ONCE_MAX + 1
 
 
 async def test_a_caller_that_goes_disturbs_no_other_and_is_left_out_if_its_batch_has_not_begun() -> None:
