@@ -11,7 +11,7 @@ from sqlalchemy import event, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import Database
-from dao.views import attempts, listings
+from dao.views import attempts, listings, run_pages
 from dao.views.attempts import WALK_MAX, AttemptFilter
 from model.states import TaskState, WorkflowState
 from tests.dao.explaining import Plan
@@ -84,6 +84,40 @@ ATTEMPTS = {
     "any": (AttemptFilter(), 51, 2 * WALK_MAX),
     "of nobody": (AttemptFilter(worker="nobody"), 0, 4 * WALK_MAX),
 }
+
+
+# 5,000 workflows may be seen, which all ran lately, and as many runs before those are of workflows that nobody sees.
+MANY = 5_000
+HISTORY_OF_MANY = f"""
+    INSERT INTO workflow_definition (code, project, name)
+    SELECT n, CASE WHEN n <= {MANY} THEN 'seen' ELSE 'hidden' END, 'w' || n FROM generate_series(1, {MANY} + 10) AS n;
+    INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
+                                   priority, worker_group, started_at, ended_at)
+    SELECT n, CASE WHEN n > 4 * {MANY} THEN n - 4 * {MANY} ELSE {MANY} + 1 + n % 10 END, 1,
+           CASE WHEN n = 4 * {MANY} + 3 THEN 'STOP' ELSE 'SUCCESS' END, 1, 'END', 'MEDIUM', 'default', now(), now()
+    FROM generate_series(1, 5 * {MANY}) AS n
+"""
+
+
+@pytest.mark.parametrize("statistics", ["none", "fresh"])
+async def test_a_page_of_many_workflows_does_not_search_each(database: Database, statistics: str) -> None:
+    """Unless the newest runs of all do not fill it: only then are there three searches or so for each workflow."""
+    async with database.writing() as connection:
+        await _run(connection, f"SET LOCAL session_replication_role = replica; {HISTORY_OF_MANY}")
+        await _run(connection, STATISTICS[statistics])
+        for asked, count, searches_max in (
+            ({}, 51, 10),
+            ({"states": [S.SUCCESS]}, 51, 10),
+            ({"since": NOW + timedelta(days=1)}, 0, 10),
+            ({"states": [S.STOP]}, 1, MANY + 10),
+        ):
+            found, plan = await _explained(
+                connection, lambda c, asked=asked: _runs(c, {"project": "seen", "visible": ["seen"], **asked})
+            )
+            assert len(found) == count, asked
+            assert not plan.whole_tables & BIG, (asked, plan)
+            assert plan.searches.get("workflow_instance_by_workflow", 0) <= searches_max, (asked, plan)
+            assert _rows_read(plan) <= 3 * run_pages.WALK_MAX, (asked, plan)
 
 
 @pytest.mark.parametrize("statistics", STATISTICS)
