@@ -48,7 +48,8 @@ class BarAnswer(Answer):
 class HistogramAnswer(Answer):
     """Runs by the time of their start; bars without runs are left out.
 
-    If not `is_complete`, more than 100,000 runs are newer than the first bar, and the older ones are not counted.
+    If not `is_complete`, more than 100,000 runs are newer than the first bar, and the older ones are not counted. With
+    `workflow` only runs that match are so counted, else all runs.
     """
 
     since: Moment
@@ -128,7 +129,7 @@ async def count_runs_by_time(call: Call, query: HistogramQuery) -> HistogramAnsw
         bar_s = (until - since).total_seconds() / query.bars
         wanted = _matching(query, since, visible)
         found = await run_counts.bars(connection, wanted, until, bar_s)
-        is_complete = query.workflow is not None or await run_counts.reaches(connection, since)
+        is_complete = await run_counts.is_read(connection, wanted)
     by_place: dict[int, dict[WorkflowState, int]] = defaultdict(dict)
     for bar in found:
         place = min(bar.place, query.bars - 1)  # the end is rounded
