@@ -123,7 +123,7 @@ async def count_runs_by_time(call: Call, query: HistogramQuery) -> HistogramAnsw
     visible = call.visible()
     async with call.reading() as connection:
         until = query.started_before or await database_time(connection)
-        since = await started_after(connection, query) or until - DEFAULT_SPAN
+        since = await started_after(connection, query) or _begin_before(until)
         if since >= until:
             raise Refused("the first bar begins after the last one ends; give an earlier `since` or `started_after`")
         bar_s = (until - since).total_seconds() / query.bars
@@ -168,6 +168,15 @@ async def show_progress(call: Call, query: ProgressQuery) -> ProgressOfRuns:
         running = {run.code for run in runs if not run.state.is_final}
         usual = await usual_times.of_runs(connection, running) if running else {}
     return ProgressOfRuns(items=[_progress(run, states[run.id], reports[run.id], usual.get(run.code)) for run in runs])
+
+
+def _begin_before(until: datetime) -> datetime:
+    try:
+        return until - DEFAULT_SPAN
+    except OverflowError:
+        raise Refused(
+            "`started_before` is too early: the calendar has no whole day before it; give a later one"
+        ) from None
 
 
 def _matching(query: RunFilter, since: datetime | None, visible: Collection[str] | None) -> Matching:
