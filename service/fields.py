@@ -59,7 +59,10 @@ def _written(given: Any) -> Any:
 def _utc(given: datetime) -> datetime:
     if given.tzinfo is None:
         raise ValueError("write the time with its zone, such as 2026-01-31T14:00:00Z")
-    return given.astimezone(UTC)
+    try:
+        return given.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("the time in UTC is before the year 1 or after the year 9999; write another one") from None
 
 
 def _exact(given: datetime) -> str:

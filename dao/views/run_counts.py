@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, literal_column, select, text
+from sqlalchemy import literal_column, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.views import run_pages
 from dao.views.bulk import Matching, matching
+from dao.views.run_pages import WantedRuns
 from model.states import WorkflowState
 
 READ_MAX = 100_000
-"""Bars are made of so many of the newest runs: of each workflow with the name, or else of all."""
+"""Bars are made of so many of the newest runs: of those of the wanted workflow that match, or else of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +26,10 @@ class Bar:
     count: int
 
 
-_NEWEST = "SELECT * FROM workflow_instance ORDER BY id DESC LIMIT :read"
-# index: workflow_instance_time
-_NEWEST_OF_NAME = """
-    SELECT r.* FROM (SELECT code FROM workflow_definition WHERE name = CAST(:workflow AS text)) AS named
-    CROSS JOIN LATERAL (
-        SELECT i.* FROM workflow_instance i WHERE i.workflow_code = named.code
-        ORDER BY i.workflow_code DESC, i.schedule_time DESC LIMIT :read) AS r
-"""
 _BARS = """
     SELECT floor(extract(epoch FROM i.started_at - CAST(:since AS timestamptz)) / CAST(:bar_s AS float8))::int, i.state,
            count(*)
-    FROM ({newest}) AS i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    FROM ({runs}) AS i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.started_at >= CAST(:since AS timestamptz) AND i.started_at < CAST(:until AS timestamptz)
       AND (CAST(:states AS text[]) IS NULL OR i.state = ANY(CAST(:states AS text[])))
       AND (CAST(:project AS text) IS NULL OR d.project = CAST(:project AS text))
@@ -43,16 +37,15 @@ _BARS = """
       AND (:children OR i.parent_instance_id IS NULL)
     GROUP BY 1, 2 ORDER BY 1, 2
 """
-_ALL_BARS, _BARS_OF_NAME = (text(_BARS.format(newest=newest)) for newest in (_NEWEST, _NEWEST_OF_NAME))
+_ALL_BARS = text(_BARS.format(runs="SELECT * FROM workflow_instance ORDER BY id DESC LIMIT :read"))
 _FIRST_UNREAD = text("""
     SELECT started_at < CAST(:since AS timestamptz) FROM workflow_instance ORDER BY id DESC OFFSET :read LIMIT 1
 """)
 
 
 async def count(connection: AsyncConnection, wanted: Matching, most: int) -> int:
-    """How many match; `most` + 1 if more than `most` do. It reads up to all runs if few match."""
-    some = matching(select(literal_column("1")), wanted).limit(most + 1).subquery()
-    return int((await connection.execute(select(func.count()).select_from(some))).scalar_one())
+    """How many match; `most` + 1 if more than `most` do. It reads little more than it counts."""
+    return int((await connection.execute(run_pages.counted(_wanted(wanted, most + 1)))).scalar_one())
 
 
 async def estimate(connection: AsyncConnection, wanted: Matching) -> int:
@@ -68,28 +61,46 @@ async def bars(
 ) -> list[Bar]:
     """How many runs that match started in each part of `bar_s` seconds from `wanted.since` to `until`, by state.
 
-    Only the newest `read` runs are read: of each workflow with that name, or else of all.
+    Only the newest `read` runs are read: of those of `wanted.workflow` that match, or else of all; see `is_read`.
     """
     assert wanted.since is not None
     values = {
-        "read": read,
         "since": wanted.since,
         "until": until,
         "bar_s": bar_s,
         "states": [state.value for state in wanted.states] or None,
-        "workflow": wanted.workflow,
         "project": wanted.project,
         "visible": None if wanted.visible is None else list(wanted.visible),
         "children": wanted.children,
     }
     if wanted.workflow is None:
-        del values["workflow"]
-    statement = _ALL_BARS if wanted.workflow is None else _BARS_OF_NAME
+        statement, values = _ALL_BARS, values | {"read": read}
+    else:
+        newest = run_pages.newest(_wanted(wanted, read))
+        runs = f"SELECT * FROM workflow_instance WHERE {newest.text}"  # noqa: S608
+        statement, values = text(_BARS.format(runs=runs)), values | newest.compile().params
     rows = (await connection.execute(statement, values)).all()
     return [Bar(place, WorkflowState(state), number) for place, state, number in rows]
 
 
-async def reaches(connection: AsyncConnection, since: datetime, read: int = READ_MAX) -> bool:
-    """Whether the newest `read` runs are all that started since then: runs start in the order of their ids, about."""
-    is_older = (await connection.execute(_FIRST_UNREAD, {"read": read, "since": since})).scalar()
+async def is_read(connection: AsyncConnection, wanted: Matching, read: int = READ_MAX) -> bool:
+    """Whether `bars` with the same arguments counts all that match: no older one started since `wanted.since`.
+
+    If it reads the newest of all, runs are taken to start in the order of their ids.
+    """
+    if wanted.workflow is not None:
+        return await count(connection, wanted, read) <= read
+    is_older = (await connection.execute(_FIRST_UNREAD, {"read": read, "since": wanted.since})).scalar()
     return is_older is None or bool(is_older)
+
+
+def _wanted(matching: Matching, limit: int) -> WantedRuns:
+    return WantedRuns(
+        limit,
+        matching.states,
+        matching.workflow,
+        matching.project,
+        matching.since,
+        children=matching.children,
+        visible=matching.visible,
+    )

@@ -48,7 +48,8 @@ class BarAnswer(Answer):
 class HistogramAnswer(Answer):
     """Runs by the time of their start; bars without runs are left out.
 
-    If not `is_complete`, more than 100,000 runs are newer than the first bar, and the older ones are not counted.
+    If not `is_complete`, more than 100,000 runs are newer than the first bar, and the older ones are not counted. With
+    `workflow` only runs that match are so counted, else all runs.
     """
 
     since: Moment
@@ -122,13 +123,13 @@ async def count_runs_by_time(call: Call, query: HistogramQuery) -> HistogramAnsw
     visible = call.visible()
     async with call.reading() as connection:
         until = query.started_before or await database_time(connection)
-        since = await started_after(connection, query) or until - DEFAULT_SPAN
+        since = await started_after(connection, query) or _begin_before(until)
         if since >= until:
             raise Refused("the first bar begins after the last one ends; give an earlier `since` or `started_after`")
         bar_s = (until - since).total_seconds() / query.bars
         wanted = _matching(query, since, visible)
         found = await run_counts.bars(connection, wanted, until, bar_s)
-        is_complete = query.workflow is not None or await run_counts.reaches(connection, since)
+        is_complete = await run_counts.is_read(connection, wanted)
     by_place: dict[int, dict[WorkflowState, int]] = defaultdict(dict)
     for bar in found:
         place = min(bar.place, query.bars - 1)  # the end is rounded
@@ -167,6 +168,15 @@ async def show_progress(call: Call, query: ProgressQuery) -> ProgressOfRuns:
         running = {run.code for run in runs if not run.state.is_final}
         usual = await usual_times.of_runs(connection, running) if running else {}
     return ProgressOfRuns(items=[_progress(run, states[run.id], reports[run.id], usual.get(run.code)) for run in runs])
+
+
+def _begin_before(until: datetime) -> datetime:
+    try:
+        return until - DEFAULT_SPAN
+    except OverflowError:
+        raise Refused(
+            "`started_before` is too early: the calendar has no whole day before it; give a later one"
+        ) from None
 
 
 def _matching(query: RunFilter, since: datetime | None, visible: Collection[str] | None) -> Matching:

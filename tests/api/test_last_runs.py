@@ -167,6 +167,29 @@ async def test_a_histogram_and_a_count_obey_the_filter_and_the_rights(
         assert ((await get(ada, count))["number"], (await get(ada, path))["total"]) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("path", "field", "time"),
+    [
+        ("/workflow-instances:histogram?bars=500&", "started_before", "0001-01-01T12:00:00Z"),
+        ("/workflow-instances:histogram?", "started_before", "9999-12-31T23:59:59-01:00"),
+        ("/workflow-instances?", "started_after", "0001-01-01T00:00:00+01:00"),
+        ("/audit?", "until", "9999-12-31T23:59:59-01:00"),
+        ("/slot-changes?", "changed_before", "0001-01-01T00:00:00+01:00"),
+    ],
+)
+async def test_a_time_at_the_end_of_the_calendar_is_refused(
+    admin: httpx.AsyncClient, path: str, field: str, time: str
+) -> None:
+    answer = await admin.get(BASE + path + str(httpx.QueryParams({field: time})))
+    assert answer.status_code == 422, answer.text
+    assert field in answer.text
+
+
+@pytest.mark.parametrize("time", ["0001-01-02T00:00:00Z", "9999-12-31T23:59:59Z"])
+async def test_a_histogram_reaches_to_the_ends_of_the_calendar(admin: httpx.AsyncClient, time: str) -> None:
+    assert (await get(admin, "/workflow-instances:histogram", bars=500, started_before=time))["total"] == 0
+
+
 async def test_progress_counts_tasks_and_shows_what_they_report(
     api: Serving, admin: httpx.AsyncClient, history: History
 ) -> None:

@@ -16,12 +16,14 @@ Node = Mapping[str, Any]
 class Plan:
     """All that the statements of one function of `dao` did.
 
-    `read` counts rows by what they were read through, `compared` the pairs of rows that a join looked at in vain.
+    `read` counts rows by what they were read through, `searches` how often each of these began, `compared` the pairs of
+    rows that a join looked at in vain.
     """
 
     indexes: set[str] = field(default_factory=set)
     whole_tables: set[str] = field(default_factory=set)
     read: dict[str, int] = field(default_factory=dict)
+    searches: dict[str, int] = field(default_factory=dict)
     compared: int = 0
 
     def add(self, tree: Node) -> None:
@@ -36,6 +38,7 @@ class Plan:
             if (through := index or table) is not None and node["Node Type"] != "ModifyTable":
                 rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
                 self.read[through] = self.read.get(through, 0) + round(rows * node["Actual Loops"])
+                self.searches[through] = self.searches.get(through, 0) + round(node["Actual Loops"])
 
 
 class Explaining:

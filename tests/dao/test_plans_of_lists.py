@@ -11,8 +11,9 @@ from sqlalchemy import event, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import Database
-from dao.views import attempts, listings
+from dao.views import attempts, listings, run_counts, run_pages
 from dao.views.attempts import WALK_MAX, AttemptFilter
+from dao.views.bulk import Matching
 from model.states import TaskState, WorkflowState
 from tests.dao.explaining import Plan
 
@@ -86,6 +87,89 @@ ATTEMPTS = {
 }
 
 
+# 5,000 workflows may be seen, which all ran lately, and as many runs before those are of workflows that nobody sees.
+MANY = 5_000
+HISTORY_OF_MANY = f"""
+    INSERT INTO workflow_definition (code, project, name)
+    SELECT n, CASE WHEN n <= {MANY} THEN 'seen' ELSE 'hidden' END, 'w' || n FROM generate_series(1, {MANY} + 10) AS n;
+    INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
+                                   priority, worker_group, started_at, ended_at)
+    SELECT n, CASE WHEN n > 4 * {MANY} THEN n - 4 * {MANY} ELSE {MANY} + 1 + n % 10 END, 1,
+           CASE WHEN n = 4 * {MANY} + 3 THEN 'STOP' ELSE 'SUCCESS' END, 1, 'END', 'MEDIUM', 'default', now(), now()
+    FROM generate_series(1, 5 * {MANY}) AS n
+"""
+
+
+@pytest.mark.parametrize("statistics", ["none", "fresh"])
+async def test_a_page_of_many_workflows_does_not_search_each(database: Database, statistics: str) -> None:
+    """Unless the newest runs of all do not fill it: only then are there three searches or so for each workflow."""
+    async with database.writing() as connection:
+        await _run(connection, f"SET LOCAL session_replication_role = replica; {HISTORY_OF_MANY}")
+        await _run(connection, STATISTICS[statistics])
+        for asked, count, searches_max in (
+            ({}, 51, 10),
+            ({"states": [S.SUCCESS]}, 51, 10),
+            ({"since": NOW + timedelta(days=1)}, 0, 10),
+            ({"states": [S.STOP]}, 1, MANY + 10),
+        ):
+            found, plan = await _explained(
+                connection, lambda c, asked=asked: _runs(c, {"project": "seen", "visible": ["seen"], **asked})
+            )
+            assert len(found) == count, asked
+            assert not plan.whole_tables & BIG, (asked, plan)
+            assert plan.searches.get("workflow_instance_by_workflow", 0) <= searches_max, (asked, plan)
+            assert _rows_read(plan) <= 3 * run_pages.WALK_MAX, (asked, plan)
+
+
+@pytest.mark.parametrize("statistics", ["none", "fresh"])
+async def test_bars_of_a_workflow_read_no_runs_of_other_projects_with_that_name(
+    database: Database, statistics: str
+) -> None:
+    day, later = NOW - timedelta(days=1), NOW + timedelta(days=1)
+    async with database.writing() as connection:
+        await _run(connection, f"SET LOCAL session_replication_role = replica; {HISTORY}")
+        await _run(connection, "UPDATE workflow_definition SET name = 'often' WHERE code = 3")
+        await _run(connection, STATISTICS[statistics])
+        for of, bars, read, count, is_read in (
+            ({"project": "little"}, 1, 1_000, 20, True),
+            ({"visible": ["little"]}, 1, 1_000, 20, True),
+            ({"project": "little"}, 1, 15, 15, False),
+            ({"visible": ["little", "much"]}, 24, 1_000, 1_000, False),
+        ):
+            wanted = Matching(workflow="often", since=day, children=True, **of)
+            bar_s = (later - day).total_seconds() / bars
+            found, plan = await _explained(connection, run_counts.bars, wanted, later, bar_s, read)
+            assert sum(bar.count for bar in found) == count, of
+            assert not plan.whole_tables & BIG, (of, plan)
+            assert _rows_read(plan) <= 10_000, (of, plan)
+            found, plan = await _explained(connection, run_counts.is_read, wanted, read)
+            assert (found, plan.whole_tables & BIG) == (is_read, set()), of
+            assert _rows_read(plan) <= 3 * read, (of, plan)
+
+
+# How many match, up to 101.
+COUNTS: dict[str, tuple[dict[str, Any], int, int]] = {
+    "rare state": ({"states": [S.FAILURE]}, 10, 50),
+    "rare state of a workflow": ({"workflow": "often", "states": [S.STOP]}, 0, 50),
+    "rare project": ({"project": "little"}, 20, 100),
+    "visible": ({"visible": ["little"], "states": [S.STOP, S.PAUSE]}, 10, 100),
+    "all": ({}, 101, 300),
+    "many": ({"visible": ["little", "much"]}, 101, 300),
+}
+
+
+@pytest.mark.parametrize("statistics", ["none", "fresh"])
+async def test_an_exact_count_reads_little_more_than_it_counts(database: Database, statistics: str) -> None:
+    async with database.writing() as connection:
+        await _run(connection, f"SET LOCAL session_replication_role = replica; {HISTORY}; {STATISTICS[statistics]}")
+        for name, (asked, count, rows_read_max) in COUNTS.items():
+            wanted = Matching(**asked)
+            found, plan = await _explained(connection, lambda c, wanted=wanted: run_counts.count(c, wanted, 100))
+            assert found == count, name
+            assert not plan.whole_tables & BIG, (name, plan)
+            assert _rows_read(plan) <= rows_read_max, (name, plan)
+
+
 @pytest.mark.parametrize("statistics", STATISTICS)
 async def test_a_page_reads_little_more_than_it_shows(database: Database, statistics: str) -> None:
     async with database.writing() as connection:
@@ -111,9 +195,7 @@ async def _run(connection: AsyncConnection, statements: str) -> None:
         await connection.execute(text(statement))
 
 
-async def _explained(
-    connection: AsyncConnection, call: Callable[[AsyncConnection], Awaitable[Any]]
-) -> tuple[Any, Plan]:
+async def _explained(connection: AsyncConnection, call: Callable[..., Awaitable[Any]], *asked: Any) -> tuple[Any, Plan]:
     """The result of a call, and what its statements do; composed ones have no text before they are sent."""
     sent: list[tuple[str, Any]] = []
 
@@ -121,7 +203,7 @@ async def _explained(
         sent.append((executed[2], executed[3]))
 
     event.listen(connection.sync_connection, "before_cursor_execute", note)
-    result = await call(connection)
+    result = await call(connection, *asked)
     event.remove(connection.sync_connection, "before_cursor_execute", note)
     plan = Plan()
     for statement, values in sent:

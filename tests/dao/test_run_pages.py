@@ -7,10 +7,12 @@ from itertools import product
 from random import Random
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from dao.views import listings
+from dao.views import listings, run_pages
+from dao.views.run_pages import WantedRuns
 from model.states import WorkflowState
 from tests.dao.scene import Scene
 
@@ -69,7 +71,13 @@ OF: list[dict[str, Any]] = [
 SINCE = [None, BEGIN, BEGIN + timedelta(minutes=60), BEGIN + timedelta(minutes=119), BEGIN + timedelta(days=9)]
 
 
-async def test_a_page_contains_what_a_plain_query_finds(scene: Scene) -> None:
+@pytest.mark.parametrize(("ranges_max", "walk_max"), [(500, 4_000), (0, 4_000), (0, 50), (30, 50)])
+async def test_a_page_contains_what_a_plain_query_finds(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, ranges_max: int, walk_max: int
+) -> None:
+    """With all ranges, and with few ranges and a short walk before these."""
+    monkeypatch.setattr(run_pages, "RANGES_MAX", ranges_max)
+    monkeypatch.setattr(run_pages, "WALK_MAX", walk_max)
     await scene.sql(DEFINITIONS)
     await scene.sql(f"ALTER TABLE workflow_instance ALTER COLUMN id RESTART WITH {BELOW + 1}")
     await scene.sql(RUNS, begin=BEGIN)
@@ -81,7 +89,10 @@ async def test_a_page_contains_what_a_plain_query_finds(scene: Scene) -> None:
             found = await _found(connection, limit, asked)
             values = {"workflow": None, "project": None, "visible": None, **asked, "limit": limit}
             rows = await connection.execute(text(PLAIN), {**values, "states": states or None})
-            assert found == [id_ for (id_,) in rows.all()], (asked, limit)
+            fitting = [id_ for (id_,) in rows.all()]
+            assert found == fitting, (asked, limit)
+            count = run_pages.counted(WantedRuns(limit, **asked))
+            assert (await connection.execute(count)).scalar_one() == len(fitting), (asked, limit)
 
 
 async def _found(connection: AsyncConnection, limit: int, asked: dict[str, Any]) -> list[int]:

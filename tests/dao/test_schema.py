@@ -12,6 +12,7 @@ from pathlib import Path
 from shutil import copyfile
 
 import pytest
+import pytest_asyncio
 from sqlalchemy import text
 
 from dao.postgres import schema, schema_scripts
@@ -27,7 +28,7 @@ from model.choices import (
     TimeoutStrategy,
     WarningType,
 )
-from model.errors import Refused, Unavailable
+from model.errors import Refused, ShoalError, Unavailable
 from model.nodes import NodeKind, NodeState
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 from tests.dao.catalog import catalog
@@ -260,6 +261,53 @@ async def test_a_script_that_waits_for_a_reader_holds_up_nobody_for_long_and_nam
             await upgrading
     await reader.close()
     assert (await schema.upgrade(empty_database, folder)).ran == ("widen",)
+
+
+@pytest_asyncio.fixture
+async def eight(empty_database: Database, folder: Path) -> Path:
+    """The scripts of this program, of which the database has run those up to 0008."""
+    first, ninth = folder / "first", next((folder / "upgrades").glob("0009_*"))
+    (first / "upgrades").mkdir(parents=True)
+    copyfile(OLDEST, first / "schema.sql")
+    await schema.init(empty_database, first)
+    later = [each for each in (folder / "upgrades").glob("*.sql") if each.name >= ninth.name]
+    for each in later:
+        each.rename(folder / each.name)
+    await schema.upgrade(empty_database, folder)
+    for each in later:
+        (folder / each.name).rename(each)
+    return folder
+
+
+async def test_while_an_upgrade_waits_to_make_indexes_it_holds_up_no_other_table(
+    empty_database: Database, eight: Path
+) -> None:
+    scene, writer = Scene(empty_database), Database(empty_database.url, application_name="a-writer")
+    async with writer.writing() as writing:
+        await writing.execute(text("LOCK TABLE task_instance IN ROW EXCLUSIVE MODE"))
+        upgrading = asyncio.create_task(schema.upgrade(empty_database, eight, locks_within_s=2))
+        while not upgrading.done():
+            held = "SELECT FROM pg_locks WHERE relation = 'workflow_instance'::regclass AND mode = 'ShareLock'"
+            assert not await scene.sql(held)
+            await writing.execute(text("SELECT 1"))
+        with pytest.raises(Unavailable):
+            await upgrading
+    await writer.close()
+    assert (await schema.upgrade(empty_database, eight)).version == NOW
+
+
+async def test_indexes_may_be_made_before_an_upgrade_but_must_be_complete(
+    empty_database: Database, eight: Path
+) -> None:
+    scene = Scene(empty_database)
+    await scene.sql("CREATE INDEX audit_action ON audit (action, id)")
+    made = await scene.sql("SELECT 'audit_action'::regclass::oid")
+    await scene.sql("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audit_action'::regclass")
+    with pytest.raises(ShoalError, match="did not finish these indexes: audit_action; drop them and make them again"):
+        await schema.upgrade(empty_database, eight)
+    await scene.sql("UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'audit_action'::regclass")
+    assert (await schema.upgrade(empty_database, eight)).version == NOW
+    assert await scene.sql("SELECT 'audit_action'::regclass::oid") == made
 
 
 async def test_a_script_with_which_old_nodes_must_not_run_does_not_run_while_one_lives(
