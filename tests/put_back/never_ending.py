@@ -180,7 +180,7 @@ NEVER_ENDING = (
             "CHECK (state IN ('WAIT_TO_RUN', 'SERIAL_WAIT', 'RUNNING_EXECUTION',",
             "the state in the CHECK of the table",
         ),
-        "tests/dao/test_schema.py::test_a_column_takes_the_words_of_the_model_and_no_others",
+        "tests/dao/test_schema_constraints.py::test_a_column_takes_the_words_of_the_model_and_no_others",
     ),
     Bug(
         "11",
