@@ -31,6 +31,8 @@ _BASE = "/api/v1"
 _WORKFLOWS, _PROJECTS = 200, 10
 _STARTED, _RARE = 1, _WORKFLOWS
 _CLIENTS = 32
+_STREAMS_MAX = 500
+"""All listeners are of one account, which may usually have fewer."""
 _ADDRESS = re.compile(r"serves at http://127\.0\.0\.1:(\d+)")
 _ASK = "INSERT INTO command (type, workflow_code) VALUES ('PAUSE', 1) RETURNING id"
 
@@ -95,7 +97,8 @@ def _serving(server: BenchServer, url: str) -> Iterator[tuple[int, psutil.Proces
     folder.mkdir()
     log = folder / "log"
     command = [sys.executable, "-m", "shoal", "api", "--port", "0"]
-    child = Child.of(command, cwd=folder, log=log, environment={**os.environ, "SHOAL_DATABASE_URL": url})
+    settings = {"SHOAL_DATABASE_URL": url, "SHOAL_API__ACCOUNT_STREAMS_MAX": str(_STREAMS_MAX)}
+    child = Child.of(command, cwd=folder, log=log, environment={**os.environ, **settings})
     try:
         child.wait_until(lambda: _ADDRESS.search(log.read_text()) is not None, 30)
         found = _ADDRESS.search(log.read_text())
