@@ -24,14 +24,14 @@ from model.ids import AccountId, TokenId
 from model.rights import CLUSTER_RIGHTS, Right
 from service.batches import Batches
 from service.callers import Caller
-from service.cluster.doctor import MachineChecks
-from service.cluster.registered_masters import RegisteredMasters
 from service.operation import Operation
 from service.settings import ServiceSettings
-from service.workflows.workflow_file import TaskTypes
 
 if TYPE_CHECKING:
     from service.accounts.passwords import Passwords
+    from service.cluster.doctor import MachineChecks
+    from service.cluster.registered_masters import RegisteredMasters
+    from service.workflows.workflow_file import TaskTypes
 
 A = TypeVar("A")
 ANY_VERSION = "*"

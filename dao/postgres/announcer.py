@@ -11,13 +11,13 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-
-import structlog
+from typing import TYPE_CHECKING
 
 from model.changes import Changes
 from model.errors import ShoalError
 
-log = structlog.get_logger()
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 EVERYTHING = ""
 """The payload that says that anything may have changed."""
@@ -94,7 +94,7 @@ class Announcer:
                 if self._pending:
                     await self._send_pending()
         except TimeoutError:
-            log.warning("changes_not_announced", so="a node that has not left is fenced, and all is read again then")
+            _log().warning("changes_not_announced", so="a node that has not left is fenced, and all is read again then")
 
     def _doubt_ends(self) -> None:
         self.committed(self._doubts.popleft()[1])
@@ -121,17 +121,23 @@ class Announcer:
             is_late = _now_s() - since_s > self.LATE_S
             await self._send([EVERYTHING] if is_late else list(changes.payloads()))
             self._fails = False
-        except Exception as error:
-            # Also what nobody foresaw, such as a file of the certificate that cannot be read: it may pass as well.
+        except Exception as error:  # noqa: BLE001 - also what nobody foresaw, such as an unreadable certificate, may pass
             if not self._fails and isinstance(error, ShoalError):
-                log.warning("announcement_waits", error=str(error))
+                _log().warning("announcement_waits", error=str(error))
             elif not self._fails:
-                log.exception("announcement_waits", error=repr(error))
+                _log().exception("announcement_waits", error=repr(error))
             self._fails = True
             self._pending.add(changes)
             self._since_s = since_s
         finally:
             self._sent = Changes()
+
+
+def _log() -> FilteringBoundLogger:
+    import structlog  # here, since every verb imports this module, and few announce anything
+
+    logger: FilteringBoundLogger = structlog.get_logger()
+    return logger
 
 
 def _now_s() -> float:
