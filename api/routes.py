@@ -57,17 +57,25 @@ def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: Make
     router.add_api_route(
         operation.path,
         endpoint,
-        methods=[operation.method],
-        operation_id=operation.name,
-        name=operation.name,
-        summary=(inspect.getdoc(operation.run) or "").split("\n")[0].rstrip("."),
-        description=inspect.getdoc(operation.run),
-        tags=[operation.tag],
         status_code=operation.status,
         response_model=operation.answer if has_answer else None,
         response_model_exclude_none=True,
         responses=PROBLEMS,
+        **described(operation),
     )
+
+
+def described(operation: Operation[Any, Any]) -> dict[str, Any]:
+    """What the route of any operation says of it: method, name, texts."""
+    text = inspect.getdoc(operation.run) or ""
+    return {
+        "methods": [operation.method],
+        "operation_id": operation.name,
+        "name": operation.name,
+        "summary": text.split("\n")[0].rstrip("."),
+        "description": text,
+        "tags": [operation.tag],
+    }
 
 
 def parameter_of(given: inspect.Parameter) -> inspect.Parameter:

@@ -21,7 +21,7 @@ from api.denials import Denials
 from api.event_text import PING, event, whole_characters
 from api.open_streams import OpenStreams
 from api.ranges import NotThatLong, read_range
-from api.routes import PROBLEM, PROBLEMS, MakeCall, parameter_of
+from api.routes import PROBLEM, PROBLEMS, MakeCall, described, parameter_of
 from api.sending import SentInParts
 from model.errors import Refused, ShoalError
 from service import problems as kinds
@@ -94,14 +94,9 @@ def add_stream(
     router.add_api_route(
         operation.path,
         endpoint,
-        methods=[operation.method],
-        operation_id=operation.name,
-        name=operation.name,
-        summary=(inspect.getdoc(operation.run) or "").split("\n")[0].rstrip("."),
-        description=inspect.getdoc(operation.run),
-        tags=[operation.tag],
         response_class=Response,
         responses=RESPONSES,
+        **described(operation),
     )
 
 
