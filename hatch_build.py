@@ -8,6 +8,8 @@ module of ours: imports, `files("...")`, `import_module("...")` and entry points
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,17 +18,27 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 HOME = "shoal"
+PAGE = "api/page/index.html"
 NAMES_A_MODULE = {"files", "import_module"}
 """Functions whose first argument, if it is a text, is the name of a module."""
 
 
 class BelowShoal(BuildHookInterface[Any]):
-    """Gives hatchling the rewritten copy of each module in place of the original."""
+    """Gives hatchling the rewritten copy of each module in place of the original, and builds the web page before."""
+
+    def dependencies(self) -> list[str]:
+        """What the build needs: Node, if the page is not built yet."""
+        if Path(self.root, PAGE).exists():
+            return []
+        return Path(self.root, "ui", "node.in").read_text("utf-8").split()
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called before each build. Raises `SyntaxError` for an import that cannot be rewritten."""
+        """Called before each build. Raises `SyntaxError` for an import that cannot be rewritten, `CalledProcessError`
+        if the web page cannot be built."""
         if version != "standard":
             return
+        if not Path(self.root, PAGE).exists():
+            subprocess.run([sys.executable, str(Path(self.root, "ui", "page.py")), "require"], check=True)
         moved = {folder for folder in self.build_config.only_include.values() if folder != HOME}
         self._copies = TemporaryDirectory(prefix="shoal-wheel-")
         for number, file in enumerate(self.build_config.builder.recurse_selected_project_files()):

@@ -65,6 +65,7 @@ class Summary:
             f"  time to rebalance  {self.rebalance_s:.1f} s from kill -9 until the slots were rebalanced and "
             f"the killed master owned nothing",
             f"  all of it          {self.took_s:.1f} s",
+            "  the web page       shoal up --open   (in Shoal's folder: make up, with examples that have run)",
         ]
 
     def as_fields(self) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""The sample workflow: saved and run once if no workflow exists yet, so that there is something to see."""
+"""The sample workflow: saved and run once in a new database, so that there is something to see.
+
+`shoal workflow delete hello` removes it, and it does not come back.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions
 from dao.postgres.database import Database
+from dao.views import lookups
 from model.command_moves import CommandType
 from model.ids import WorkflowCode
 from service.workflows.workflow_file import parse_workflows
@@ -25,12 +29,12 @@ WITHIN_S = 20.0
 
 
 async def run_once(database: Database, client: Client) -> RunEnd | None:
-    """Save and run the sample if there is no workflow yet; how it ended, None if it did not run or end in time.
+    """Save and run the sample in a database that nobody has used; how it ended, None if it did not run or end in time.
 
     `client` asks the same database.
     """
     async with database.reading() as connection:
-        if await definitions.all_heads(connection, 1):
+        if not await lookups.is_unused(connection):
             return None
     (sample,) = parse_workflows((files("shoal") / f"{NAME}.yaml").read_bytes(), f"{NAME}.yaml", TaskCatalog())
     async with database.writing() as connection:

@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 
 from dao.cluster.nodes import NodeRow
 from dao.postgres import schema
@@ -29,7 +30,9 @@ from shoal.config.whereabouts import remove_whereabouts, write_whereabouts
 from shoal.embedded.place import private_folder
 from shoal.embedded.server import EmbeddedPostgres
 from shoal.first_login import first_login
-from shoal.local import sample
+from shoal.local import example_runs, sample
+from shoal.local.browser import open_page
+from shoal.local.drill import DrillServer, socket_in
 from shoal.local.local_cluster import API, Child, LocalCluster
 
 STEADY_AFTER_S = 60.0
@@ -39,6 +42,10 @@ WORKER_DRAIN_S = 3.0
 """After Ctrl-C a user waits for the prompt: running tasks get less time than on a cluster, and run again next time."""
 
 STOP_MARGIN_S = 20.0
+
+AFTER_DRILL_S = 12.0
+"""A master that was killed as a drill is restarted after this pause: longer than others need to fence it and to take
+its runs over, so that this can be watched."""
 
 Say = Callable[[str], None]
 
@@ -52,11 +59,25 @@ class Up:
         workers: how many.
         say: called with a line for each event that is useful to the user.
         port: of the API; None: that of the settings, or a free one if it is taken.
+        has_sample: whether a new database gets the sample workflow, which runs once.
+        examples: a folder of workflow files, which are saved, and run once if they are new.
+        is_opened: whether the web page is opened in a browser.
 
     Raises `Refused` when settings contain another database or registry, which would be ignored.
     """
 
-    def __init__(self, settings: Settings, masters: int, workers: int, say: Say, port: int | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        masters: int,
+        workers: int,
+        say: Say,
+        port: int | None = None,
+        *,
+        has_sample: bool = True,
+        examples: Path | None = None,
+        is_opened: bool = False,
+    ) -> None:
         if settings.database_url is not None or settings.registry_url is not None:
             raise Refused(
                 "`shoal up` brings its own database and registry: take --database-url, --registry-url and their "
@@ -75,7 +96,11 @@ class Up:
         leave_s = max(settings.master.drain.total_seconds(), drain_s + settings.timing.kill_grace.total_seconds())
         self._patience_s = leave_s + STOP_MARGIN_S
         self._wanted_port = port
+        self._has_sample = has_sample
+        self._examples = examples
+        self._is_opened = is_opened
         self._port = 0
+        self._drill_socket = socket_in(self._folder / "cluster")
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Start everything, keep it running until `stop` is set, and stop it in the reverse order.
@@ -100,12 +125,17 @@ class Up:
                 url, private_folder(self._folder / "cluster"), settings={**self._for_children, **keys}
             )
             running.push_async_callback(self._stop, cluster)
+            drill = DrillServer(cluster)
+            if self._drill_socket is not None:
+                await running.enter_async_context(drill.serve(self._drill_socket))
             login = await first_login(database, "shoal up")
             await self._start(cluster, login)
             write_whereabouts(self._folder, url, api.url(self._port))
             running.callback(remove_whereabouts, self._folder)
             await self._welcome(database, began_s)
-            keepers = [asyncio.create_task(self._keep(cluster, child)) for child in cluster.children]
+            if self._is_opened:
+                await asyncio.to_thread(open_page, f"{api.url(self._port)}{login or ''}")
+            keepers = [asyncio.create_task(self._keep(cluster, child, drill)) for child in cluster.children]
             self.started.set()
             try:
                 await stop.wait()
@@ -141,19 +171,23 @@ class Up:
 
     @property
     def _port_of_api(self) -> Mapping[str, str]:
-        return {"SHOAL_API__PORT": str(self._port)}
+        drill = {} if self._drill_socket is None else {"SHOAL_API__DRILL_SOCKET": str(self._drill_socket)}
+        return {"SHOAL_API__PORT": str(self._port), **drill}
 
     async def _welcome(self, database: Database, began_s: float) -> None:
         ready = f"  Ready in {_since(began_s)}."
-        has_worker = NodeKind.WORKER in self._kinds
+        is_wanted = self._has_sample and NodeKind.WORKER in self._kinds
         client = DirectClient(backend_of(database, self._settings), Caller.of_system_user("shoal up"))
-        end = await sample.run_once(database, client) if has_worker else None
+        end = await sample.run_once(database, client) if is_wanted else None
         if end is not None:
             ready += f' Sample workflow "{end.workflow}": {end.state}, {end.tasks} tasks, {end.took_s:.1f} s.'
+        if self._examples is not None:
+            self._line("examples", await example_runs.run_all(client, self._examples))
         self._say(f"{ready}   Ctrl-C stops everything cleanly.")
-        self._say(f"  In another terminal: shoal run {sample.NAME} --wait   shoal runs   shoal slots")
+        first = f"run {sample.NAME} --wait" if self._has_sample else "workflow apply FILE"
+        self._say(f"  In another terminal: shoal {first}   shoal runs   shoal slots")
 
-    async def _keep(self, cluster: LocalCluster, child: Child) -> None:
+    async def _keep(self, cluster: LocalCluster, child: Child, drill: DrillServer) -> None:
         """Restart a child whenever it ends by itself."""
         backoff = Backoff(first_s=0.5, max_s=30)
         while True:
@@ -161,7 +195,9 @@ class Up:
             code = await child.ended()
             if time.monotonic() - began_s > STEADY_AFTER_S:
                 backoff.reset()
-            pause_s = backoff.next_pause_s(random.random())  # noqa: S311 - jitter
+            is_drill = child.name in drill.killed
+            drill.killed.discard(child.name)
+            pause_s = AFTER_DRILL_S if is_drill else backoff.next_pause_s(random.random())  # noqa: S311 - jitter
             self._say(
                 f"  {child.name} ended with {code}: {child.last_words()} (log: {child.log}); "
                 f"starting it again in {pause_s:.1f} s"

@@ -1,0 +1,140 @@
+"""The first screen, the lists of runs and attempts, and the field for search and commands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.page.conftest import OpenPage
+from tests.page.running import RunningShoal
+
+FAILING = """
+name: failing
+tasks:
+  - {name: first, type: SHELL, params: {script: "true"}}
+  - {name: second, type: SHELL, after: [first], params: {script: "echo no such table; exit 3"}}
+"""
+
+
+@pytest.fixture(scope="module")
+def masters() -> int:
+    """One is enough here."""
+    return 1
+
+
+def no_overflow(page: Page) -> bool:
+    """Whether the page is no wider than its window."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
+
+
+def test_a_fresh_install_shows_its_sample_and_saves_what_is_pasted(open_page: OpenPage) -> None:
+    page = open_page()
+    expect(page.get_by_role("heading", name=re.compile("Hello, Shoal: 4 tasks"))).to_be_visible()
+    expect(page.get_by_role("link", name=re.compile("count_cores"))).to_be_visible()
+    page.get_by_role("button", name="Run it again").click()
+    expect(page.get_by_text("The sample runs again.")).to_be_visible()
+    page.get_by_role("button", name="Paste and check").click()
+    expect(page.get_by_text("It can be saved.")).to_be_visible()
+    page.get_by_role("textbox", name="Paste YAML").fill("name: first\ntasks:\n  - {name: one, type: NONE}\n")
+    expect(page.get_by_role("dialog").get_by_text(re.compile("Line 3"))).to_be_visible()
+    page.get_by_role("textbox", name="Paste YAML").fill("name: first\ntasks:\n  - {name: one, type: FAKE}\n")
+    page.get_by_role("button", name="Save and run").click()
+    expect(page.get_by_text("first runs.")).to_be_visible()
+    expect(page).to_have_url(re.compile("/runs/[0-9]+$"))
+    page.goto(page.url.split("/runs/")[0])
+    expect(page.get_by_role("heading", name="Running")).to_be_visible()
+    assert no_overflow(page)
+
+
+def test_what_failed_needs_a_person_and_is_rerun(open_page: OpenPage, running: RunningShoal, tmp_path: Path) -> None:
+    file = tmp_path / "failing.yaml"
+    file.write_text(FAILING, "utf-8")
+    running.shoal("workflow", "apply", str(file))
+    page = open_page()
+    expect(page.get_by_role("heading", name="Running")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Search runs").fill("failing")
+    page.get_by_role("option", name=re.compile("Run failing now")).click()
+    expect(page).to_have_url(re.compile("/runs/[0-9]+$"))
+    page.get_by_role("link", name="Now").first.click()
+    need = page.locator(".needs li")
+    expect(need).to_contain_text("second failed")
+    expect(need).to_contain_text("no such table")
+    need.get_by_role("button", name="Why").click()
+    expect(page.get_by_role("dialog")).to_contain_text(re.compile("second", re.IGNORECASE))
+    page.keyboard.press("Escape")
+    need.get_by_role("button", name="Rerun from here").click()
+    expect(page.get_by_text("runs again from what failed")).to_be_visible()
+
+
+def test_runs_are_filtered_by_the_address_and_rerun_together(open_page: OpenPage) -> None:
+    page = open_page("/runs")
+    rows = page.locator("tbody tr")
+    expect(rows.first).to_be_visible()
+    everything = rows.count()
+    page.get_by_role("button", name="State", exact=True).click()
+    page.get_by_role("checkbox", name="Failed").check()
+    expect(page).to_have_url(re.compile("state="))
+    expect(rows).to_have_count(1)
+    page.reload()
+    expect(rows).to_have_count(1)
+    assert everything > 1
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Take the filter State away").click()
+    expect(rows).to_have_count(everything)
+    page.get_by_role("checkbox", name="Select all on this page").check()
+    page.get_by_role("button", name="Rerun failed tasks").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 run will run again from what failed")
+    page.get_by_role("button", name="Rerun 1 run").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Done: 1")
+
+
+def test_keys_go_through_the_rows(open_page: OpenPage) -> None:
+    page = open_page("/runs")
+    expect(page.locator("tbody tr").first).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.locator("tbody tr").first).to_have_attribute("data-at", "true")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("Next row")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("failing")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/runs/[0-9]+$"))
+
+
+def test_a_view_is_saved_and_removed(open_page: OpenPage) -> None:
+    page = open_page("/runs?state=FAILURE")
+    page.get_by_role("button", name="Save these filters as a view").click()
+    page.get_by_label("Name of the view").fill("broken")
+    page.get_by_role("button", name="Save", exact=True).click()
+    view = page.get_by_role("button", name="broken", exact=True)
+    expect(view).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Remove the view broken").click()
+    expect(view).to_be_hidden()
+
+
+def test_attempts_on_a_phone_in_chinese(open_page: OpenPage) -> None:
+    page = open_page("/attempts?state=FAILURE", viewport={"width": 390, "height": 844}, locale="zh-CN")
+    expect(page.get_by_role("heading", name="任务实例")).to_be_visible()
+    expect(page.get_by_role("link", name="second").first).to_be_visible()
+    assert no_overflow(page)
+
+
+def test_the_sample_is_removed_by_two_clicks(open_page: OpenPage, running: RunningShoal) -> None:
+    for name in ("failing", "first"):
+        running.shoal("workflow", "delete", name, "--yes")
+    page = open_page()
+    page.get_by_role("button", name="Remove the sample").click()
+    page.get_by_role("button", name="Really remove it").click()
+    expect(page.get_by_text("The sample is removed.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Watch the slots")).to_be_visible()
+    expect(page.get_by_role("heading", name=re.compile("Hello, Shoal"))).to_be_hidden()

@@ -1,0 +1,104 @@
+"""The page of a run: its graph, why a task failed, its log, and running it again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.page.conftest import OpenPage
+from tests.page.running import RunningShoal
+
+WORKFLOW = """
+name: sales
+params: {day: "2026-11-20"}
+tasks:
+  - {name: extract, type: SHELL, params: {script: "for i in $(seq 200000); do echo line $i; done"}}
+  - name: load
+    type: SHELL
+    after: [extract]
+    params:
+      script: |
+        echo "load begins"
+        [ -e FLAG ] || { echo "error: no such table"; exit 3; }
+  - {name: report, type: SHELL, after: [load], params: {script: echo done}}
+"""
+
+
+@pytest.fixture(scope="module")
+def flag(running: RunningShoal) -> Path:
+    """The file with which the task of the workflow succeeds."""
+    flag = running.folder.parent / "flag"
+    running.apply("sales.yaml", WORKFLOW.replace("FLAG", str(flag)))
+    return flag
+
+
+@pytest.fixture
+def failed_run(running: RunningShoal, flag: Path) -> str:
+    """The id of a run that failed."""
+    flag.unlink(missing_ok=True)
+    with pytest.raises(AssertionError):
+        running.shoal("run", "sales", "--param", "day=2026-11-21", "--wait")
+    return str(running.json("runs", "--workflow", "sales")[0]["id"])
+
+
+def node(page: Page, name: str) -> str:
+    """The box of a task in the graph, as a selector."""
+    return f".task-node:has(b:text-is('{name}'))"
+
+
+def test_a_failed_run_says_why_shows_its_log_and_turns_green_when_it_runs_again(
+    open_page: OpenPage, failed_run: str, flag: Path
+) -> None:
+    page = open_page(f"/runs/{failed_run}")
+    expect(page.locator(".run-title .pill")).to_have_text("Failed")
+    expect(page.locator(node(page, "load"))).to_have_attribute("data-s", "FAILURE")
+    expect(page.locator(".why")).to_contain_text("no such table")
+    expect(page.get_by_role("log")).to_contain_text("error: no such table")
+    page.get_by_role("button", name="First error").click()
+    expect(page.locator(".log-row[aria-current]")).to_contain_text("no such table")
+    assert "at=12" in page.url
+
+    flag.touch()
+    page.get_by_role("button", name="Rerun", exact=True).click()
+    page.get_by_role("menuitem", name="Only what failed").click()
+    expect(page.get_by_role("status").filter(has_text="Rerun was asked for")).to_be_visible()
+    expect(page.locator(".run-title .pill")).to_have_text("Succeeded")
+    expect(page.locator(node(page, "report"))).to_have_attribute("data-s", "SUCCESS")
+
+    page.get_by_role("link", name="Parameters").click()
+    expect(page.get_by_role("cell", name="2026-11-21")).to_be_visible()
+    page.get_by_role("link", name="Events").click()
+    expect(page.get_by_text("The run ends: Succeeded")).to_be_visible()
+
+
+def test_a_long_log_opens_at_its_end_and_is_searched_on_the_server(open_page: OpenPage, failed_run: str) -> None:
+    page = open_page(f"/runs/{failed_run}?tab=logs&task=extract")
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("line 200000")
+    expect(page.locator(".log footer")).to_contain_text(re.compile("to 200.000"))
+    page.get_by_label("Search in the log").fill("line 4242")
+    expect(page.locator(".hits")).to_contain_text("of 11")
+    page.get_by_role("button", name="Next line found").click()
+    expect(page.locator(".log-row[aria-current]")).to_contain_text("line 4242")
+    page.reload()
+    expect(page.locator(".log-row[aria-current]")).to_contain_text("line 4242")
+
+
+def test_what_cannot_be_done_says_why(open_page: OpenPage, failed_run: str) -> None:
+    page = open_page(f"/runs/{failed_run}")
+    pause = page.get_by_role("button", name="Pause")
+    expect(pause).to_have_attribute("aria-disabled", "true")
+    pause.hover()
+    expect(page.get_by_role("tooltip")).to_contain_text("The run has ended")
+    page.locator(node(page, "report")).click(button="right")
+    expect(page.get_by_role("menuitem", name="Mark success")).to_contain_text("Only a task that failed")
+
+
+def test_it_is_read_on_a_phone(open_page: OpenPage, failed_run: str) -> None:
+    page = open_page(f"/runs/{failed_run}?task=load", viewport={"width": 390, "height": 844})
+    expect(page.get_by_role("button", name="Rerun", exact=True)).to_be_in_viewport()
+    expect(page.get_by_role("log")).to_contain_text("load begins")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

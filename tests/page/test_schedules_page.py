@@ -1,0 +1,91 @@
+"""Schedules, backfill, queue and settings in a browser: their main stories."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.page.conftest import OpenPage, Seen
+from tests.page.running import RunningShoal
+
+
+@pytest.fixture(scope="module")
+def masters() -> int:
+    """One is enough to fire, to fill, and to refuse."""
+    return 1
+
+
+def _choose(page: Page, label: str, option: str) -> None:
+    page.get_by_role("combobox", name=label).click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def test_a_schedule_is_written_in_words_and_turned_off(open_page: OpenPage, running: RunningShoal, seen: Seen) -> None:
+    seen.expected.append("422")
+    page = open_page("/schedules")
+    page.get_by_role("button", name="New schedule").click()
+    dialog = page.get_by_role("dialog")
+    _choose(page, "Workflow", "hello")
+    dialog.get_by_text("Weekdays", exact=True).click()
+    expect(dialog.get_by_label("Quartz")).to_have_value("0 0 5 ? * 2-6")
+    expect(dialog.get_by_label("Five fields")).to_have_value("0 5 * * 1-5")
+    dialog.get_by_label("Five fields").fill("30 2 * * *")
+    expect(dialog.get_by_label("Quartz")).to_have_value("0 30 2 * * ?")
+    expect(dialog.get_by_text("At 02:30", exact=True)).to_be_visible()
+    expect(dialog.get_by_role("row")).to_have_count(11)
+    dialog.get_by_label("Quartz").fill("0 99 2 * * ?")
+    expect(dialog.get_by_text('minute "99" is not right')).to_be_visible()
+    dialog.get_by_label("Quartz").fill("0 30 2 * * ?")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_be_hidden()
+    expect(page.get_by_role("cell", name=re.compile("^At 02:30"))).to_be_visible()
+    page.get_by_role("switch").click(force=True)
+    expect(page.get_by_text("is off. Times that pass meanwhile")).to_be_visible()
+    assert [each["state"] for each in running.json("schedules")] == ["OFFLINE"]
+
+
+def test_a_day_of_23_hours_is_marked(open_page: OpenPage) -> None:
+    page = open_page("/schedules?from=2027-03-22&day=2027-03-28", timezone_id="Europe/Berlin")
+    expect(page.locator(".day-detail .clock-change")).to_contain_text("23")
+
+
+def test_a_backfill_is_previewed_started_and_followed(open_page: OpenPage) -> None:
+    page = open_page("/schedules/backfill?from=2026-01-01&to=2026-01-04&parallelism=2")
+    _choose(page, "Workflow", "hello")
+    expect(page.get_by_role("row")).to_have_count(5)
+    page.get_by_role("button", name="Start 4 runs").click()
+    page.wait_for_url("**/schedules/backfills/**")
+    expect(page.get_by_text("Done.", exact=True)).to_be_visible(timeout=40_000)
+    expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "4")
+
+
+def test_an_error_command_is_corrected_and_retried(open_page: OpenPage, running: RunningShoal) -> None:
+    running.shoal("db", "psql", "-c", "INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 999999)")
+    page = open_page("/queue")
+    expect(page.get_by_text("there is no workflow with code 999999").first).to_be_visible()
+    expect(page.get_by_text("Nothing waits", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Fix and retry").click()
+    dialog = page.get_by_role("dialog")
+    _choose(page, "Workflow", "hello")
+    dialog.get_by_role("button", name="Retry").click()
+    expect(page.get_by_text("was asked for again")).to_be_visible()
+    expect(page.locator(".said").get_by_role("link", name=re.compile(r"run \d+"))).to_be_visible()
+    expect(page.get_by_text("No command was refused")).to_be_visible()
+
+
+def test_a_token_is_shown_once_and_faults_at_their_fields(open_page: OpenPage, seen: Seen) -> None:
+    seen.expected.append("422")
+    page = open_page("/settings/account")
+    page.get_by_role("button", name="New token").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("nightly")
+    dialog.get_by_role("button", name="Make").click()
+    expect(page.locator(".shown-once code")).to_have_text(re.compile("^shoal_"))
+    page.reload()
+    expect(page.get_by_role("cell", name="nightly")).to_be_visible()
+    expect(page.locator(".shown-once")).to_have_count(0)
+    page.get_by_label("New password").fill("short")
+    page.get_by_role("button", name="Change password").click()
+    expect(page.locator("form").get_by_text(re.compile("10"))).to_have_count(2)

@@ -1,0 +1,147 @@
+"""A workflow is drawn in the browser, corrected, tried, published and run; its YAML and its canvas are one text."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.page.conftest import OpenPage
+
+
+def task(page: Page, name: str) -> Locator:
+    """A task on the canvas."""
+    return page.locator(f'[data-id="task:{name}"]')
+
+
+def drag_type(page: Page, name: str, x: int, y: int) -> None:
+    """Drag a type from the palette to a place on the canvas."""
+    type_of = page.get_by_role("button", name=name, exact=True)
+    type_of.drag_to(page.locator(".canvas"), target_position={"x": x, "y": y})
+
+
+def draw_arrow(page: Page, first: str, then: str) -> None:
+    """Drag from the lower end of one task to the upper end of another."""
+    start = task(page, first).locator(".react-flow__handle-bottom").bounding_box()
+    end = task(page, then).locator(".react-flow__handle-top").bounding_box()
+    assert start is not None and end is not None
+    page.mouse.move(start["x"] + 4, start["y"] + 4)
+    page.mouse.down()
+    page.mouse.move(end["x"] - 40, end["y"] - 20, steps=4)
+    page.mouse.move(end["x"] + 4, end["y"] + 4, steps=4)
+    page.mouse.up()
+
+
+def begin(page: Page, name: str) -> None:
+    """Begin a workflow from the list."""
+    page.get_by_role("button", name="New workflow").first.click()
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_role("button", name="Begin").click()
+    expect(page.get_by_text("New, not published")).to_be_visible()
+
+
+def test_a_workflow_is_drawn_published_and_run(open_page: OpenPage) -> None:
+    page = open_page("/workflows")
+    begin(page, "drawn")
+
+    drag_type(page, "SHELL", 200, 120)
+    page.get_by_label("Script").fill("echo hello ${who}\n")
+    name = page.get_by_role("textbox", name="Name", exact=True)
+    name.fill("greet")
+    name.press("Enter")
+    drag_type(page, "FAKE", 120, 420)
+    draw_arrow(page, "greet", "fake")
+    expect(page.locator(".react-flow__edge")).to_have_count(1)
+    expect(page.get_by_text("No problems")).to_be_visible()
+
+    task(page, "greet").click()
+    page.get_by_text("Try this task").click()
+    page.get_by_label("Sample values").fill("who: Ada")
+    page.get_by_role("button", name="Try", exact=True).click()
+    expect(page.locator(".try-log")).to_contain_text("hello Ada")
+
+    page.get_by_role("button", name="Publish…").click()
+    expect(page.locator(".diff")).to_contain_text("greet")
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("Version 1 is published")).to_be_visible()
+
+    page.get_by_role("button", name="Run", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Other values").fill("who: Bob")
+    dialog.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/runs/*")
+
+
+def test_the_yaml_and_the_canvas_are_one_text(open_page: OpenPage) -> None:
+    page = open_page("/workflows")
+    begin(page, "typed")
+    text = page.locator(".yaml .cm-content")
+    text.click()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    page.keyboard.insert_text(
+        "name: typed # by hand\ntasks:\n  - {name: a, type: FAKE}\n  - {name: b, type: FAKE, after: [a]}\n"
+    )
+    expect(task(page, "b")).to_be_visible()
+    expect(page.locator(".react-flow__edge")).to_have_count(1)
+
+    draw_arrow(page, "b", "a")
+    expect(page.get_by_text("each would wait for the other")).to_be_visible()
+    task(page, "a").click()
+    name = page.get_by_role("textbox", name="Name", exact=True)
+    name.fill("first")
+    name.press("Enter")
+    expect(text).to_contain_text("after: [first]")
+    expect(text).to_contain_text("# by hand")
+
+
+def test_all_of_it_works_by_keyboard(open_page: OpenPage) -> None:
+    page = open_page("/workflows")
+    begin(page, "by_keys")
+    page.get_by_label("Find a type").focus()
+    page.keyboard.type("fak")
+    page.keyboard.press("Enter")
+    task(page, "fake").focus()
+    page.keyboard.press("a")
+    page.keyboard.type("fake")
+    page.keyboard.press("Enter")
+    expect(page.locator(".react-flow__edge")).to_have_count(1)
+
+    task(page, "fake_2").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("textbox", name="Name", exact=True)).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("last")
+    page.keyboard.press("Enter")
+    task(page, "last").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("textbox", name="Name", exact=True)).to_be_focused()
+    task(page, "last").focus()
+    page.keyboard.press("Control+c")
+    page.keyboard.press("Control+v")
+    expect(task(page, "last_2")).to_be_visible()
+    page.keyboard.press("Control+z")
+    expect(task(page, "last_2")).to_have_count(0)
+    page.keyboard.press("Control+y")
+    task(page, "last_2").focus()
+    page.keyboard.press("Delete")
+    expect(task(page, "last_2")).to_have_count(0)
+    page.keyboard.press("Control+s")
+    expect(page.get_by_text("Your draft is saved")).to_be_visible()
+
+
+def test_what_starts_what_is_shown_in_words_too(open_page: OpenPage) -> None:
+    page = open_page("/workflows")
+    begin(page, "upper")
+    page.locator(".yaml .cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    page.keyboard.insert_text("name: upper\ntasks:\n  - {name: below, type: SUB_PROCESS, params: {workflow: hello}}\n")
+    expect(page.get_by_text("No problems")).to_be_visible()
+    page.get_by_role("button", name="Publish…").click()
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("Version 1 is published")).to_be_visible()
+    page.get_by_role("link", name="Workflows").first.click()
+    expect(page.get_by_role("row", name="upper")).to_contain_text("never ran")
+    page.get_by_role("link", name="Relations").click()
+    expect(page.locator(".relation-node", has_text="upper")).to_be_visible()
+    page.get_by_text("Table", exact=True).click()
+    expect(page.get_by_role("row", name="upper")).to_contain_text("hello")

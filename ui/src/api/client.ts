@@ -1,0 +1,81 @@
+/** Requests to Shoal: typed by the committed OpenAPI, with the session's CSRF secret, and problems as errors. */
+import createClient, { type Middleware } from "openapi-fetch";
+import type { components, paths } from "./schema";
+
+export type Schemas = components["schemas"];
+type ProblemDetails = Schemas["Problem"];
+
+/** The root below which the API and the page are served, ending in "/". */
+export const ROOT = new URL(document.baseURI).pathname.replace(/[^/]*$/, "");
+
+/** An answer that is no success, as RFC 9457 describes it. `status` 0: the server was not reached. */
+export class ApiProblem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    detail: string,
+    readonly fields: NonNullable<ProblemDetails["errors"]> = [],
+    readonly requestId = "",
+    readonly retryAfterS: number | null = null,
+  ) {
+    super(detail);
+  }
+}
+
+let csrf: string | null = null;
+
+/** Remember the session's CSRF secret, which each changing request sends. */
+export function setCsrf(secret: string | null): void {
+  csrf = secret;
+}
+
+/** A key that makes a repeated request have its effect once. */
+export function idempotencyKey(): string {
+  return crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), hex).join("");
+}
+
+function hex(byte: number): string {
+  return byte.toString(16).padStart(2, "0");
+}
+
+const carriesSession: Middleware = {
+  onRequest({ request }) {
+    if (request.method !== "GET") {
+      if (csrf !== null) request.headers.set("X-CSRF-Token", csrf);
+      if (!request.headers.has("Idempotency-Key")) request.headers.set("Idempotency-Key", idempotencyKey());
+    }
+    request.headers.set("Accept-Language", document.documentElement.lang);
+    return request;
+  },
+  async onResponse({ response }) {
+    if (!response.ok) throw await problemOf(response);
+    return response;
+  },
+  onError() {
+    return new ApiProblem(0, "", "The server cannot be reached.");
+  },
+};
+
+/** What an answer that is no success says. */
+export async function problemOf(response: Response): Promise<ApiProblem> {
+  const retry = Number(response.headers.get("Retry-After"));
+  const retryAfterS = Number.isFinite(retry) && retry > 0 ? retry : null;
+  try {
+    const said = (await response.json()) as ProblemDetails;
+    return new ApiProblem(response.status, said.code, said.detail, said.errors ?? [], said.instance, retryAfterS);
+  } catch {
+    const id = response.headers.get("X-Request-Id") ?? "";
+    return new ApiProblem(response.status, "", response.statusText || String(response.status), [], id, retryAfterS);
+  }
+}
+
+export const api = createClient<paths>({
+  baseUrl: ROOT.replace(/\/$/, ""),
+  querySerializer: { array: { style: "form", explode: true } },
+});
+api.use(carriesSession);
+
+/** The body of an answer; all that is no success was thrown as `ApiProblem`. */
+export async function bodyOf<T>(answer: Promise<{ data?: T }>): Promise<T> {
+  return (await answer).data as T;
+}

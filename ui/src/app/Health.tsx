@@ -1,0 +1,27 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { slots } from "@/cluster/queries";
+
+/** Whether masters live and agree: the look, the word under which `app` has it, and what is wrong in a sentence. */
+export function useHealth(): { state: string; word: string; because: string } {
+  const found = useQuery(slots);
+  if (found.data === undefined)
+    return { state: "NOT_BEGUN", word: "healthUnknown", because: found.error?.message ?? "" };
+  if (found.data.total === 0) return { state: "DEAD", word: "noMaster", because: found.data.registry_fault ?? "" };
+  const busy = found.data.masters.find((each) => each.status === "BUSY");
+  const because = found.data.registry_fault ?? (busy && `${busy.name}: ${busy.because ?? "BUSY"}`);
+  return because ? { state: "BUSY", word: "healthBusy", because } : { state: "NORMAL", word: "allGood", because: "" };
+}
+
+/** A dot and a word: whether masters live and agree. Leads to the page that says what is wrong. */
+export function Health() {
+  const { t } = useTranslation("app");
+  const { state, word, because } = useHealth();
+  return (
+    <Link to="/cluster" className="pick health" aria-label={t(word)} title={because}>
+      <i className="st" data-s={state} aria-hidden />
+      <span className="wide">{t(word)}</span>
+    </Link>
+  );
+}

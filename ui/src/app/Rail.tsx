@@ -1,0 +1,77 @@
+import {
+  IconActivityHeartbeat,
+  IconAdjustmentsHorizontal,
+  IconCalendarTime,
+  IconInbox,
+  IconListDetails,
+  IconServer2,
+  IconSitemap,
+  type TablerIcon,
+} from "@tabler/icons-react";
+import { Link, useLocation } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { Logo } from "./Logo";
+import { RailFoot } from "./RailFoot";
+
+interface Page {
+  to: string;
+  word: string;
+  icon: TablerIcon;
+  isOnPhone?: boolean;
+  isApart?: boolean;
+}
+
+/** The pages of the rail, in order. */
+export const PAGES: Page[] = [
+  { to: "/", word: "now", icon: IconActivityHeartbeat, isOnPhone: true },
+  { to: "/workflows", word: "workflows", icon: IconSitemap, isOnPhone: true },
+  { to: "/runs", word: "runs", icon: IconListDetails, isOnPhone: true },
+  { to: "/schedules", word: "schedules", icon: IconCalendarTime },
+  { to: "/queue", word: "queue", icon: IconInbox, isOnPhone: true },
+  { to: "/cluster", word: "cluster", icon: IconServer2, isOnPhone: true },
+  { to: "/settings", word: "settings", icon: IconAdjustmentsHorizontal, isApart: true },
+];
+
+function useIsHere() {
+  const { pathname } = useLocation();
+  return (to: string) => (to === "/" ? pathname === "/" : pathname === to || pathname.startsWith(`${to}/`));
+}
+
+/** The pages, at the left edge. */
+export function Rail() {
+  const { t } = useTranslation("app");
+  const isHere = useIsHere();
+  return (
+    <aside className="rail">
+      <Link to="/" className="brand">
+        <Logo />
+        <span>Shoal</span>
+      </Link>
+      <nav aria-label={t("pages")}>
+        {PAGES.map(({ to, word, icon: Icon, isApart }) => (
+          <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined} title={t(word)} data-apart={isApart}>
+            <Icon size={16} stroke={1.5} aria-hidden />
+            <span>{t(word)}</span>
+          </Link>
+        ))}
+      </nav>
+      <RailFoot />
+    </aside>
+  );
+}
+
+/** On a phone: the pages that are used there, under the thumb. */
+export function TabBar() {
+  const { t } = useTranslation("app");
+  const isHere = useIsHere();
+  return (
+    <nav className="tabbar" aria-label={t("pages")}>
+      {PAGES.filter((page) => page.isOnPhone).map(({ to, word, icon: Icon }) => (
+        <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined}>
+          <Icon size={20} stroke={1.5} aria-hidden />
+          {t(word)}
+        </Link>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,45 @@
+import { Outlet } from "@tanstack/react-router";
+import { Suspense, useEffect, useSyncExternalStore } from "react";
+import { startLive, useTopics } from "@/live/browser";
+import { Skeleton } from "@/parts/Answer";
+import { Notices } from "@/parts/Notices";
+import { onZone, shownZone } from "@/parts/time";
+import { Rail, TabBar } from "./Rail";
+import { Stale } from "./Stale";
+import { TopBar } from "./TopBar";
+
+let isStarted = false;
+
+/** The frame of every page: rail, top bar, and the strip that says when live updates are lost. */
+export function Shell() {
+  useEffect(() => {
+    if (!isStarted) startLive();
+    isStarted = true;
+  }, []);
+  useTopics("cluster", "queue");
+  // Another zone means other words for every time: what is shown is made again.
+  const zone = useSyncExternalStore(onZone, shownZone);
+  return (
+    <div className="app">
+      <a className="skip" href="#page">
+        ↓
+      </a>
+      <Rail />
+      <TopBar />
+      <main id="page" tabIndex={-1}>
+        <Stale />
+        <Suspense
+          fallback={
+            <div className="page">
+              <Skeleton lines={8} />
+            </div>
+          }
+        >
+          <Outlet key={zone} />
+        </Suspense>
+      </main>
+      <TabBar />
+      <Notices />
+    </div>
+  );
+}

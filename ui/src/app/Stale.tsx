@@ -1,0 +1,17 @@
+import { IconPlugConnectedX } from "@tabler/icons-react";
+import { useTranslation } from "react-i18next";
+import { useLiveState } from "@/live/browser";
+import { moment } from "@/parts/time";
+
+/** Shown while live updates do not come: what is on the page stays, with the time of its last news. */
+export function Stale() {
+  const { t, i18n } = useTranslation("app");
+  const state = useLiveState();
+  if (state.isLive) return null;
+  return (
+    <div className="stale" role="status">
+      <IconPlugConnectedX size={14} stroke={1.5} aria-hidden />
+      {t("stale", { at: moment(new Date(state.at), i18n.language) })}
+    </div>
+  );
+}

@@ -1,0 +1,92 @@
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { reported } from "@/parts/report";
+import { State } from "@/parts/State";
+import { Elapsed, Moment } from "@/parts/Time";
+import { duration } from "@/parts/time";
+import type { Attempt } from "./queries";
+
+interface Props {
+  attempts: Attempt[];
+  workers: Map<string, string>;
+  /** The row that the keys are about. */
+  at: string | null;
+  onGo: (id: string) => void;
+}
+
+/** Attempts as rows: of which task and run, which attempt it is, where and how long it ran, and why it failed. */
+export function AttemptTable({ attempts, workers, at, onGo }: Props) {
+  const { t } = useTranslation("attempts");
+  return (
+    <div className="scroll-x">
+      <table className="list attempts">
+        <thead>
+          <tr>
+            <th>{t("task")}</th>
+            <th>{t("state")}</th>
+            <th className="opt-2">{t("type")}</th>
+            <th>{t("run")}</th>
+            <th className="opt-3">{t("workflow")}</th>
+            <th className="num opt-2">{t("attempt")}</th>
+            <th className="num">{t("queued")}</th>
+            <th className="num opt-3">{t("waited")}</th>
+            <th className="num">{t("took")}</th>
+            <th className="opt-3">{t("worker")}</th>
+            <th>{t("why")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {attempts.map((each) => (
+            <tr
+              key={each.id}
+              data-row={each.id}
+              data-at={at === each.id}
+              onClick={(event) => !(event.target as HTMLElement).closest("a, button") && onGo(each.id)}
+            >
+              <td className="name">
+                <Link to="/runs/$id" params={{ id: each.run_id }} search={{ tab: "logs", task: each.name }}>
+                  {each.name}
+                </Link>
+              </td>
+              <td className="of-state">
+                <State state={each.state} />
+              </td>
+              <td className="opt-2 soft">{each.type}</td>
+              <td className="id">
+                <Link to="/runs/$id" params={{ id: each.run_id }} search={{}}>
+                  {each.run_id}
+                </Link>
+              </td>
+              <td className="opt-3">{each.workflow ?? <span className="mute">{t("workflowGone")}</span>}</td>
+              <td className="num opt-2">{t("ofRetries", { attempt: each.attempt, all: each.retries + 1 })}</td>
+              <td className="num of-start">
+                <Moment at={each.queued_at} />
+              </td>
+              <td className="num opt-3">{waited(each)}</td>
+              <td className="num of-took">
+                <AttemptTook attempt={each} />
+              </td>
+              <td className="opt-3 soft">
+                {each.worker_id ? (workers.get(each.worker_id) ?? each.worker) : each.worker_group}
+              </td>
+              <td className="wide soft of-why" title={each.reason ?? undefined}>
+                {each.reason ?? (each.progress ? reported(each.progress) : "")}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** How long it was queued before a worker began it. */
+function waited({ queued_at, started_at }: Attempt): string {
+  return started_at ? duration((Date.parse(started_at) - Date.parse(queued_at)) / 1000) : "";
+}
+
+function AttemptTook({ attempt }: { attempt: Attempt }) {
+  if (attempt.took_s !== null && attempt.took_s !== undefined && attempt.ended_at)
+    return <>{duration(attempt.took_s)}</>;
+  return attempt.started_at && attempt.state === "RUNNING_EXECUTION" ? <Elapsed since={attempt.started_at} /> : null;
+}

@@ -1,0 +1,50 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import "./cluster.css";
+import { DatabaseTab } from "./DatabaseTab";
+import { DoctorTab } from "./DoctorTab";
+import { FailoversTab } from "./FailoversTab";
+import { MastersTab } from "./MastersTab";
+import { RegistryTab } from "./RegistryTab";
+import { TABS, type Tab, useClusterSearch } from "./search";
+import { SlotsTab } from "./slots/SlotsTab";
+import { WorkersTab } from "./WorkersTab";
+
+const BODIES: Record<Tab, () => ReactNode> = {
+  slots: SlotsTab,
+  masters: MastersTab,
+  workers: WorkersTab,
+  registry: RegistryTab,
+  database: DatabaseTab,
+  failovers: FailoversTab,
+  doctor: DoctorTab,
+};
+
+/** Who works: the slots as they move, the nodes, the servers that they rely on, and what is wrong with them. */
+export function ClusterPage() {
+  const { t } = useTranslation("cluster");
+  const [{ tab = "slots" }] = useClusterSearch();
+  const Body = BODIES[tab];
+  return (
+    <div className="page cluster">
+      <div className="cluster-head">
+        <h1>{t("title")}</h1>
+        <nav className="tabs" aria-label={t("title")}>
+          {TABS.map((each) => (
+            <Link
+              key={each}
+              to="/cluster"
+              search={each === "slots" ? {} : { tab: each }}
+              activeOptions={{ exact: true, includeSearch: true }}
+              aria-current={each === tab ? "page" : undefined}
+            >
+              {t(`tab.${each}`)}
+            </Link>
+          ))}
+        </nav>
+      </div>
+      <Body />
+    </div>
+  );
+}

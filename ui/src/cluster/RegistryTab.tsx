@@ -1,0 +1,89 @@
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import { useTopics } from "@/live/browser";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { duration } from "@/parts/time";
+import { registry, settings } from "./queries";
+
+/** Where living masters are registered, whether that answers, and by which times the nodes live and die. */
+export function RegistryTab() {
+  const { t } = useTranslation("cluster");
+  useTopics("cluster");
+  const found = useQuery({ ...registry, refetchInterval: 5_000 });
+  const times = useQuery(settings);
+  return (
+    <div className="two even">
+      <Panel title={t("tab.registry")}>
+        <Answer of={found}>
+          {(data) => (
+            <>
+              <dl className="facts-list">
+                <dt>{t("place")}</dt>
+                <dd>
+                  {data.place == null ? (
+                    t("noRegistryYet")
+                  ) : data.is_database ? (
+                    t("inDatabase")
+                  ) : (
+                    <code>{data.place}</code>
+                  )}
+                </dd>
+                <dt>{t("state")}</dt>
+                <dd>
+                  <i className="st" data-s={data.fault ? "DEAD" : "NORMAL"} aria-hidden />{" "}
+                  {data.fault ? <span className="bad">{data.fault}</span> : t("registryAnswers")}
+                </dd>
+              </dl>
+              {data.masters.length === 0 ? (
+                <Empty title={t("noneRegistered")} />
+              ) : (
+                <div className="scroll-x">
+                  <table className="dense">
+                    <thead>
+                      <tr>
+                        <th>{t("master")}</th>
+                        <th className="num">{t("epochHead")}</th>
+                        <th>{t("address")}</th>
+                      </tr>
+                    </thead>
+                    <tbody>
+                      {data.masters.map((each) => (
+                        <tr key={each.epoch}>
+                          <td>
+                            <b>{each.name}</b>
+                          </td>
+                          <td className="num">{each.epoch}</td>
+                          <td className="mono">{each.address}</td>
+                        </tr>
+                      ))}
+                    </tbody>
+                  </table>
+                </div>
+              )}
+            </>
+          )}
+        </Answer>
+      </Panel>
+      <Panel title={t("times")} remark={t("timesOfAll")}>
+        <Answer of={times} isEmpty={(data) => data.timing == null} empty={<Empty title={t("noNodeYet")} />}>
+          {(data) => (
+            <div className="scroll-x">
+              <table className="dense">
+                <tbody>
+                  {Object.entries(data.timing ?? {}).map(([name, seconds]) => (
+                    <tr key={name}>
+                      <td>{t(`time.${name}`, { defaultValue: name })}</td>
+                      <td className="mono mute">{name}</td>
+                      <td className="num">{duration(seconds)}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </Answer>
+      </Panel>
+    </div>
+  );
+}

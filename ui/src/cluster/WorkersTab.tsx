@@ -1,0 +1,77 @@
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import { useTopics } from "@/live/browser";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { State } from "@/parts/State";
+import { duration } from "@/parts/time";
+import { Bar } from "./Bar";
+import { GroupsTable } from "./GroupsTable";
+import { workerGroups, workers } from "./queries";
+
+const EVERY_MS = 3_000;
+
+/** The worker groups with what waits for them, and the workers with their places. */
+export function WorkersTab() {
+  const { t } = useTranslation("cluster");
+  useTopics("cluster");
+  const groups = useQuery({ ...workerGroups, refetchInterval: EVERY_MS });
+  const nodes = useQuery({ ...workers, refetchInterval: EVERY_MS });
+  const none = (
+    <Empty title={t("noWorkers")}>
+      <p>
+        {t("startWorker")} <code>shoal worker</code>
+      </p>
+    </Empty>
+  );
+  return (
+    <>
+      <Panel title={t("groups")} remark={groups.data && String(groups.data.items?.length ?? 0)}>
+        <Answer of={groups} isEmpty={(data) => (data.items?.length ?? 0) === 0} empty={none}>
+          {(data) => <GroupsTable groups={data.items ?? []} workers={nodes.data?.items ?? []} />}
+        </Answer>
+      </Panel>
+      <Panel title={t("workers")} remark={nodes.data && String(nodes.data.items.length)}>
+        <Answer of={nodes} isEmpty={(data) => data.items.length === 0} empty={none}>
+          {(data) => (
+            <div className="scroll-x">
+              <table>
+                <thead>
+                  <tr>
+                    <th>{t("worker")}</th>
+                    <th>{t("state")}</th>
+                    <th>{t("groups")}</th>
+                    <th>{t("placesUsed")}</th>
+                    <th className="num">{t("load")}</th>
+                    <th>{t("address")}</th>
+                    <th className="num">{t("lastBeatHead")}</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {data.items.map((each) => (
+                    <tr key={each.epoch}>
+                      <td>
+                        <b>{each.name}</b> <span className="mute">{t("epoch", { epoch: each.epoch })}</span>
+                      </td>
+                      <td>
+                        <State state={each.state === "ALIVE" ? (each.status ?? each.state) : each.state} />{" "}
+                        {each.because && <span className="mute">{each.because}</span>}
+                      </td>
+                      <td>{each.groups?.join(", ")}</td>
+                      <td>
+                        <Bar used={each.running ?? 0} most={each.capacity ?? 0} />
+                      </td>
+                      <td className="num">{each.load?.toFixed(2) ?? "–"}</td>
+                      <td className="mono">{each.address}</td>
+                      <td className="num">{duration(each.beat_age_s)}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </Answer>
+      </Panel>
+    </>
+  );
+}

@@ -1,0 +1,93 @@
+/** What is read of the cluster. Keys begin with the words of live/changes.ts. */
+import { queryOptions } from "@tanstack/react-query";
+import { api, bodyOf, type Schemas } from "@/api/client";
+
+export type Node = Schemas["NodeAnswer"];
+export type Group = Schemas["WorkerGroupAnswer"];
+export type Check = Schemas["CheckAnswer"];
+
+export const slots = queryOptions({
+  queryKey: ["slots"],
+  queryFn: () => bodyOf(api.GET("/api/v1/slots")),
+});
+
+export const workers = queryOptions({
+  queryKey: ["cluster", "workers"],
+  queryFn: () => bodyOf(api.GET("/api/v1/workers")),
+});
+
+export const workerGroups = queryOptions({
+  queryKey: ["cluster", "groups"],
+  queryFn: () => bodyOf(api.GET("/api/v1/worker-groups")),
+});
+
+export const claims = queryOptions({
+  queryKey: ["cluster", "claims"],
+  queryFn: () => bodyOf(api.GET("/api/v1/claims")),
+});
+
+export const registry = queryOptions({
+  queryKey: ["cluster", "registry"],
+  queryFn: () => bodyOf(api.GET("/api/v1/registry")),
+});
+
+export const database = queryOptions({
+  queryKey: ["database"],
+  queryFn: () => bodyOf(api.GET("/api/v1/database")),
+});
+
+export const doctor = queryOptions({
+  queryKey: ["doctor"],
+  queryFn: () => bodyOf(api.GET("/api/v1/doctor")),
+});
+
+/** The settings of the process that answers, and the times that all nodes keep. */
+export const settings = queryOptions({
+  queryKey: ["settings"],
+  queryFn: () => bodyOf(api.GET("/api/v1/settings")),
+  staleTime: 600_000,
+});
+
+export const version = queryOptions({
+  queryKey: ["version"],
+  queryFn: () => bodyOf(api.GET("/api/v1/version")),
+  staleTime: 600_000,
+});
+
+export const queue = queryOptions({
+  queryKey: ["queue", { limit: 5 }],
+  queryFn: () => bodyOf(api.GET("/api/v1/queue", { params: { query: { limit: 5 } } })),
+});
+
+/** Whether a master can be killed as a drill: only an administrator may ask. */
+export const drill = queryOptions({
+  queryKey: ["cluster", "drill"],
+  queryFn: () => bodyOf(api.GET("/api/v1/drill")),
+});
+
+/** To which slot a command belongs, and what became of it. */
+export function commandSlot(id: string) {
+  return queryOptions({
+    queryKey: ["queue", "slot-of", id],
+    queryFn: () => bodyOf(api.GET("/api/v1/commands/{id}/slot", { params: { path: { id } } })),
+    retry: false,
+  });
+}
+
+/** What a change of slots cost: who got whose runs, and what was lost or doubled. */
+export function receipt(number: number) {
+  return queryOptions({
+    queryKey: ["slot-changes", "receipt", number],
+    queryFn: () =>
+      bodyOf(api.GET("/api/v1/slot-changes/{number}/receipt", { params: { path: { number: String(number) } } })),
+  });
+}
+
+/** The last change of slots; null = there was none within 24 hours. */
+export const lastChange = queryOptions({
+  queryKey: ["slot-changes", "last"],
+  queryFn: async () => {
+    const page = await bodyOf(api.GET("/api/v1/slot-changes", { params: { query: { since: "1s" } } }));
+    return page.items.at(-1) ?? null;
+  },
+});

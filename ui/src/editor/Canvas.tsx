@@ -1,0 +1,149 @@
+import {
+  applyNodeChanges,
+  Background,
+  BackgroundVariant,
+  type Connection,
+  type Edge as FlowEdge,
+  type NodeChange,
+  ReactFlow,
+  type ReactFlowInstance,
+} from "@xyflow/react";
+import "@xyflow/react/dist/base.css";
+import { type DragEvent, type ReactNode, useCallback, useEffect, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { type CanvasNode, taskOf } from "./flow";
+import type { Edge, Place } from "./model/read";
+import { checkArrow, Refusal } from "./model/rules";
+import { NoteNode } from "./NoteNode";
+import { DRAGGED } from "./Palette";
+import { TaskNode } from "./TaskNode";
+
+const nodeTypes = { task: TaskNode, note: NoteNode };
+const MANY = 150;
+const STEP: [number, number] = [10, 10];
+
+interface Props {
+  nodes: CanvasNode[];
+  arrows: FlowEdge[];
+  edges: Edge[];
+  isFixed: boolean;
+  onReady?: (flow: ReactFlowInstance<CanvasNode, FlowEdge>) => void;
+  onSelect?: (ids: string[]) => void;
+  onMoved?: (places: Record<string, Place>) => void;
+  onConnect?: (from: string, to: string) => void;
+  onRefused?: (refusal: Refusal) => void;
+  onDelete?: (ids: string[], arrows: FlowEdge[]) => void;
+  onDropType?: (type: string, at: Place) => void;
+  children?: ReactNode;
+}
+
+/** Tasks, notes and arrows: what stands on it is given, what a hand does with it is told. */
+export function Canvas(props: Props) {
+  const { nodes: given, arrows, edges, isFixed, onMoved, onSelect, onConnect, onRefused, onDelete, onDropType } = props;
+  const { t } = useTranslation("editor");
+  const [nodes, setNodes] = useState(given);
+  const [flow, setFlow] = useState<ReactFlowInstance<CanvasNode, FlowEdge> | null>(null);
+  const [chosenArrows, setChosenArrows] = useState<ReadonlySet<string>>(new Set());
+  useEffect(() => setNodes(given), [given]);
+
+  const onNodesChange = useCallback(
+    (changes: NodeChange<CanvasNode>[]) => {
+      // What is removed is removed from the text, and from here with it.
+      const shown = changes.filter((change) => change.type !== "remove");
+      setNodes((before) => applyNodeChanges(shown, before));
+      const places: Record<string, Place> = {};
+      for (const change of shown)
+        if (change.type === "position" && change.dragging === false && change.position !== undefined)
+          places[change.id] = change.position;
+      if (Object.keys(places).length > 0) onMoved?.(places);
+      if (changes.some((change) => change.type === "select") && flow !== null) {
+        const chosen = new Set(flow.getNodes().flatMap((node) => (node.selected ? node.id : [])));
+        for (const change of changes)
+          if (change.type === "select") change.selected ? chosen.add(change.id) : chosen.delete(change.id);
+        onSelect?.([...chosen]);
+      }
+    },
+    [flow, onMoved, onSelect],
+  );
+  const connect = ({ source, target }: Connection) => {
+    const [from, to] = [taskOf(source), taskOf(target)];
+    if (from !== null && to !== null) onConnect?.(from, to);
+  };
+  const drop = (event: DragEvent) => {
+    const type = event.dataTransfer.getData(DRAGGED);
+    if (type === "" || flow === null) return;
+    event.preventDefault();
+    onDropType?.(type, flow.screenToFlowPosition({ x: event.clientX, y: event.clientY }));
+  };
+  return (
+    <ReactFlow<CanvasNode, FlowEdge>
+      className="canvas"
+      nodes={nodes}
+      edges={arrows.map((arrow) => ({ ...arrow, selected: chosenArrows.has(arrow.id) }))}
+      nodeTypes={nodeTypes}
+      onInit={(made) => {
+        setFlow(made);
+        props.onReady?.(made);
+      }}
+      onNodesChange={onNodesChange}
+      onEdgesChange={(changes) => {
+        const next = new Set(chosenArrows);
+        for (const change of changes)
+          if (change.type === "select") change.selected ? next.add(change.id) : next.delete(change.id);
+        setChosenArrows(next);
+      }}
+      onConnect={connect}
+      onConnectEnd={(_, { fromNode, toNode, isValid }) => {
+        const [from, to] = [taskOf(fromNode?.id ?? ""), taskOf(toNode?.id ?? "")];
+        if (isValid || from === null || to === null) return;
+        const refusal = refusalOf(from, to, edges);
+        if (refusal !== null) onRefused?.(refusal);
+      }}
+      isValidConnection={({ source, target }) => refusalOf(taskOf(source) ?? "", taskOf(target) ?? "", edges) === null}
+      onDelete={({ nodes: gone, edges: cut }) =>
+        onDelete?.(
+          gone.map((node) => node.id),
+          cut,
+        )
+      }
+      onDragOver={(event) => {
+        event.preventDefault();
+        event.dataTransfer.dropEffect = "copy";
+      }}
+      onDrop={drop}
+      nodesDraggable={!isFixed}
+      nodesConnectable={!isFixed}
+      nodesFocusable
+      edgesFocusable={!isFixed}
+      deleteKeyCode={isFixed ? null : ["Delete", "Backspace"]}
+      multiSelectionKeyCode={["Shift", "Control", "Meta"]}
+      selectionKeyCode="Shift"
+      snapToGrid
+      snapGrid={STEP}
+      minZoom={0.1}
+      maxZoom={2}
+      fitView
+      fitViewOptions={{ maxZoom: 1, padding: 0.12 }}
+      onlyRenderVisibleElements={nodes.length > MANY}
+      proOptions={{ hideAttribution: true }}
+      ariaLabelConfig={{
+        "node.a11yDescription.default": t("nodeHelp"),
+        "node.a11yDescription.keyboardDisabled": t("nodeHelp"),
+        "edge.a11yDescription.default": t("arrowHelp"),
+      }}
+    >
+      <Background variant={BackgroundVariant.Dots} gap={20} size={1.5} color="var(--line-strong)" />
+      {props.children}
+    </ReactFlow>
+  );
+}
+
+function refusalOf(from: string, to: string, edges: Edge[]): Refusal | null {
+  try {
+    checkArrow(from, to, edges);
+    return null;
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,89 @@
+import { Button, Popover, UnstyledButton } from "@mantine/core";
+import { IconCode } from "@tabler/icons-react";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import type { Problem } from "./model/problems";
+import type { Graph } from "./model/read";
+
+interface Props {
+  graph: Graph;
+  problems: Problem[];
+  hasYaml: boolean;
+  onYaml: (isShown: boolean) => void;
+  onProblem: (problem: Problem) => void;
+  children: ReactNode;
+}
+
+const KEYS = ["Tab", "A", "Enter", "← ↑ ↓ →", "Delete", "Ctrl Z", "Ctrl Y", "Ctrl C", "Ctrl V", "Ctrl S"];
+
+/** Under the canvas: what is wrong, how large it is, what is saved, and the keys. */
+export function StatusLine({ graph, problems, hasYaml, onYaml, onProblem, children }: Props) {
+  const { t } = useTranslation("editor");
+  const wrong = problems.filter((problem) => !problem.isWarning).length;
+  const state = wrong > 0 ? "FAILURE" : problems.length > 0 ? "LATE" : "SUCCESS";
+  const word =
+    wrong > 0
+      ? t("problems", { count: wrong })
+      : problems.length > 0
+        ? t("warnings", { count: problems.length })
+        : t("noProblem");
+  return (
+    <footer className="editor-status">
+      {problems.length === 0 ? (
+        <span className="state" data-s={state}>
+          {word}
+        </span>
+      ) : (
+        <Popover width={420} position="top-start" withArrow>
+          <Popover.Target>
+            <UnstyledButton className="state" data-s={state}>
+              {word}
+            </UnstyledButton>
+          </Popover.Target>
+          <Popover.Dropdown>
+            <ul className="problem-list">
+              {problems.map((problem) => (
+                <li key={`${problem.line} ${problem.sentence}`}>
+                  <button type="button" className="problem" onClick={() => onProblem(problem)}>
+                    <i className="st" data-s={problem.isWarning ? "LATE" : "FAILURE"} />
+                    <span>{problem.sentence}</span>
+                  </button>
+                </li>
+              ))}
+            </ul>
+          </Popover.Dropdown>
+        </Popover>
+      )}
+      <span className="wide">{t("size", { tasks: graph.tasks.length, arrows: graph.edges.length })}</span>
+      <span className="end">
+        {children}
+        <Popover width={360} position="top-end" withArrow>
+          <Popover.Target>
+            <Button size="compact-xs" variant="subtle" className="wide">
+              {t("keys")}
+            </Button>
+          </Popover.Target>
+          <Popover.Dropdown>
+            <dl className="key-list">
+              {KEYS.map((key) => (
+                <div key={key}>
+                  <dt className="kbd">{key}</dt>
+                  <dd>{t(`key.${key}`)}</dd>
+                </div>
+              ))}
+            </dl>
+          </Popover.Dropdown>
+        </Popover>
+        <Button
+          size="compact-xs"
+          variant={hasYaml ? "light" : "subtle"}
+          aria-pressed={hasYaml}
+          leftSection={<IconCode size={14} aria-hidden />}
+          onClick={() => onYaml(!hasYaml)}
+        >
+          YAML
+        </Button>
+      </span>
+    </footer>
+  );
+}

@@ -1,0 +1,153 @@
+import { MultiSelect, Select, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type Ref, useEffect, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { FieldInput } from "./FieldInput";
+import { renameTask, setAfter, setField } from "./model/edits";
+import { type Field, fieldsOf } from "./model/fields";
+import type { Problem } from "./model/problems";
+import { asObject, type Graph, type Task } from "./model/read";
+import { dataSources, environments, taskTypes, workerGroups, workflowSchema } from "./queries";
+import type { Editing } from "./useEditing";
+
+/** Fields of every task, by what they are about; `name`, `type`, `params` and `after` stand above them. */
+const GROUPS: { word: string; fields: string[] }[] = [
+  { word: "group.parameters", fields: ["local_params"] },
+  { word: "group.failure", fields: ["retry_times", "retry_interval", "timeout", "timeout_strategy", "on_worker_loss"] },
+  { word: "group.where", fields: ["worker_group", "environment", "tenant"] },
+  { word: "group.order", fields: ["flag", "priority", "delay_time", "dispatch_timeout", "cache"] },
+];
+
+interface Props {
+  task: Task;
+  graph: Graph;
+  editing: Editing;
+  problems: Problem[];
+  isFixed: boolean;
+  nameRef: Ref<HTMLInputElement>;
+  onRenamed: (name: string) => void;
+}
+
+/** The properties of a task: its name, type and order, the parameters of its type, and what every task has. */
+export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, onRenamed }: Props) {
+  const { t } = useTranslation("editor");
+  const types = useQuery(taskTypes);
+  const schema = useQuery(workflowSchema);
+  const known = useKnown();
+  const type = types.data?.items.find((each) => each.name === task.type);
+  const params = fieldsOf(type?.params);
+  const common = fieldsOf({ ...asObject(asObject(schema.data?.$defs).TaskSpec), $defs: schema.data?.$defs });
+  const set = (path: string[], value: unknown) =>
+    editing.edit((text) => setField(text, task.name, path, value), `${task.name}.${path.join(".")}`);
+  const field = (each: Field, path: string[], value: unknown) => (
+    <FieldInput
+      key={each.name}
+      field={each}
+      value={value}
+      isFixed={isFixed}
+      known={known[each.name]}
+      error={each.isRequired && (value === undefined || value === "") ? t("required") : undefined}
+      onChange={(given) => set(path, given)}
+    />
+  );
+  return (
+    <div className="form">
+      {problems.map((problem) => (
+        <p key={problem.sentence} className="problem" data-warning={problem.isWarning}>
+          <i className="st" data-s={problem.isWarning ? "LATE" : "FAILURE"} />
+          <span>{problem.sentence}</span>
+        </p>
+      ))}
+      <NameInput
+        key={task.name}
+        name={task.name}
+        isFixed={isFixed}
+        inputRef={nameRef}
+        onName={(name) => {
+          const isDone = editing.edit((text) => renameTask(text, task.name, name));
+          if (isDone) onRenamed(name);
+          return isDone;
+        }}
+      />
+      <Select
+        label={t("field.type")}
+        data={types.data?.items.map((each) => each.name) ?? [task.type]}
+        value={task.type}
+        readOnly={isFixed}
+        searchable
+        allowDeselect={false}
+        onChange={(chosen) => chosen !== null && set(["type"], chosen)}
+      />
+      <MultiSelect
+        label={t("field.after")}
+        data={graph.tasks.flatMap((each) => (each.name === task.name ? [] : each.name))}
+        value={task.after}
+        readOnly={isFixed}
+        searchable
+        placeholder={task.after.length === 0 ? t("first") : undefined}
+        nothingFoundMessage={t("noTask")}
+        onChange={(after) => editing.edit((text) => setAfter(text, task.name, after))}
+      />
+      {params.map((each) => field(each, ["params", each.name], task.params[each.name]))}
+      {type?.problem && <p className="problem">{type.problem}</p>}
+      {GROUPS.map(({ word, fields }) => {
+        const shown = fields.flatMap((name) => common.find((each) => each.name === name) ?? []);
+        const given = shown.filter((each) => task.fields[each.name] !== undefined).length;
+        if (shown.length === 0) return null;
+        return (
+          <details key={word} className="more" open={given > 0 || undefined}>
+            <summary>
+              {t(word)} <span className="mute">{given === 0 ? t("standard") : t("given", { count: given })}</span>
+            </summary>
+            <div className="form">{shown.map((each) => field(each, [each.name], task.fields[each.name]))}</div>
+          </details>
+        );
+      })}
+    </div>
+  );
+}
+
+/** Names that exist, for fields that name something. */
+export function useKnown(): Record<string, string[]> {
+  const groups = useQuery(workerGroups);
+  const rooms = useQuery(environments);
+  const sources = useQuery(dataSources);
+  const named = groups.data?.items?.map((each) => each.worker_group) ?? [];
+  return {
+    worker_group: named.length === 0 ? [] : [...new Set(["default", ...named])],
+    environment: rooms.data?.items.map((each) => each.name) ?? [],
+    datasource: sources.data?.items.map((each) => each.name) ?? [],
+  };
+}
+
+interface NameProps {
+  name: string;
+  isFixed: boolean;
+  inputRef: Ref<HTMLInputElement>;
+  onName: (name: string) => boolean;
+}
+
+/** A name is changed as a whole, when it is left: half a name is nobody's. */
+function NameInput({ name, isFixed, inputRef, onName }: NameProps) {
+  const { t } = useTranslation("editor");
+  const [typed, setTyped] = useState(name);
+  useEffect(() => setTyped(name), [name]);
+  const keep = () => {
+    if (typed.trim() !== name && !onName(typed.trim())) setTyped(name);
+  };
+  return (
+    <TextInput
+      ref={inputRef}
+      label={t("field.name")}
+      withAsterisk
+      readOnly={isFixed}
+      value={typed}
+      onChange={(event) => setTyped(event.currentTarget.value)}
+      onBlur={keep}
+      onKeyDown={(event) => {
+        if (event.key === "Enter") keep();
+        if (event.key === "Escape") setTyped(name);
+      }}
+    />
+  );
+}

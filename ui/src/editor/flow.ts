@@ -1,0 +1,127 @@
+/** The graph of a text as nodes and arrows of the canvas. */
+import { type Edge as FlowEdge, MarkerType } from "@xyflow/react";
+import type { Shape } from "@/graph/arrange";
+import { type Change, edgeKey } from "./model/compare";
+import { NODE } from "./model/places";
+import type { Problem } from "./model/problems";
+import type { Edge, Graph, Place, Task } from "./model/read";
+import type { NoteNodeType } from "./NoteNode";
+import type { TaskNodeType } from "./TaskNode";
+
+export type CanvasNode = TaskNodeType | NoteNodeType;
+
+export interface Words {
+  task(task: Task, problems: number): string;
+  note(text: string): string;
+  arrow(edge: Edge): string;
+  branch(name: string): string;
+}
+
+/** What the arranger needs of a graph. */
+export function shapeOf(graph: { tasks: Task[]; edges: Edge[] }): Shape {
+  return {
+    nodes: graph.tasks.map((task) => ({ id: task.name, ...NODE })),
+    edges: graph.edges.map(({ from, to }) => ({ from, to })),
+    direction: "TB",
+  };
+}
+
+interface Given {
+  graph: Graph;
+  places: Record<string, Place>;
+  problems: Problem[];
+  inMaster: Set<string>;
+  selected: ReadonlySet<string>;
+  isFixed: boolean;
+  words: Words;
+  changes?: Map<string, Change>;
+  onText: (note: number, text: string) => void;
+  onSize: (note: number, w: number, h: number) => void;
+}
+
+/** Tasks and notes as nodes; a task is known by `task:` and its name, a note by `note:` and its number. */
+export function nodesOf(given: Given): CanvasNode[] {
+  const { graph, places, problems, selected, isFixed, words } = given;
+  const tasks = graph.tasks.flatMap((task): TaskNodeType[] => {
+    const position = places[task.name];
+    if (position === undefined) return [];
+    const own = problems.filter((problem) => problem.task === task.name);
+    const wrong = own.filter((problem) => !problem.isWarning).length;
+    const id = taskId(task.name);
+    return [
+      {
+        id,
+        type: "task",
+        position,
+        width: NODE.w,
+        height: NODE.h,
+        selected: selected.has(id),
+        ariaLabel: words.task(task, wrong),
+        draggable: !isFixed,
+        deletable: !isFixed,
+        data: {
+          task,
+          problems: wrong,
+          warnings: own.length - wrong,
+          isInMaster: given.inMaster.has(task.type),
+          change: given.changes?.get(task.name),
+          isFixed,
+        },
+      },
+    ];
+  });
+  const notes = graph.notes.map((note, at): NoteNodeType => {
+    const id = noteId(at);
+    return {
+      id,
+      type: "note",
+      position: { x: note.x, y: note.y },
+      width: note.w,
+      height: note.h,
+      selected: selected.has(id),
+      ariaLabel: words.note(note.text),
+      draggable: !isFixed,
+      deletable: !isFixed,
+      zIndex: -1,
+      data: {
+        text: note.text,
+        isFixed,
+        onText: (text) => given.onText(at, text),
+        onSize: (w, h) => given.onSize(at, w, h),
+      },
+    };
+  });
+  return [...tasks, ...notes];
+}
+
+/** Arrows; those of a branch say which. */
+export function arrowsOf(edges: Edge[], words: Words, isFixed: boolean, changes?: Map<string, Change>): FlowEdge[] {
+  return edges.map((edge) => ({
+    id: edgeKey(edge),
+    source: taskId(edge.from),
+    target: taskId(edge.to),
+    ariaLabel: words.arrow(edge),
+    deletable: !isFixed,
+    markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
+    className: changes === undefined ? undefined : `arrow-${changes.get(edgeKey(edge)) ?? "same"}`,
+    ...(edge.branch !== undefined && { label: words.branch(edge.branch) }),
+  }));
+}
+
+export function taskId(name: string): string {
+  return `task:${name}`;
+}
+
+export function noteId(at: number): string {
+  return `note:${at}`;
+}
+
+/** The task of a node; null if it is a note. */
+export function taskOf(id: string): string | null {
+  return id.startsWith("task:") ? id.slice(5) : null;
+}
+
+/** The number of the note of a node; null if it is a task. */
+export function noteOf(id: string): number | null {
+  return id.startsWith("note:") ? Number(id.slice(5)) : null;
+}

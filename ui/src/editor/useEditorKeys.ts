@@ -1,0 +1,57 @@
+import { type RefObject, useEffect, useRef } from "react";
+
+interface Keys {
+  isFixed: boolean;
+  onUndo: () => void;
+  onRedo: () => void;
+  onSave: () => void;
+  /** Enter on a task. */
+  onEdit: () => void;
+  /** A on a task: the next one is added after it. */
+  onAddAfter: () => void;
+  /** Insert, or A where no task is chosen. */
+  onFind: () => void;
+}
+
+/** The editor's keys. Tab, arrows and Delete are the canvas's; copy and paste are the browser's events. */
+export function useEditorKeys(root: RefObject<HTMLElement | null>, keys: Keys): void {
+  const now = useRef(keys);
+  now.current = keys;
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      const { isFixed, ...act } = now.current;
+      if (!(event.target instanceof Element)) return;
+      const isHere = root.current?.contains(event.target) === true || event.target === document.body;
+      if (!isHere) return;
+      const isTyping = event.target.closest("input, textarea, .cm-editor, [contenteditable=true]") !== null;
+      const isNode = event.target.closest(".react-flow__node") !== null;
+      const key = event.key.toLowerCase();
+      const hasControl = event.ctrlKey || event.metaKey;
+      const done = () => event.preventDefault();
+      if (hasControl && key === "s") {
+        done();
+        act.onSave();
+      } else if (isFixed) return;
+      else if (hasControl && key === "z" && !event.shiftKey) {
+        done();
+        act.onUndo();
+      } else if (hasControl && (key === "y" || (key === "z" && event.shiftKey))) {
+        done();
+        act.onRedo();
+      } else if (isTyping || hasControl || event.altKey) return;
+      else if (key === "enter" && isNode) {
+        done();
+        // The canvas selects the task on the same key; its fields are there a moment later.
+        requestAnimationFrame(() => requestAnimationFrame(act.onEdit));
+      } else if (key === "a" && isNode) {
+        done();
+        act.onAddAfter();
+      } else if (key === "insert" || key === "a") {
+        done();
+        act.onFind();
+      }
+    };
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, [root]);
+}

@@ -1,0 +1,36 @@
+import { Button, Modal } from "@mantine/core";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import { Refusal } from "./Refusal";
+
+interface Props {
+  title: string;
+  /** The word on the button: what will be done. */
+  verb: string;
+  isPending: boolean;
+  error: Error | null;
+  onConfirm: () => void;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+/** Asks once more before something that cannot be undone, and says what will happen. */
+export function Confirm({ title, verb, isPending, error, onConfirm, onClose, children }: Props) {
+  const { t } = useTranslation("forms");
+  return (
+    <Modal opened onClose={onClose} title={title} lockScroll={false} closeButtonProps={{ "aria-label": t("close") }}>
+      <div className="dialog">
+        {children}
+        <Refusal error={error} />
+        <div className="dialog-end">
+          <Button variant="default" onClick={onClose}>
+            {t("cancel")}
+          </Button>
+          <Button color="coral" loading={isPending} onClick={onConfirm} data-autofocus>
+            {verb}
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  );
+}

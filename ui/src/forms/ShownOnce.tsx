@@ -1,0 +1,28 @@
+import { Button, CopyButton } from "@mantine/core";
+import { IconCheck, IconCopy } from "@tabler/icons-react";
+import { useTranslation } from "react-i18next";
+
+/** A secret that is shown this once, to be copied. */
+export function ShownOnce({ text, what }: { text: string; what: string }) {
+  const { t } = useTranslation("forms");
+  return (
+    <div className="shown-once">
+      <p>{what}</p>
+      <div className="line">
+        <code className="grow">{text}</code>
+        <CopyButton value={text}>
+          {({ copied, copy }) => (
+            <Button
+              variant="default"
+              size="xs"
+              leftSection={copied ? <IconCheck size={14} /> : <IconCopy size={14} />}
+              onClick={copy}
+            >
+              {t(copied ? "copied" : "copy")}
+            </Button>
+          )}
+        </CopyButton>
+      </div>
+    </div>
+  );
+}

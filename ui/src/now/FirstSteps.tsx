@@ -1,0 +1,132 @@
+import { Button } from "@mantine/core";
+import { IconAlignLeft, IconCode, IconPencil, IconSitemap, type TablerIcon } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Ago } from "@/parts/Time";
+import { runsPage } from "@/runs/queries";
+import { runFilterOf } from "@/runs/runFilter";
+import { CopyBlock } from "./CopyBlock";
+import { python, YAML } from "./examples";
+import { NeedsYou } from "./NeedsYou";
+import { PasteYaml } from "./PasteYaml";
+import { SampleCard } from "./SampleCard";
+import { SlotsCard } from "./SlotsCard";
+import { useNeeds } from "./useNeeds";
+
+const KEYS = [
+  ["Enter", "keyAdd"],
+  ["Tab", "keyNext"],
+  ["↑ ↓ ← →", "keyMove"],
+  ["Ctrl Z", "keyUndo"],
+  ["Ctrl S", "keySave"],
+] as const;
+
+/** The first screen as long as there is nothing but the sample: three ways to a first workflow. */
+export function FirstSteps({ hasSample }: { hasSample: boolean }) {
+  const { t } = useTranslation("now");
+  const { needs } = useNeeds();
+  const [isPasting, setIsPasting] = useState(false);
+  return (
+    <>
+      <div className="hero" data-alone={!hasSample}>
+        {hasSample && <SampleCard />}
+        <SlotsCard />
+      </div>
+      <div className="three">
+        <Card icon={IconSitemap} title={t("draw")} about={t("drawAbout")}>
+          <dl className="copy-block draw-keys">
+            {KEYS.map(([key, word]) => (
+              <div key={key}>
+                <dt>
+                  <kbd className="kbd">{key}</kbd>
+                </dt>
+                <dd>{t(word)}</dd>
+              </div>
+            ))}
+          </dl>
+          <Button
+            size="xs"
+            variant="default"
+            leftSection={<IconPencil size={14} stroke={1.5} />}
+            renderRoot={(props) => <Link {...props} to="/workflows" search={{ new: true }} />}
+          >
+            {t("openEditor")}
+          </Button>
+        </Card>
+        <Card icon={IconAlignLeft} title={t("paste")} about={t("pasteAbout")}>
+          <CopyBlock text={YAML} />
+          <Button size="xs" variant="default" onClick={() => setIsPasting(true)}>
+            {t("pasteAndCheck")}
+          </Button>
+        </Card>
+        <Card icon={IconCode} title={t("python")} about={t("pythonAbout")}>
+          <CopyBlock text={python(hasSample)} />
+          <Button size="xs" variant="default" component="a" href="api/v1/openapi.json" target="_blank">
+            {t("apiDocs")}
+          </Button>
+        </Card>
+      </div>
+      {needs !== undefined && needs.length > 0 && <NeedsYou />}
+      <Quiet isNeeded={needs !== undefined && needs.length > 0} />
+      {isPasting && <PasteYaml text={YAML} onClose={() => setIsPasting(false)} />}
+    </>
+  );
+}
+
+interface CardProps {
+  icon: TablerIcon;
+  title: string;
+  about: string;
+  children: ReactNode;
+}
+
+function Card({ icon: Icon, title, about, children }: CardProps) {
+  return (
+    <section className="panel card">
+      <h2>
+        <Icon size={18} stroke={1.5} aria-hidden /> {title}
+      </h2>
+      <p className="soft">{about}</p>
+      {children}
+    </section>
+  );
+}
+
+/** What will stand here once there is something. */
+function Quiet({ isNeeded }: { isNeeded: boolean }) {
+  const { t } = useTranslation("now");
+  const last = useQuery(runsPage(runFilterOf({}, null), undefined, 1)).data?.items[0];
+  return (
+    <div className="quiet">
+      {!isNeeded && (
+        <div>
+          <h2>{t("needsYou")}</h2>
+          <p className="mute">{t("nothingNeedsHint")}</p>
+        </div>
+      )}
+      <div>
+        <h2>{t("running")}</h2>
+        <p className="mute">
+          {last === undefined ? (
+            t("nothingRuns")
+          ) : (
+            <>
+              {t("lastRun", { name: last.workflow ?? last.id })} <Ago at={last.started_at} />
+            </>
+          )}
+        </p>
+      </div>
+      <div>
+        <h2>{t("next")}</h2>
+        <p className="mute">
+          {t("noSchedule")}{" "}
+          <Link to="/schedules" search={{}}>
+            {t("toSchedules")}
+          </Link>
+        </p>
+      </div>
+    </div>
+  );
+}

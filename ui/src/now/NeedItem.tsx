@@ -1,0 +1,219 @@
+import { Button } from "@mantine/core";
+import { IconAlignLeft, IconQuestionMark, IconRotateClockwise, IconTool, IconTrash } from "@tabler/icons-react";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { useFilters } from "@/lists/filters";
+import { useMay } from "@/login/rights";
+import { say, sayFailure } from "@/parts/notices";
+import { Mark } from "@/parts/State";
+import { Ago } from "@/parts/Time";
+import { duration } from "@/parts/time";
+import type { Need } from "./needs";
+import type { FailedRun, LateRun, LateSchedule, Refused } from "./queries";
+
+/** One thing that needs a person. */
+export function NeedItem({ need }: { need: Need }) {
+  if (need.kind === "failed") return <Failed run={need.of} />;
+  if (need.kind === "lateRun") return <Late run={need.of} />;
+  if (need.kind === "lateSchedule") return <Missed schedule={need.of} />;
+  return <RefusedCommand command={need.of} />;
+}
+
+interface FrameProps {
+  state: string;
+  name: ReactNode;
+  what: string;
+  at: string | null;
+  why?: string | null | undefined;
+  isOutput?: boolean;
+  remark?: string;
+  children: ReactNode;
+}
+
+function Frame({ state, name, what, at, why, isOutput = false, remark, children }: FrameProps) {
+  return (
+    <li>
+      <Mark state={state} />
+      <div className="need-head">
+        <span>
+          <b>{name}</b> {what}
+        </span>
+        {at !== null && (
+          <span className="mute">
+            <Ago at={at} />
+          </span>
+        )}
+      </div>
+      {why && <p className={isOutput ? "output" : "soft"}>{why}</p>}
+      <div className="line wrap">
+        {children}
+        {remark && <span className="mute remark">{remark}</span>}
+      </div>
+    </li>
+  );
+}
+
+function RunLink({ id, name }: { id: string; name: string | null | undefined }) {
+  return (
+    <Link to="/runs/$id" params={{ id }} search={{}}>
+      {name ?? id}
+    </Link>
+  );
+}
+
+function WhyButton({ run, task }: { run: string; task?: string | null | undefined }) {
+  const { t } = useTranslation("now");
+  const { place } = useFilters();
+  return (
+    <Button
+      size="compact-sm"
+      variant="default"
+      leftSection={<IconQuestionMark size={14} stroke={1.5} />}
+      onClick={() => place({ why: run, task: task ?? undefined })}
+    >
+      {t("why")}
+    </Button>
+  );
+}
+
+function Failed({ run }: { run: FailedRun }) {
+  const { t } = useTranslation("now");
+  const cache = useQueryClient();
+  const may = useMay("OPERATOR", run.project ?? null);
+  const rerun = useMutation({
+    mutationFn: () =>
+      bodyOf(
+        api.POST("/api/v1/workflow-instances/{id}/rerun", {
+          params: { path: { id: run.id } },
+          body: { failed: true, tasks: [] },
+        }),
+      ),
+    onSuccess: () => {
+      say(t("rerunAsked", { run: run.id, name: run.workflow }), run.id);
+      void cache.invalidateQueries({ queryKey: ["needs"] });
+    },
+    onError: sayFailure,
+  });
+  return (
+    <Frame
+      state="FAILURE"
+      name={<RunLink id={run.id} name={run.workflow} />}
+      what={run.task ? t("taskFailed", { task: run.task }) : t("failed")}
+      at={run.ended_at}
+      why={run.task_reason ?? run.reason}
+      isOutput={run.task_reason !== undefined && run.task_reason !== null}
+      remark={run.times_this_week > 1 ? t("times", { count: run.times_this_week, ordinal: true }) : ""}
+    >
+      <Button
+        size="compact-sm"
+        leftSection={<IconRotateClockwise size={14} stroke={1.5} />}
+        disabled={!may}
+        title={may ? undefined : t("mayNotOperate")}
+        loading={rerun.isPending}
+        onClick={() => rerun.mutate()}
+      >
+        {t("rerunFromHere")}
+      </Button>
+      <WhyButton run={run.id} task={run.task} />
+      {run.task && (
+        <Button
+          size="compact-sm"
+          variant="default"
+          leftSection={<IconAlignLeft size={14} stroke={1.5} />}
+          renderRoot={(props) => (
+            <Link {...props} to="/runs/$id" params={{ id: run.id }} search={{ tab: "logs", task: run.task }} />
+          )}
+        >
+          {t("log")}
+        </Button>
+      )}
+      {!may && <span className="mute">{t("mayNotOperate")}</span>}
+    </Frame>
+  );
+}
+
+function Late({ run }: { run: LateRun }) {
+  const { t } = useTranslation("now");
+  return (
+    <Frame
+      state="LATE"
+      name={<RunLink id={run.id} name={run.workflow} />}
+      what={t("later", { time: duration(run.late_s) })}
+      at={run.started_at}
+      why={t("usually", { elapsed: duration(run.elapsed_s), usual: duration(run.usual_s) })}
+    >
+      <WhyButton run={run.id} />
+    </Frame>
+  );
+}
+
+function Missed({ schedule }: { schedule: LateSchedule }) {
+  const { t } = useTranslation("now");
+  return (
+    <Frame
+      state="LATE"
+      name={schedule.workflow ?? schedule.workflow_code}
+      what={t("missed")}
+      at={schedule.due_at ?? null}
+      why={schedule.reason}
+    >
+      <Button
+        size="compact-sm"
+        variant="default"
+        renderRoot={(props) => <Link {...props} to="/schedules" search={{ row: schedule.id }} />}
+      >
+        {t("openSchedule")}
+      </Button>
+    </Frame>
+  );
+}
+
+function RefusedCommand({ command }: { command: Refused }) {
+  const { t } = useTranslation("now");
+  const cache = useQueryClient();
+  const [isSure, setIsSure] = useState(false);
+  const may = useMay("OPERATOR", command.project ?? null);
+  const drop = useMutation({
+    mutationFn: () => api.DELETE("/api/v1/error-commands/{id}", { params: { path: { id: command.id } } }),
+    onSuccess: () => {
+      say(t("dropped", { id: command.id }));
+      void cache.invalidateQueries({ queryKey: ["error-commands"] });
+    },
+    onError: sayFailure,
+  });
+  return (
+    <Frame
+      state="REFUSED"
+      name={t("command", { id: command.id })}
+      what={t("wasRefused", { type: command.type })}
+      at={command.refused_at}
+      why={command.reason}
+    >
+      <Button
+        size="compact-sm"
+        variant="default"
+        leftSection={<IconTool size={14} stroke={1.5} />}
+        renderRoot={(props) => <Link {...props} to="/queue" search={{ tab: "errors", row: command.id }} />}
+      >
+        {t("fixAndRetry")}
+      </Button>
+      <Button
+        size="compact-sm"
+        variant={isSure ? "filled" : "default"}
+        color={isSure ? "red" : undefined}
+        leftSection={<IconTrash size={14} stroke={1.5} />}
+        disabled={!may}
+        title={may ? undefined : t("mayNotOperate")}
+        loading={drop.isPending}
+        onBlur={() => setIsSure(false)}
+        onClick={() => (isSure ? drop.mutate() : setIsSure(true))}
+      >
+        {isSure ? t("dropSure") : t("drop")}
+      </Button>
+      {!may && <span className="mute">{t("mayNotOperate")}</span>}
+    </Frame>
+  );
+}

@@ -1,0 +1,83 @@
+import { Button, Modal, Textarea } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { useStart } from "@/palette/useStart";
+import { say, sayFailure } from "@/parts/notices";
+
+const TYPED_MS = 300;
+const FILE = "pasted.yaml";
+
+/** A workflow as YAML, checked while it is typed, saved and run at once. */
+export function PasteYaml({ text, onClose }: { text: string; onClose: () => void }) {
+  const { t } = useTranslation("now");
+  const cache = useQueryClient();
+  const start = useStart();
+  const [typed, setTyped] = useState(text);
+  const [asked] = useDebouncedValue(typed, TYPED_MS);
+  const check = useQuery({
+    queryKey: ["validate", asked],
+    queryFn: () => bodyOf(api.POST("/api/v1/workflow-definitions:validate", { body: { files: fileOf(asked) } })),
+    placeholderData: keepPreviousData,
+  });
+  const save = useMutation({
+    mutationFn: (_: { thenRun: boolean }) =>
+      bodyOf(api.POST("/api/v1/workflow-definitions:apply", { body: { dry_run: false, files: fileOf(typed) } })),
+    onSuccess: ({ workflows }, { thenRun }) => {
+      void cache.invalidateQueries({ queryKey: ["workflows"] });
+      say(t("saved", { names: workflows.map((each) => each.name).join(", ") }));
+      const first = workflows[0];
+      if (thenRun && first !== undefined) start.mutate({ code: first.code, name: first.name });
+      onClose();
+    },
+    onError: sayFailure,
+  });
+  const problems = check.data?.problems ?? [];
+  const isGood = check.data?.valid === true && asked === typed;
+  return (
+    <Modal opened onClose={onClose} size="lg" title={t("paste")} closeButtonProps={{ "aria-label": t("close") }}>
+      <div className="stack">
+        <Textarea
+          aria-label={t("paste")}
+          classNames={{ input: "mono-input" }}
+          autosize
+          minRows={10}
+          maxRows={24}
+          spellCheck={false}
+          data-autofocus
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+        />
+        <div role="status">
+          {check.error !== null && <p className="output">{check.error.message}</p>}
+          {problems.map((each) => (
+            <p key={`${each.line}${each.sentence}`} className="line">
+              <i className="st" data-s="FAILURE" aria-hidden />
+              {each.line != null && <b>{t("lineNumber", { line: each.line })}</b>} {each.sentence}
+            </p>
+          ))}
+          {isGood && (
+            <p className="line">
+              <i className="st" data-s="SUCCESS" aria-hidden />
+              {t("checkedGood")}
+            </p>
+          )}
+        </div>
+        <div className="line end">
+          <Button size="xs" variant="default" loading={save.isPending} onClick={() => save.mutate({ thenRun: false })}>
+            {t("save")}
+          </Button>
+          <Button size="xs" loading={save.isPending} onClick={() => save.mutate({ thenRun: true })}>
+            {t("saveAndRun")}
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  );
+}
+
+function fileOf(content: string) {
+  return [{ name: FILE, content }];
+}

@@ -1,0 +1,98 @@
+import { Button } from "@mantine/core";
+import { IconAlignLeft, IconPlayerPlay } from "@tabler/icons-react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { useTopics } from "@/live/browser";
+import { useMay } from "@/login/rights";
+import { say, sayFailure } from "@/parts/notices";
+import { Mark } from "@/parts/State";
+import { duration } from "@/parts/time";
+import { runsPage } from "@/runs/queries";
+import { runFilterOf } from "@/runs/runFilter";
+import { runOf, SAMPLE } from "./queries";
+import { SmallGraph } from "./SmallGraph";
+
+/** The sample workflow, which has run once while the page was opened: what it did, and what to do with it. */
+export function SampleCard() {
+  const { t } = useTranslation("now");
+  const cache = useQueryClient();
+  const found = useQuery(runsPage(runFilterOf({ workflow: SAMPLE.name }, null), undefined, 1));
+  const id = found.data?.items[0]?.id ?? "";
+  const run = useQuery(runOf(id)).data;
+  useTopics(...(id === "" ? [] : [`run:${id}`]));
+  const [isSure, setIsSure] = useState(false);
+  const mayOperate = useMay("OPERATOR", null);
+  const mayEdit = useMay("EDITOR", null);
+  const again = useMutation({
+    mutationFn: () =>
+      bodyOf(
+        api.POST("/api/v1/workflow-definitions/{code}/runs", {
+          params: { path: { code: SAMPLE.code }, query: { wait: 5 } },
+          body: { dry_run: false, tasks: [] },
+        }),
+      ),
+    onSuccess: (asked) => {
+      say(t("sampleStarted"), asked.run_id ?? null);
+      void cache.invalidateQueries({ queryKey: ["runs"] });
+    },
+    onError: sayFailure,
+  });
+  const remove = useMutation({
+    mutationFn: () => api.DELETE("/api/v1/workflow-definitions/{code}", { params: { path: { code: SAMPLE.code } } }),
+    onSuccess: () => {
+      say(t("sampleRemoved"));
+      void cache.invalidateQueries({ queryKey: ["workflows"] });
+    },
+    onError: sayFailure,
+  });
+  const isOver = run !== undefined && ["SUCCESS", "FAILURE", "STOP", "PAUSE"].includes(run.state);
+  return (
+    <section className="panel sample" aria-label={t("sample")}>
+      <h2>
+        {run !== undefined && <Mark state={run.state} />}
+        {isOver
+          ? t("hello", { count: run.tasks.length, took: duration(run.took_s) })
+          : t(run === undefined ? "helloNot" : "helloRuns")}
+      </h2>
+      <p className="soft">{t("helloHint")}</p>
+      {run?.graph && <SmallGraph run={run} graph={run.graph} />}
+      <div className="line wrap">
+        <Button
+          size="xs"
+          leftSection={<IconPlayerPlay size={14} stroke={1.5} />}
+          loading={again.isPending}
+          disabled={!mayOperate}
+          title={mayOperate ? undefined : t("mayNotOperate")}
+          onClick={() => again.mutate()}
+        >
+          {t("runAgain")}
+        </Button>
+        {id !== "" && (
+          <Button
+            size="xs"
+            variant="default"
+            leftSection={<IconAlignLeft size={14} stroke={1.5} />}
+            renderRoot={(props) => <Link {...props} to="/runs/$id" params={{ id }} search={{ tab: "logs" }} />}
+          >
+            {t("readLog")}
+          </Button>
+        )}
+        <Button
+          size="xs"
+          variant={isSure ? "filled" : "subtle"}
+          color={isSure ? "red" : undefined}
+          loading={remove.isPending}
+          disabled={!mayEdit}
+          title={mayEdit ? undefined : t("mayNotEdit")}
+          onBlur={() => setIsSure(false)}
+          onClick={() => (isSure ? remove.mutate() : setIsSure(true))}
+        >
+          {isSure ? t("removeSure") : t("removeSample")}
+        </Button>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { needsOf } from "./needs";
+import type { FailedRun, Refused } from "./queries";
+
+const failed: FailedRun = {
+  id: "7",
+  workflow_code: "1",
+  project: "retail",
+  started_at: "2026-11-20T10:00:00Z",
+  ended_at: "2026-11-20T10:05:00Z",
+  times_this_week: 1,
+};
+const refused: Refused = {
+  id: "9",
+  master: "1",
+  params: "{}",
+  reason: "run 3 has ended",
+  refused_at: "2026-11-20T10:09:00Z",
+  type: "STOP",
+};
+
+describe("needsOf", () => {
+  it("mixes the kinds, newest first", () => {
+    const needs = needsOf({ failed: [failed], lateRuns: [], lateSchedules: [], refused: [refused] }, null);
+    expect(needs.map((need) => need.kind)).toEqual(["refused", "failed"]);
+  });
+  it("keeps to the chosen project", () => {
+    const needs = needsOf({ failed: [failed], lateRuns: [], lateSchedules: [], refused: [refused] }, "retail");
+    expect(needs.map((need) => need.kind)).toEqual(["failed"]);
+  });
+});

@@ -1,0 +1,100 @@
+/** What a view shows of an answer: loading, empty, failed, forbidden, or the answer. Five different pictures. */
+import { Button } from "@mantine/core";
+import { IconLock, IconPlugConnectedX, IconRefresh } from "@tabler/icons-react";
+import type { UseQueryResult } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { ApiProblem } from "@/api/client";
+
+const NOTHING_MS = 150;
+
+interface Props<T> {
+  of: UseQueryResult<T>;
+  /** Shown in place of an answer that has nothing in it. */
+  empty?: ReactNode;
+  isEmpty?: (answer: T) => boolean;
+  /** How many lines the skeleton has. */
+  lines?: number;
+  children: (answer: T) => ReactNode;
+}
+
+/** The answer of a query, or the picture of what it has in its place. Old answers stay while new ones are read. */
+export function Answer<T>({ of, empty, isEmpty, lines = 4, children }: Props<T>) {
+  if (of.data !== undefined) {
+    if (empty !== undefined && isEmpty?.(of.data)) return <>{empty}</>;
+    return <>{children(of.data)}</>;
+  }
+  if (of.error !== null) return <Failure error={of.error} again={() => void of.refetch()} />;
+  return <Skeleton lines={lines} />;
+}
+
+/** Grey lines in the shape of what comes, after a moment in which nothing is shown. */
+export function Skeleton({ lines }: { lines: number }) {
+  const { t } = useTranslation("parts");
+  const [isShown, setIsShown] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setIsShown(true), NOTHING_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div className="skeleton" aria-busy="true" aria-label={t("loading")} role="status">
+      {isShown &&
+        Array.from({ length: lines }, (_, line) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the lines are alike
+          <div key={line} className="skel" data-line={line % 4} />
+        ))}
+    </div>
+  );
+}
+
+/** What went wrong, what to do, and the code to look it up by. */
+export function Failure({ error, again }: { error: Error; again?: () => void }) {
+  const { t } = useTranslation("parts");
+  const problem = error instanceof ApiProblem ? error : null;
+  if (problem?.status === 403) return <Forbidden detail={problem.message} code={problem.code} />;
+  return (
+    <div className="fact failed" role="alert">
+      <IconPlugConnectedX size={20} stroke={1.5} aria-hidden />
+      <div>
+        <b>{problem?.status === 0 ? t("notReached") : t("notLoaded")}</b>
+        <p>
+          {error.message} {problem?.code && <code>[{problem.code}]</code>}
+        </p>
+        {problem?.requestId && <p className="mute">{t("requestId", { id: problem.requestId })}</p>}
+        {again && (
+          <Button size="xs" variant="default" leftSection={<IconRefresh size={14} />} onClick={again}>
+            {t("again")}
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Forbidden({ detail, code }: { detail: string; code: string }) {
+  const { t } = useTranslation("parts");
+  return (
+    <div className="fact forbidden">
+      <IconLock size={20} stroke={1.5} aria-hidden />
+      <div>
+        <b>{t("forbidden")}</b>
+        <p>
+          {detail} {code && <code>[{code}]</code>}
+        </p>
+        <p className="mute">{t("whoCanGive")}</p>
+      </div>
+    </div>
+  );
+}
+
+/** Where nothing is: what would stand here, the last fact known, one next step. */
+export function Empty({ title, children }: { title: ReactNode; children?: ReactNode }) {
+  return (
+    <div className="fact">
+      <div>
+        <b>{title}</b>
+        {children}
+      </div>
+    </div>
+  );
+}

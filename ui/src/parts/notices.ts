@@ -1,0 +1,55 @@
+/** Short messages about what a button did: anything may say one, the frame shows them. */
+import { ApiProblem } from "@/api/client";
+
+export interface Notice {
+  id: number;
+  isFailure: boolean;
+  text: string;
+  /** The code of a problem, to look it up by. */
+  code: string;
+  /** A page of what the message is about. */
+  runId: string | null;
+}
+
+const SHOWN_MS = 8_000;
+const SHOWN_MAX = 4;
+
+let notices: readonly Notice[] = [];
+let last = 0;
+const listeners = new Set<() => void>();
+
+/** The messages that are shown now, oldest first. */
+export function shownNotices(): readonly Notice[] {
+  return notices;
+}
+
+export function onNotices(changed: () => void): () => void {
+  listeners.add(changed);
+  return () => listeners.delete(changed);
+}
+
+/** Say what happened, for a few seconds. */
+export function say(text: string, runId: string | null = null): void {
+  const id = show({ isFailure: false, text, code: "", runId });
+  setTimeout(() => dismiss(id), SHOWN_MS);
+}
+
+/** Say what could not be done, until somebody closes it. */
+export function sayFailure(error: Error): void {
+  show({ isFailure: true, text: error.message, code: error instanceof ApiProblem ? error.code : "", runId: null });
+}
+
+export function dismiss(id: number): void {
+  change(notices.filter((each) => each.id !== id));
+}
+
+function show(notice: Omit<Notice, "id">): number {
+  last += 1;
+  change([...notices, { ...notice, id: last }].slice(-SHOWN_MAX));
+  return last;
+}
+
+function change(to: readonly Notice[]): void {
+  notices = to;
+  for (const each of listeners) each();
+}

@@ -1,0 +1,165 @@
+import { Button, Checkbox } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { Confirm } from "@/forms/Confirm";
+import { useWhyNot } from "@/login/may";
+import { Act } from "@/parts/Act";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { Said, type Saying, sentenceOf } from "@/parts/Said";
+import { ErrorRow } from "./ErrorRow";
+import { changedQueue, errorCommands } from "./queries";
+import { Retried } from "./Retried";
+
+/** Commands that a master could not handle: the reason, the raw row, and what can be done. */
+export function ErrorCommands() {
+  const { t } = useTranslation("queue");
+  const search = useSearch({ strict: false }) as { cursor?: string; error?: string };
+  const navigate = useNavigate();
+  const found = useQuery(errorCommands(search.cursor));
+  const whyNot = useWhyNot("OPERATOR");
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [said, setSaid] = useState<Saying | null>(null);
+  const [isDropping, setIsDropping] = useState(false);
+  const ids = (found.data?.items ?? []).map((each) => each.id);
+  const selected = ids.filter((id) => chosen.has(id));
+  const go = (to: { cursor?: string; error?: string }) =>
+    void navigate({ to: "/queue", search: to, replace: true, resetScroll: false });
+  const retry = useMutation({
+    mutationFn: () => bodyOf(api.POST("/api/v1/error-commands:retry", { body: { ids: selected, skip_refused: true } })),
+    onSuccess: async ({ retried, refused }) => {
+      setSaid({
+        isGood: refused.length === 0,
+        text: (
+          <>
+            {t("retriedSome", { count: retried.length })}{" "}
+            {retried.slice(0, 5).map((each) => (
+              <Retried key={each.command_id} id={each.command_id} />
+            ))}
+            {refused.map((each) => (
+              <p key={each.id}>{t("stillThere", { id: each.id, why: each.reason })}</p>
+            ))}
+          </>
+        ),
+      });
+      setChosen(new Set());
+      await changedQueue();
+    },
+    onError: (error) => setSaid({ isGood: false, text: sentenceOf(error) }),
+  });
+  const drop = useMutation({
+    mutationFn: () => bodyOf(api.POST("/api/v1/error-commands:drop", { body: { ids: selected } })),
+    onSuccess: async ({ dropped }) => {
+      setIsDropping(false);
+      setChosen(new Set());
+      setSaid({ isGood: true, text: t("droppedSome", { count: dropped.length }) });
+      await changedQueue();
+    },
+  });
+  const select = (id: string, isOn: boolean) =>
+    setChosen(new Set(isOn ? [...chosen, id] : [...chosen].filter((each) => each !== id)));
+  const whyNone = selected.length === 0 ? t("selectFirst") : null;
+  return (
+    <Panel
+      title={t("errors")}
+      remark={found.data && `${ids.length}${found.data.has_more ? "+" : ""}`}
+      end={
+        ids.length > 0 && (
+          <>
+            <span>{t("selected", { count: selected.length })}</span>
+            <Act
+              size="xs"
+              variant="default"
+              loading={retry.isPending}
+              why={whyNot ?? whyNone}
+              onClick={() => retry.mutate()}
+            >
+              {t("retry")}
+            </Act>
+            <Act size="xs" variant="default" why={whyNot ?? whyNone} onClick={() => setIsDropping(true)}>
+              {t("drop")}
+            </Act>
+          </>
+        )
+      }
+    >
+      <Answer
+        of={found}
+        isEmpty={(page) => page.items.length === 0}
+        empty={<Empty title={t("noErrors")}>{t("noErrorsHelp")}</Empty>}
+      >
+        {(page) => (
+          <div className="scroll-x">
+            <table>
+              <thead>
+                <tr>
+                  <th>
+                    <Checkbox
+                      size="xs"
+                      radius="xs"
+                      aria-label={t("selectAll")}
+                      checked={selected.length === ids.length}
+                      indeterminate={selected.length > 0 && selected.length < ids.length}
+                      onChange={(event) => setChosen(new Set(event.currentTarget.checked ? ids : []))}
+                    />
+                  </th>
+                  <th className="num">{t("command")}</th>
+                  <th>{t("type")}</th>
+                  <th>{t("about")}</th>
+                  <th>{t("reason")}</th>
+                  <th className="num">{t("refused")}</th>
+                  <th>
+                    <span className="unseen">{t("actions")}</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {page.items.map((each) => (
+                  <ErrorRow
+                    key={each.id}
+                    error={each}
+                    isChosen={chosen.has(each.id)}
+                    onChoose={(isOn) => select(each.id, isOn)}
+                    isOpen={search.error === each.id}
+                    onOpen={(isOpen) => go({ cursor: search.cursor, error: isOpen ? each.id : undefined })}
+                    say={setSaid}
+                  />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Answer>
+      {(found.data?.has_more || search.cursor !== undefined) && (
+        <footer>
+          <div className="end">
+            <Button size="xs" variant="default" onClick={() => go({})}>
+              {t("newest")}
+            </Button>
+            {found.data?.has_more && (
+              <Button size="xs" variant="default" onClick={() => go({ cursor: found.data?.next_cursor ?? undefined })}>
+                {t("older")}
+              </Button>
+            )}
+          </div>
+        </footer>
+      )}
+      {isDropping && (
+        <Confirm
+          title={t("dropTitle", { count: selected.length })}
+          verb={t("drop")}
+          isPending={drop.isPending}
+          error={drop.error}
+          onConfirm={() => drop.mutate()}
+          onClose={() => setIsDropping(false)}
+        >
+          <p>{t("dropHelp")}</p>
+        </Confirm>
+      )}
+      <Said what={said} onClose={() => setSaid(null)} />
+    </Panel>
+  );
+}

@@ -1,0 +1,58 @@
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { duration } from "@/parts/time";
+import type { Queue } from "./queries";
+
+/** Tasks that wait for a worker, by group: with how many places there are. */
+export function GroupsWaiting({ queue }: { queue: Queue }) {
+  const { t } = useTranslation("queue");
+  const waiting = queue.worker_groups.reduce((sum, group) => sum + (group.waiting ?? 0), 0);
+  return (
+    <Panel title={t("tasks")} remark={String(waiting)}>
+      {queue.worker_groups.length === 0 ? (
+        <Empty title={t("noTaskWaits")}>{t("noTaskRuns")}</Empty>
+      ) : (
+        <div className="scroll-x">
+          <table>
+            <thead>
+              <tr>
+                <th>{t("group")}</th>
+                <th className="num">{t("waiting")}</th>
+                <th className="num">{t("oldest")}</th>
+                <th className="num">{t("running")}</th>
+                <th className="num">{t("freePlaces")}</th>
+                <th className="num">{t("workers")}</th>
+                <th>{t("whyNotYet")}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {queue.worker_groups.map((group) => (
+                <tr key={group.worker_group}>
+                  <td>
+                    <Link to="/attempts" search={{ worker_group: group.worker_group, state: ["QUEUED"] }}>
+                      {group.worker_group}
+                    </Link>
+                  </td>
+                  <td className="num">{group.waiting}</td>
+                  <td className="num">{group.oldest_s == null ? "–" : duration(group.oldest_s)}</td>
+                  <td className="num">{group.running}</td>
+                  <td className="num">{t("freeOf", { free: group.free_places, places: group.places })}</td>
+                  <td className="num">{group.workers}</td>
+                  <td className="wide">{reason(group)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Panel>
+  );
+
+  function reason(group: Queue["worker_groups"][number]): string {
+    if ((group.waiting ?? 0) === 0) return t("groupGoesOn");
+    if ((group.workers ?? 0) === 0) return t("groupNoWorker", { group: group.worker_group });
+    return (group.free_places ?? 0) === 0 ? t("groupFull") : t("groupSoon");
+  }
+}

@@ -1,0 +1,98 @@
+import { Button, SegmentedControl } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { useProject } from "@/app/ProjectSwitch";
+import { useTopics } from "@/live/browser";
+import { Answer, Empty } from "@/parts/Answer";
+import { connected, graphOf } from "./model";
+import { RelationsCanvas } from "./RelationsCanvas";
+import { RelationsTable } from "./RelationsTable";
+import "./relations.css";
+
+interface Search {
+  /** `project/name` of the workflow that is looked at: only what is connected with it is shown. */
+  of?: string;
+  as?: "table";
+}
+
+function checked(given: Record<string, unknown>): Search {
+  return {
+    of: typeof given.of === "string" ? given.of : undefined,
+    as: given.as === "table" ? "table" : undefined,
+  };
+}
+
+/** Which workflows start, feed, or wait for which others, as a graph and as a table. */
+export function RelationsPage() {
+  const { t } = useTranslation("relations");
+  const { of, as } = checked(useSearch({ strict: false }) as Record<string, unknown>);
+  const project = useProject() ?? undefined;
+  const navigate = useNavigate();
+  useTopics("definitions");
+  const found = useQuery({
+    queryKey: ["relations", "all", project],
+    queryFn: () =>
+      bodyOf(api.GET("/api/v1/workflow-relations", { params: { query: project === undefined ? {} : { project } } })),
+  });
+  const graph = useMemo(() => {
+    const whole = graphOf(found.data?.items ?? []);
+    return of === undefined ? whole : connected(whole, of);
+  }, [found.data, of]);
+  const change = (part: Search) =>
+    void navigate({ to: ".", search: (before: Record<string, unknown>) => ({ ...before, ...part }), replace: true });
+  return (
+    <div className="page relations-page">
+      <div className="page-head">
+        <h1>{t("title")}</h1>
+        <SegmentedControl
+          size="xs"
+          aria-label={t("as")}
+          value={as ?? "graph"}
+          onChange={(value) => change({ as: value === "table" ? "table" : undefined })}
+          data={[
+            { value: "graph", label: t("as.graph") },
+            { value: "table", label: t("as.table") },
+          ]}
+        />
+        {of !== undefined && (
+          <Button size="xs" variant="default" onClick={() => change({ of: undefined })}>
+            {t("showAll")}
+          </Button>
+        )}
+        <ul className="legend end" aria-label={t("legend")}>
+          {(["SUB_PROCESS", "DYNAMIC", "DEPENDENT"] as const).map((type) => (
+            <li key={type} data-type={type}>
+              <i aria-hidden /> {t(`type.${type}`)}
+            </li>
+          ))}
+        </ul>
+      </div>
+      <section className="panel relations-panel" data-as={as ?? "graph"}>
+        <Answer
+          of={found}
+          lines={8}
+          isEmpty={() => graph.arrows.length === 0}
+          empty={
+            <Empty title={t(of === undefined ? "none" : "noneOf")}>
+              <p className="mute">{t("noneHelp")}</p>
+              <p>
+                <Link to="/workflows">{t("toWorkflows")}</Link>
+              </p>
+            </Empty>
+          }
+        >
+          {() =>
+            as === "table" ? (
+              <RelationsTable graph={graph} />
+            ) : (
+              <RelationsCanvas graph={graph} chosen={of} onChoose={(key) => change({ of: key })} />
+            )
+          }
+        </Answer>
+      </section>
+    </div>
+  );
+}

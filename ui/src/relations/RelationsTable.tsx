@@ -1,0 +1,51 @@
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import type { RelationGraph } from "./model";
+
+/** The same relations as rows. */
+export function RelationsTable({ graph }: { graph: RelationGraph }) {
+  const { t } = useTranslation("relations");
+  const byKey = new Map(graph.workflows.map((each) => [each.key, each]));
+  const named = (key: string) => {
+    const workflow = byKey.get(key);
+    if (workflow === undefined || !workflow.isThere)
+      return (
+        <>
+          {workflow?.name} <span className="mute">{t("missing")}</span>
+        </>
+      );
+    const { project, name } = workflow;
+    return (
+      <>
+        <Link to="/workflows/$project/$name" params={{ project, name }}>
+          {name}
+        </Link>{" "}
+        <span className="mute">{project}</span>
+      </>
+    );
+  };
+  return (
+    <div className="scroll-x">
+      <table>
+        <thead>
+          <tr>
+            <th>{t("from")}</th>
+            <th>{t("how")}</th>
+            <th>{t("to")}</th>
+            <th>{t("byTasks")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {graph.arrows.map(({ key, from, to, type, tasks }) => (
+            <tr key={key}>
+              <td>{named(from)}</td>
+              <td>{t(`type.${type}`)}</td>
+              <td>{named(to)}</td>
+              <td className="wide">{tasks.join(", ")}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

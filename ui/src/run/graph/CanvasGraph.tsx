@@ -1,0 +1,164 @@
+import { ActionIcon } from "@mantine/core";
+import { IconFocusCentered, IconMinus, IconPlus } from "@tabler/icons-react";
+import { type KeyboardEvent, type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { useRun } from "../context";
+import { isFailed } from "../model";
+import type { Drawing } from "./collapse";
+import type { Place } from "./layered";
+import { type Box, boxAt, coloursOf, paint, type View, viewOfAll, zoomed } from "./painting";
+
+interface Props {
+  drawing: Drawing;
+  places: Record<string, Place>;
+}
+
+const STEP = 80;
+
+/** A graph of very many tasks as a picture: dragged, zoomed, and pressed to choose a task; the table has them all. */
+export function CanvasGraph({ drawing, places }: Props) {
+  const { t } = useTranslation(["run", "parts"]);
+  const { tasks, search, go, openMenu } = useRun();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const view = useRef<View | null>(null);
+  const due = useRef(0);
+  const held = useRef<{ x: number; y: number; moved: boolean } | null>(null);
+  const [under, setUnder] = useState<Box | null>(null);
+  const boxes = useMemo(() => {
+    const byName = new Map(tasks.map((task) => [task.name, task]));
+    return drawing.items.map((item): Box => {
+      const own = item.names.map((name) => byName.get(name)).filter((task) => task !== undefined);
+      const state = own.find((task) => isFailed(task.state))?.state ?? own[0]?.state ?? "NOT_BEGUN";
+      const word = t(`parts:state.${state}`);
+      return {
+        id: item.id,
+        state,
+        label: own.length > 1 ? `${own.length} × ${word}` : word,
+        x: 0,
+        y: 0,
+        ...places[item.id],
+      };
+    });
+  }, [drawing, places, tasks, t]);
+  const draw = useCallback(() => {
+    cancelAnimationFrame(due.current);
+    due.current = requestAnimationFrame(() => {
+      const element = canvas.current;
+      const context = element?.getContext("2d");
+      if (!element || !context) return;
+      const size = { width: element.clientWidth, height: element.clientHeight };
+      const width = Math.round(size.width * devicePixelRatio);
+      if (element.width !== width) element.width = width;
+      const height = Math.round(size.height * devicePixelRatio);
+      if (element.height !== height) element.height = height;
+      view.current ??= viewOfAll(places, size.width, size.height);
+      const colours = coloursOf(document.body, new Set(boxes.map((box) => box.state)));
+      paint(context, size, view.current, boxes, drawing.edges, search.task ?? null, colours);
+    });
+  }, [boxes, drawing, places, search.task]);
+  useEffect(() => {
+    draw();
+    const element = canvas.current;
+    if (element === null) return;
+    const resized = new ResizeObserver(draw);
+    resized.observe(element);
+    const themed = new MutationObserver(draw);
+    themed.observe(document.documentElement, { attributes: true });
+    const wheel = (event: WheelEvent) => {
+      if ((!event.ctrlKey && !event.metaKey) || view.current === null) return;
+      event.preventDefault();
+      view.current = zoomed(view.current, 1.0015 ** -event.deltaY, event.offsetX, event.offsetY);
+      draw();
+    };
+    element.addEventListener("wheel", wheel, { passive: false });
+    return () => {
+      resized.disconnect();
+      themed.disconnect();
+      element.removeEventListener("wheel", wheel);
+    };
+  }, [draw]);
+  const move = (x: number, y: number) => {
+    if (view.current === null) return;
+    view.current = { ...view.current, x: view.current.x + x, y: view.current.y + y };
+    draw();
+  };
+  const zoom = (factor: number) => {
+    const element = canvas.current;
+    if (view.current === null || element === null) return;
+    view.current = zoomed(view.current, factor, element.clientWidth / 2, element.clientHeight / 2);
+    draw();
+  };
+  const hit = (event: { nativeEvent: { offsetX: number; offsetY: number } }) =>
+    view.current && boxAt(boxes, view.current, event.nativeEvent.offsetX, event.nativeEvent.offsetY);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const steps: Record<string, () => void> = {
+      ArrowLeft: () => move(STEP, 0),
+      ArrowRight: () => move(-STEP, 0),
+      ArrowUp: () => move(0, STEP),
+      ArrowDown: () => move(0, -STEP),
+      "+": () => zoom(1.25),
+      "-": () => zoom(0.8),
+    };
+    const step = steps[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    step();
+  };
+  const onPointerMove = (event: PointerEvent) => {
+    if (held.current === null) {
+      const box = hit(event);
+      if (box?.id !== under?.id) setUnder(box);
+      return;
+    }
+    const { x, y } = held.current;
+    if (!held.current.moved && Math.hypot(event.clientX - x, event.clientY - y) < 4) return;
+    held.current = { x: event.clientX, y: event.clientY, moved: true };
+    move(event.clientX - x, event.clientY - y);
+  };
+  const onPointerUp = (event: PointerEvent) => {
+    const box = held.current?.moved ? null : hit(event);
+    held.current = null;
+    if (box !== null) go({ task: box.id });
+  };
+  return (
+    <>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is moved by the arrow keys */}
+      <div className="canvas-graph" tabIndex={0} role="application" aria-label={t("largeGraph")} onKeyDown={onKeyDown}>
+        <canvas
+          ref={canvas}
+          onPointerDown={(event) => {
+            event.currentTarget.setPointerCapture(event.pointerId);
+            held.current = { x: event.clientX, y: event.clientY, moved: false };
+          }}
+          onPointerMove={onPointerMove}
+          onPointerUp={onPointerUp}
+          onPointerLeave={() => setUnder(null)}
+          onContextMenu={(event) => {
+            event.preventDefault();
+            const box = hit(event);
+            if (box !== null) openMenu(box.id, event.clientX, event.clientY);
+          }}
+        />
+      </div>
+      <div className="graph-tools">
+        <ActionIcon variant="default" aria-label={t("zoomIn")} onClick={() => zoom(1.6)}>
+          <IconPlus size={16} stroke={1.5} />
+        </ActionIcon>
+        <ActionIcon variant="default" aria-label={t("zoomOut")} onClick={() => zoom(0.625)}>
+          <IconMinus size={16} stroke={1.5} />
+        </ActionIcon>
+        <ActionIcon
+          variant="default"
+          aria-label={t("fit")}
+          onClick={() => {
+            view.current = null;
+            draw();
+          }}
+        >
+          <IconFocusCentered size={16} stroke={1.5} />
+        </ActionIcon>
+      </div>
+      <p className="under">{under === null ? t("largeGraphSays") : `${under.id} · ${under.label}`}</p>
+    </>
+  );
+}

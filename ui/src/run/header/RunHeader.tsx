@@ -1,0 +1,161 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { CSSProperties } from "react";
+import { useTranslation } from "react-i18next";
+import { School } from "@/parts/School";
+import { styleOf } from "@/parts/State";
+import { Moment, useNow } from "@/parts/Time";
+import { count, duration } from "@/parts/time";
+import { useRun } from "../context";
+import { doneOf, ENDED, isFailed, statesOf } from "../model";
+import { storyOf } from "../queries";
+import { Actions } from "./Actions";
+
+/** Of runs with so many tasks the story is read at once: it says who asked. */
+export const STORY_TASKS_MAX = 300;
+
+/** What run this is, how far it is, and who drives it. */
+export function RunHeader() {
+  const { t } = useTranslation("run");
+  const { run, tasks } = useRun();
+  const workflow = run.workflow ?? run.workflow_code;
+  return (
+    <header className="run-head">
+      <nav className="crumb" aria-label={t("where")}>
+        <Link to="/runs">{t("runs")}</Link> /{" "}
+        {run.project && run.workflow ? (
+          <Link to="/workflows/$project/$name" params={{ project: run.project, name: run.workflow }}>
+            {workflow}
+          </Link>
+        ) : (
+          workflow
+        )}{" "}
+        / {run.id}
+      </nav>
+      <div className="run-title">
+        <h1>
+          {workflow} <span className="mute">{run.id}</span>
+        </h1>
+        <span className="pill" data-s={styleOf(run.state)} title={run.state}>
+          {t(`parts:state.${run.state}`)}
+        </span>
+        <Chain />
+        <Actions />
+      </div>
+      <div className="run-meta">
+        <span className="line far" style={{ "--tasks": tasks.length } as CSSProperties}>
+          <School states={statesOf(tasks)} />
+          <b>{t("far", { done: count(doneOf(tasks)), total: count(tasks.length) })}</b>
+        </span>
+        <Times />
+        <Trigger />
+        <span className="opt">
+          {run.project && run.workflow ? (
+            <Link
+              to="/workflows/$project/$name"
+              params={{ project: run.project, name: run.workflow }}
+              search={{ version: run.version }}
+            >
+              v{run.version}
+            </Link>
+          ) : (
+            `v${run.version}`
+          )}
+        </span>
+        <Owner />
+        {run.command_id && (
+          <span className="opt">
+            {t("command")} <span className="mono">{run.command_id}</span>
+          </span>
+        )}
+        <span className="opt">
+          {t("day")} <b>{run.schedule_time.slice(0, 10)}</b>
+        </span>
+      </div>
+    </header>
+  );
+}
+
+/** How long it took or takes, and what is left. */
+function Times() {
+  const { t } = useTranslation("run");
+  const { run } = useRun();
+  const isEnded = ENDED.includes(run.state);
+  const now = useNow(!isEnded);
+  const passed = isEnded ? 0 : Math.max(0, (now - run.read_at) / 1000);
+  const left = run.left_s != null ? Math.max(0, run.left_s - passed) : null;
+  return (
+    <span>
+      <b>{duration((isEnded ? run.took_s : run.elapsed_s) + passed)}</b>
+      {!isEnded && left !== null && t("left", { time: duration(left) })}
+      {run.usual_s != null && <span className="mute opt"> {t("usually", { time: duration(run.usual_s) })}</span>}
+    </span>
+  );
+}
+
+/** What started it, and when. */
+function Trigger() {
+  const { t } = useTranslation("run");
+  const { run, tasks } = useRun();
+  const story = useQuery({ ...storyOf(run.id), enabled: tasks.length <= STORY_TASKS_MAX });
+  const asked = story.data?.events.findLast((event) => event.kind === "ASKED" && event.by != null);
+  return (
+    <span className="opt">
+      {run.parent_id ? (
+        <>
+          {t("partOf")}{" "}
+          <Link to="/runs/$id" params={{ id: run.parent_id }} search={{ task: run.parent_task ?? undefined }}>
+            {run.parent_id}/{run.parent_task}
+          </Link>{" "}
+        </>
+      ) : (
+        `${t(`trigger.${run.command_type}`, { defaultValue: run.command_type })} ${asked?.by ? t("by", { name: asked.by }) : ""} `
+      )}
+      <b>
+        <Moment at={run.started_at} />
+      </b>
+    </span>
+  );
+}
+
+/** The master that drives it, the slot it had when it took the run, and how often the run changed hands. */
+function Owner() {
+  const { t } = useTranslation("run");
+  const { run, nodeName } = useRun();
+  const [slot, total] = (run.slot_at_start ?? "").split("/");
+  return (
+    <span>
+      {run.master_id ? t("owner") : t("noOwner")} <b>{run.master_id ? nodeName(run.master_id, run.master) : ""}</b>
+      {total !== undefined && <span title={t("slotSays")}>{t("slot", { slot, total })}</span>}
+      {run.takeovers > 0 && (
+        <>
+          {" · "}
+          <Link to="." search={{ tab: "events" }}>
+            {t("takenOver", { count: run.takeovers })}
+          </Link>
+        </>
+      )}
+    </span>
+  );
+}
+
+/** Which execution of the run this is, and where the first failed. */
+function Chain() {
+  const { t } = useTranslation("run");
+  const { run } = useRun();
+  if (run.run_times <= 1) return null;
+  const failed = run.tasks.find((attempt) => attempt.counts === false && isFailed(attempt.state));
+  return (
+    <span className="mute opt">
+      {t("execution", { count: run.run_times, ordinal: true })}
+      {failed !== undefined && (
+        <>
+          {"; "}
+          <Link to="." search={{ tab: "logs", task: failed.name, attempt: failed.id }}>
+            {t("failedOn", { task: failed.name })}
+          </Link>
+        </>
+      )}
+    </span>
+  );
+}

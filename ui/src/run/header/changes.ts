@@ -1,0 +1,94 @@
+/** What a person can change of a run: each is a command that a master takes; the answer says what became of it. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { api, bodyOf, type Schemas } from "@/api/client";
+import { me } from "@/login/session";
+import { ENDED } from "../model";
+import type { RunPage } from "../queries";
+
+/** Seconds that an answer may wait for a master to take the command. */
+const WAIT = { query: { wait: 5 } };
+
+export type Change =
+  | { do: "pause" | "resume" | "stop" }
+  | { do: "rerun"; what: Schemas["RerunRun"] }
+  | { do: "start"; params: Record<string, string> }
+  | { do: "mark"; attempt: string };
+
+export interface Changed {
+  change: Change;
+  /** The command that was asked for; nothing for a task that was marked. */
+  command: Schemas["CommandAsked"] | null;
+}
+
+/** Asks for changes of a run. */
+export function useChange(run: RunPage) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (change: Change): Promise<Changed> => ({ change, command: await ask(run, change) }),
+    onSuccess: () => {
+      for (const word of ["run", "why", "run-events"]) void queries.invalidateQueries({ queryKey: [word, run.id] });
+    },
+  });
+}
+
+async function ask(run: RunPage, change: Change): Promise<Schemas["CommandAsked"] | null> {
+  const params = { path: { id: run.id }, ...WAIT };
+  switch (change.do) {
+    case "pause":
+      return bodyOf(api.POST("/api/v1/workflow-instances/{id}/pause", { params }));
+    case "resume":
+      return bodyOf(api.POST("/api/v1/workflow-instances/{id}/resume", { params }));
+    case "stop":
+      return bodyOf(api.POST("/api/v1/workflow-instances/{id}/stop", { params }));
+    case "rerun":
+      return bodyOf(api.POST("/api/v1/workflow-instances/{id}/rerun", { params, body: change.what }));
+    case "start":
+      return bodyOf(
+        api.POST("/api/v1/workflow-definitions/{code}/runs", {
+          params: { path: { code: run.workflow_code }, ...WAIT },
+          body: { params: change.params, version: run.version, tasks: [], dry_run: false },
+        }),
+      );
+    case "mark":
+      await api.POST("/api/v1/task-instances/{id}/force-success", { params: { path: { id: change.attempt } } });
+      return null;
+  }
+}
+
+/** The keys of the sentences that say why something cannot be done; null = it can. */
+export interface WhyNot {
+  pause: string | null;
+  resume: string | null;
+  stop: string | null;
+  rerun: string | null;
+  failed: string | null;
+}
+
+/** What stands in the way of each change, by the state of the run and the role of the reader. */
+export function whyNot(state: string, mayOperate: boolean): WhyNot {
+  if (!mayOperate)
+    return { pause: "not.role", resume: "not.role", stop: "not.role", rerun: "not.role", failed: "not.role" };
+  const isEnded = ENDED.includes(state);
+  const rerun = isEnded ? null : "not.stillRuns";
+  return {
+    pause: isEnded
+      ? "not.ended"
+      : state === "READY_PAUSE"
+        ? "not.pausing"
+        : state === "READY_STOP"
+          ? "not.stopping"
+          : null,
+    stop: isEnded ? "not.ended" : state === "READY_STOP" ? "not.stopping" : null,
+    resume: state === "PAUSE" || state === "STOP" ? null : "not.notPaused",
+    rerun,
+    failed: rerun ?? (state === "FAILURE" ? null : "not.noFailure"),
+  };
+}
+
+/** Whether the reader may change runs of this project; unknown counts as yes: the server decides. */
+export function useMayOperate(project: string | null | undefined): boolean {
+  const { data } = useQuery(me);
+  if (data === undefined || data.is_admin || data.kind === "SYSTEM_USER") return true;
+  const role = project == null ? undefined : data.roles[project];
+  return role !== undefined && role !== "VIEWER";
+}

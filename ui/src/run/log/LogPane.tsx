@@ -1,0 +1,271 @@
+import { ActionIcon, Button, SegmentedControl, Switch, TextInput } from "@mantine/core";
+import { IconArrowDown, IconArrowUp, IconDownload, IconSearch, IconTextWrap } from "@tabler/icons-react";
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { useTranslation } from "react-i18next";
+import { ROOT } from "@/api/client";
+import { Failure, Skeleton } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { count } from "@/parts/time";
+import { useRun } from "../context";
+import type { TaskView } from "../model";
+import type { Attempt } from "../queries";
+import { LogRows } from "./LogRows";
+import { LogReader } from "./reader";
+import { firstError, useLogSearch } from "./useLogSearch";
+
+const FINAL = ["SUCCESS", "FAILURE", "KILL", "PAUSE", "NEED_FAULT_TOLERANCE", "FORCED_SUCCESS"];
+
+interface Props {
+  task: TaskView;
+  /** It has the page, and not a corner of it. */
+  isTall: boolean;
+}
+
+/** The log of a task: of its last attempt, or the one that the address names. */
+export function LogPane({ task, isTall }: Props) {
+  const { t } = useTranslation("run");
+  const { run, search, go } = useRun();
+  const all = run.tasks.filter((attempt) => attempt.name === task.name);
+  const attempt = all.find((each) => each.id === search.attempt) ?? all.at(-1);
+  const numbers = (
+    <SegmentedControl
+      size="xs"
+      aria-label={t("attempts")}
+      data={all.slice(-6).map((each) => ({ value: each.id, label: String(each.attempt) }))}
+      value={attempt?.id ?? ""}
+      onChange={(id) => go({ attempt: id, task: task.name, at: undefined })}
+    />
+  );
+  if (attempt === undefined || ["DELAY_EXECUTION", "QUEUED", "DISPATCH"].includes(attempt.state))
+    return (
+      <Panel title={t("log")} remark={task.name} className="log" end={all.length > 1 && numbers}>
+        <div className="fact">
+          <div>
+            <b>{t("noLog", { task: task.name })}</b>
+            <p>{attempt === undefined ? t("noLogNotBegun") : t("noLogWaits")}</p>
+            {all.length > 1 && (
+              <Button
+                size="xs"
+                variant="default"
+                onClick={() => go({ task: task.name, attempt: all.at(-2)?.id, at: undefined })}
+              >
+                {t("earlierLog", { number: all.at(-2)?.attempt })}
+              </Button>
+            )}
+          </div>
+        </div>
+      </Panel>
+    );
+  return (
+    <OfAttempt
+      key={attempt.id}
+      attempt={attempt}
+      numbers={all.length > 1 ? numbers : null}
+      isTall={isTall}
+      task={task.name}
+    />
+  );
+}
+
+interface AttemptProps {
+  attempt: Attempt;
+  numbers: React.ReactNode;
+  isTall: boolean;
+  task: string;
+}
+
+function OfAttempt({ attempt, numbers, isTall, task }: AttemptProps) {
+  const { t } = useTranslation("run");
+  const { search, go, nodeName } = useRun();
+  const [reader, setReader] = useState<LogReader | null>(null);
+  const [said, setSaid] = useState("");
+  const { search: hits, show } = useLogSearch(attempt.id, search.q);
+  const isFinal = FINAL.includes(attempt.state);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a line of the address is gone to once; later by its row
+  useEffect(() => {
+    const made = new LogReader(attempt.id);
+    setReader(made);
+    void made.open(search.at ?? null).then(() => {
+      if (!isFinal && search.at === undefined) made.follow();
+    });
+    return () => made.close();
+  }, [attempt.id]);
+  // Its end is what is wanted: the rest is read again when an attempt that was not followed has ended.
+  useEffect(() => {
+    if (reader !== null && isFinal && !reader.isComplete && !reader.isFollowing && reader.isRead) void reader.later();
+  }, [reader, isFinal]);
+  const goTo = (at: number, place = -1) => {
+    if (place >= 0) show(place);
+    const isThere = reader !== null && at >= reader.from && at < reader.to;
+    if (reader !== null && !isThere) {
+      reader.unfollow();
+      void reader.open(at).then(() => go({ at, task, attempt: attempt.id }));
+    } else go({ at, task, attempt: attempt.id });
+  };
+  const next = (step: 1 | -1) => {
+    const place = (hits.current + step + hits.found.length) % hits.found.length;
+    const line = hits.found[place];
+    if (line !== undefined) goTo(line.offset, place);
+  };
+  const find = async () => {
+    setSaid(t("looking"));
+    try {
+      const at = await firstError(attempt.id, (share) => setSaid(t("lookedAt", { percent: Math.round(share * 100) })));
+      setSaid(at === null ? t("noError") : "");
+      if (at !== null) goTo(at);
+    } catch (error) {
+      setSaid((error as Error).message);
+    }
+  };
+  return (
+    <Panel
+      title={t("log")}
+      remark={task}
+      className={isTall ? "log tall" : "log"}
+      end={
+        <>
+          {numbers}
+          {reader !== null && !isFinal && <Follow reader={reader} />}
+          <ActionIcon
+            variant={search.wrap ? "light" : "subtle"}
+            aria-label={t("wrap")}
+            title={t("wrap")}
+            aria-pressed={search.wrap === true}
+            onClick={() => go({ wrap: search.wrap ? undefined : true })}
+          >
+            <IconTextWrap size={16} stroke={1.5} />
+          </ActionIcon>
+          <ActionIcon
+            component="a"
+            variant="subtle"
+            aria-label={t("download")}
+            title={t("download")}
+            href={`${ROOT}api/v1/task-instances/${attempt.id}/log`}
+            download={`${task}-${attempt.id}.log`}
+          >
+            <IconDownload size={16} stroke={1.5} />
+          </ActionIcon>
+        </>
+      }
+    >
+      <div className="log-bar">
+        <TextInput
+          size="xs"
+          className="grow"
+          aria-label={t("searchLog")}
+          placeholder={t("searchLog")}
+          leftSection={<IconSearch size={14} stroke={1.5} />}
+          defaultValue={search.q ?? ""}
+          onChange={(event) => go({ q: event.currentTarget.value })}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && hits.found.length > 0) next(event.shiftKey ? -1 : 1);
+          }}
+        />
+        {search.q !== undefined && (
+          <span className="hits" role="status">
+            {hits.error !== null
+              ? hits.error.message
+              : t(hits.isDone ? "hits" : "hitsSoFar", {
+                  place: hits.current + 1,
+                  total: `${count(hits.found.length)}${hits.found.length >= 1000 ? "+" : ""}`,
+                  percent: hits.size === 0 ? 0 : Math.round((hits.searched / hits.size) * 100),
+                })}
+          </span>
+        )}
+        {hits.found.length > 0 && (
+          <>
+            <ActionIcon variant="default" aria-label={t("hitBefore")} onClick={() => next(-1)}>
+              <IconArrowUp size={14} stroke={1.5} />
+            </ActionIcon>
+            <ActionIcon variant="default" aria-label={t("hitAfter")} onClick={() => next(1)}>
+              <IconArrowDown size={14} stroke={1.5} />
+            </ActionIcon>
+          </>
+        )}
+        <Button size="xs" variant="default" onClick={() => void find()}>
+          {t("firstError")}
+        </Button>
+      </div>
+      {reader === null ? <Skeleton lines={6} /> : <Body reader={reader} goTo={goTo} />}
+      {reader !== null && (
+        <Foot reader={reader} said={said} on={attempt.worker_id ? nodeName(attempt.worker_id, attempt.worker) : null} />
+      )}
+    </Panel>
+  );
+}
+
+function useReader(reader: LogReader): void {
+  useSyncExternalStore(reader.subscribe, () => reader.version);
+}
+
+function Follow({ reader }: { reader: LogReader }) {
+  const { t } = useTranslation("run");
+  useReader(reader);
+  return (
+    <Switch
+      size="xs"
+      label={t("follow")}
+      checked={reader.isFollowing}
+      onChange={(event) => {
+        if (!event.currentTarget.checked) reader.unfollow();
+        else if (reader.hasLater) void reader.open(null).then(() => reader.follow());
+        else reader.follow();
+      }}
+    />
+  );
+}
+
+function Body({ reader, goTo }: { reader: LogReader; goTo: (at: number) => void }) {
+  const { t } = useTranslation("run");
+  const { search } = useRun();
+  useReader(reader);
+  if (!reader.isRead) return <Skeleton lines={6} />;
+  if (reader.lines.length === 0)
+    return reader.problem !== null && !reader.isComplete ? (
+      <Failure error={reader.problem} again={() => void reader.open(null)} />
+    ) : (
+      <div className="fact">
+        <div>
+          <b>{reader.isComplete ? t("emptyLog") : t("nothingYet")}</b>
+        </div>
+      </div>
+    );
+  return <LogRows reader={reader} at={search.at} sought={search.q} wrap={search.wrap === true} goTo={goTo} />;
+}
+
+function Foot({ reader, said, on }: { reader: LogReader; said: string; on: string | null }) {
+  const { t } = useTranslation("run");
+  useReader(reader);
+  const { first, lines } = reader;
+  const isWhole = !reader.hasEarlier && !reader.hasLater;
+  return (
+    <footer>
+      <span>
+        {isWhole
+          ? t("lines", { count: lines.length, shown: count(lines.length) })
+          : first === null
+            ? t("part", { from: bytes(reader.from), to: bytes(reader.to), size: bytes(reader.size) })
+            : t("linesOf", { from: count(first + 1), to: count(first + lines.length), size: bytes(reader.size) })}
+        {on !== null && t("onWorker", { worker: on })}
+      </span>
+      <span role="status">{said || (lines.length > 0 && reader.problem?.message)}</span>
+      <span className="end">
+        {reader.hasEarlier && (
+          <button type="button" className="as-link" onClick={() => void reader.open(0)}>
+            {t("toStart")}
+          </button>
+        )}
+        {reader.hasLater && (
+          <button type="button" className="as-link" onClick={() => void reader.open(null)}>
+            {t("toEnd")}
+          </button>
+        )}
+      </span>
+    </footer>
+  );
+}
+
+function bytes(number: number): string {
+  if (number < 1e6) return `${Math.round(number / 1e3)} kB`;
+  return `${(number / 1e6).toFixed(1)} MB`;
+}

@@ -1,0 +1,131 @@
+/** The tasks of a run as the page shows them: each with its state, its attempts, and what it comes after. */
+import type { Attempt, RunPage } from "./queries";
+
+export interface TaskView {
+  name: string;
+  /** The state of the attempt that counts, or why there is none. */
+  state: string;
+  /** Of the present execution of the run, the oldest first. */
+  attempts: Attempt[];
+  last: Attempt | null;
+  after: string[];
+  /** Tasks that must end before it begins. */
+  missing: string[];
+}
+
+export const ENDED = ["SUCCESS", "FAILURE", "PAUSE", "STOP"];
+const FAILED = ["FAILURE", "KILL", "NEED_FAULT_TOLERANCE"];
+const PASSED = ["SUCCESS", "FORCED_SUCCESS"];
+
+/** The tasks in the order of the definition. */
+export function tasksOf(run: RunPage): TaskView[] {
+  const attempts = Map.groupBy(run.tasks, (attempt) => attempt.name);
+  const notBegun = new Map(run.not_begun.map((task) => [task.name, task]));
+  const order =
+    run.graph ?? [...new Set([...attempts.keys(), ...notBegun.keys()])].map((name) => ({ name, after: [] }));
+  return order.map(({ name, after }) => {
+    const own = (attempts.get(name) ?? []).filter((attempt) => attempt.counts !== false);
+    const waits = notBegun.get(name);
+    const last = own.at(-1) ?? null;
+    const state = waits?.state ?? last?.state ?? "NOT_BEGUN";
+    return {
+      name,
+      state,
+      attempts: own,
+      last: waits === undefined ? last : null,
+      after,
+      missing: waits?.missing ?? [],
+    };
+  });
+}
+
+/** How many tasks are in each state, what is done first. */
+export function statesOf(tasks: TaskView[]): Record<string, number> {
+  const order = [
+    "SUCCESS",
+    "FORCED_SUCCESS",
+    "FAILURE",
+    "KILL",
+    "NEED_FAULT_TOLERANCE",
+    "RUNNING_EXECUTION",
+    "DISPATCH",
+  ];
+  const counts = new Map<string, number>();
+  for (const { state } of tasks) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const place = (state: string) => order.indexOf(state) + 1 || (state.length > 8 ? 20 : 30);
+  return Object.fromEntries([...counts].sort(([one], [other]) => place(one) - place(other)));
+}
+
+/** How many tasks need no more work. */
+export function doneOf(tasks: TaskView[]): number {
+  return tasks.filter((task) => [...PASSED, "SKIPPED", "FORBIDDEN", "LEFT_OUT"].includes(task.state)).length;
+}
+
+export function isFailed(state: string): boolean {
+  return FAILED.includes(state);
+}
+
+export function isPassed(state: string): boolean {
+  return PASSED.includes(state);
+}
+
+/** Whether a task in this state shows a time that passes. */
+export function passes(state: string): boolean {
+  return ["DELAY_EXECUTION", "QUEUED", "DISPATCH", "RUNNING_EXECUTION"].includes(state);
+}
+
+/** The task that a reader most likely came for: what failed, then what waits to be tried again, waits, or runs. */
+export function focusOf(tasks: TaskView[]): TaskView | null {
+  for (const wanted of [FAILED, ["DELAY_EXECUTION"], ["QUEUED"], ["RUNNING_EXECUTION", "DISPATCH"], PASSED]) {
+    const found = tasks.findLast((task) => wanted.includes(task.state));
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+/** Seconds until an attempt that waits for a time is queued; null = it waits for none. */
+export function dueIn(attempt: Attempt, readAt: number, now: number): number | null {
+  if (attempt.state !== "DELAY_EXECUTION" || attempt.due_in_s === undefined || attempt.due_in_s === null) return null;
+  return Math.max(0, attempt.due_in_s - (now - readAt) / 1000);
+}
+
+/** The tasks that decided how long the run takes: from what ended last, back by what was waited for last. */
+export function criticalPath(tasks: TaskView[]): Set<string> {
+  const byName = new Map(tasks.map((task) => [task.name, task]));
+  const end = (task: TaskView) => {
+    if (task.last?.started_at == null) return 0;
+    return task.last.ended_at == null ? Number.POSITIVE_INFINITY : Date.parse(task.last.ended_at);
+  };
+  const latest = (of: TaskView[]) =>
+    of.reduce<TaskView | undefined>((best, task) => (end(task) > (best ? end(best) : 0) ? task : best), undefined);
+  const path = new Set<string>();
+  let task = latest(tasks);
+  while (task !== undefined && !path.has(task.name)) {
+    path.add(task.name);
+    task = latest(task.after.map((name) => byName.get(name)).filter((each) => each !== undefined));
+  }
+  return path;
+}
+
+/** Tasks that are shown: in that state, and with that in their name. */
+export function shownTasks(tasks: TaskView[], only: string | undefined, find: string | undefined): TaskView[] {
+  const sought = find?.toLowerCase();
+  return tasks.filter(
+    (task) =>
+      (only === undefined || task.state === only) && (sought === undefined || task.name.toLowerCase().includes(sought)),
+  );
+}
+
+/** Values of parameters that the API gives as JSON. */
+export function valuesOf(json: string | null | undefined): Record<string, string> {
+  if (!json) return {};
+  try {
+    const found: unknown = JSON.parse(json);
+    if (typeof found !== "object" || found === null) return {};
+    return Object.fromEntries(
+      Object.entries(found).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]),
+    );
+  } catch {
+    return {};
+  }
+}

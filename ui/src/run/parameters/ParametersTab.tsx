@@ -1,0 +1,113 @@
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import { Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { exactMoment } from "@/parts/time";
+import { useRun } from "../context";
+import { valuesOf } from "../model";
+import { specOf } from "../queries";
+
+const TASKS_MAX = 500;
+
+/** With which values the run began, what the workflow says, and what its tasks returned. */
+export function ParametersTab() {
+  const { t, i18n } = useTranslation("run");
+  const { run, tasks } = useRun();
+  const spec = useQuery({ ...specOf(run.workflow_code, run.version), enabled: run.workflow != null });
+  const given = valuesOf(run.params);
+  const said = spec.data?.spec.params ?? {};
+  const secrets = spec.data?.spec.secrets ?? [];
+  const names = [...new Set([...Object.keys(said), ...Object.keys(given)])].sort();
+  const outputs = tasks
+    .filter((task) => task.last?.outputs)
+    .slice(0, TASKS_MAX)
+    .flatMap((task) =>
+      Object.entries(valuesOf(task.last?.outputs)).map(([name, value]) => ({ task: task.name, name, value })),
+    );
+  const facts: [string, string][] = [
+    [t("scheduleTime"), exactMoment(run.schedule_time, i18n.language)],
+    [t("timeZone"), run.time_zone],
+    [t("priority"), run.priority],
+    ...(run.dates_left != null ? [[t("datesLeft"), String(run.dates_left)] as [string, string]] : []),
+  ];
+  return (
+    <div className="parameters">
+      <Panel title={t("ofTheRun")} remark={names.length}>
+        {names.length === 0 ? (
+          <Empty title={t("noParams")}>
+            <p>{t("noParamsSays")}</p>
+          </Empty>
+        ) : (
+          <div className="scroll-x">
+            <table>
+              <thead>
+                <tr>
+                  <th>{t("paramName")}</th>
+                  <th>{t("value")}</th>
+                  <th>{t("inWorkflow")}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {names.map((name) => (
+                  <tr key={name}>
+                    <td>
+                      <b>{name}</b>
+                    </td>
+                    <td className="mono">
+                      {secrets.includes(name) ? t("secret") : (given[name] ?? t("asInWorkflow"))}
+                    </td>
+                    <td className="mono mute">
+                      {secrets.includes(name) ? t("secret") : (said[name] ?? t("notThere"))}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Panel>
+      <Panel title={t("returned")} remark={outputs.length}>
+        {outputs.length === 0 ? (
+          <Empty title={t("noOutputs")}>
+            <p>{t("noOutputsSays")}</p>
+          </Empty>
+        ) : (
+          <div className="scroll-x">
+            <table>
+              <thead>
+                <tr>
+                  <th>{t("task")}</th>
+                  <th>{t("paramName")}</th>
+                  <th>{t("value")}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {outputs.map((each) => (
+                  <tr key={`${each.task}/${each.name}`}>
+                    <td>{each.task}</td>
+                    <td>
+                      <b>{each.name}</b>
+                    </td>
+                    <td className="mono wide" title={each.value}>
+                      {each.value}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Panel>
+      <Panel title={t("when")}>
+        <dl className="facts">
+          {facts.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      </Panel>
+    </div>
+  );
+}

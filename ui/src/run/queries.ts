@@ -1,0 +1,78 @@
+/** What is read of one run. The first words of the keys are those of live/changes.ts. */
+import { keepPreviousData } from "@tanstack/react-query";
+import { api, bodyOf, type Schemas } from "@/api/client";
+
+export type RunPage = Schemas["RunPageAnswer"] & {
+  /** When it was read, in milliseconds: the times that are left count from then. */
+  read_at: number;
+};
+export type Attempt = Schemas["TaskAnswer"];
+
+/** A run with its tasks. */
+export function runOf(id: string) {
+  return {
+    queryKey: ["run", id],
+    queryFn: async (): Promise<RunPage> => ({
+      ...(await bodyOf(api.GET("/api/v1/workflow-instances/{id}", { params: { path: { id } } }))),
+      read_at: Date.now(),
+    }),
+  };
+}
+
+/** What happened to a run. */
+export function storyOf(id: string) {
+  return {
+    queryKey: ["run-events", id],
+    queryFn: () => bodyOf(api.GET("/api/v1/workflow-instances/{id}/events", { params: { path: { id } } })),
+  };
+}
+
+/** Why a run or a task of it does not move. */
+export function whyOf(id: string, task: string | null) {
+  return {
+    queryKey: ["why", id, task],
+    queryFn: () =>
+      bodyOf(
+        api.GET("/api/v1/workflow-instances/{id}/why", {
+          params: { path: { id }, query: task === null ? {} : { task } },
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  };
+}
+
+/** The version of the workflow that a run executes. */
+export function specOf(code: string, version: number) {
+  return {
+    queryKey: ["workflow", code, "version", version],
+    queryFn: () =>
+      bodyOf(
+        api.GET("/api/v1/workflow-definitions/{code}/versions/{version}", {
+          params: { path: { code, version: String(version) } },
+        }),
+      ),
+    staleTime: Number.POSITIVE_INFINITY,
+  };
+}
+
+/** The tasks of the last runs of a workflow. */
+export function gridOf(code: string) {
+  return {
+    queryKey: ["grid", code],
+    queryFn: () =>
+      bodyOf(api.GET("/api/v1/workflow-definitions/{code}/grid", { params: { path: { code }, query: { runs: 20 } } })),
+    placeholderData: keepPreviousData,
+  };
+}
+
+/** The names of the living masters and workers by their ids. */
+export const nodeNames = {
+  queryKey: ["cluster", "names"],
+  queryFn: async (): Promise<Record<string, string>> => {
+    const [masters, workers] = await Promise.all([
+      bodyOf(api.GET("/api/v1/masters")),
+      bodyOf(api.GET("/api/v1/workers")),
+    ]);
+    return Object.fromEntries([...masters.items, ...workers.items].map((node) => [node.epoch, node.name]));
+  },
+};

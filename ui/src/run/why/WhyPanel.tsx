@@ -1,0 +1,184 @@
+import { IconHelp } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { Answer } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { Mark } from "@/parts/State";
+import { useNow } from "@/parts/Time";
+import { useRun } from "../context";
+import { Deed } from "../header/Deed";
+import { ENDED, isFailed, isPassed, passes, type TaskView } from "../model";
+import { whyOf } from "../queries";
+import { inShort } from "../words";
+
+const ALSO_MAX = 6;
+
+/** Why the task that is looked at waits, failed or is stuck, and what to do; below it the others that do not move. */
+export function WhyPanel() {
+  const { t } = useTranslation("run");
+  const { run, tasks, focus, search } = useRun();
+  const isEnded = ENDED.includes(run.state);
+  const task = focus !== null && (search.task !== undefined || !isPassed(focus.state)) ? focus : null;
+  const isAsked = task === null ? run.state !== "SUCCESS" : !isPassed(task.state);
+  const why = useQuery({ ...whyOf(run.id, task?.name ?? null), enabled: isAsked });
+  const also = tasks.filter((each) => each !== task && isStuck(each, isEnded)).slice(0, ALSO_MAX);
+  if (!isAsked && task === null) return null;
+  return (
+    <Panel
+      title={
+        <span className="line">
+          <IconHelp size={16} stroke={1.5} aria-hidden /> {isAsked ? t("why") : t("task")}
+        </span>
+      }
+      remark={task?.name ?? t("theRun")}
+      end={<span className="kbd">w</span>}
+      className="why"
+    >
+      <div className="why-body" id="why" tabIndex={-1} aria-live="polite">
+        {isAsked ? (
+          <Answer of={why} lines={3}>
+            {(data) => (
+              <>
+                <h3>{data.why}</h3>
+                <p>
+                  <Sentence text={data.do} />
+                </p>
+              </>
+            )}
+          </Answer>
+        ) : (
+          task && <Done task={task} />
+        )}
+        {task !== null && <Deeds task={task} />}
+        {task !== null && <Children task={task} />}
+        {also.length > 0 && <Also tasks={also} />}
+      </div>
+    </Panel>
+  );
+}
+
+function isStuck(task: TaskView, isEnded: boolean): boolean {
+  return isFailed(task.state) || (!isEnded && ["DELAY_EXECUTION", "QUEUED"].includes(task.state));
+}
+
+/** A sentence in which commands of the command line stand out. */
+function Sentence({ text }: { text: string }) {
+  return text.split(/(`[^`]+`|shoal [a-z][^.;,]*)/).map((part, place) =>
+    place % 2 === 1 ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place in the sentence
+      <code key={place}>{part.replaceAll("`", "")}</code>
+    ) : (
+      part
+    ),
+  );
+}
+
+/** What a task that went well did. */
+function Done({ task }: { task: TaskView }) {
+  const { t } = useTranslation("run");
+  const { run, nodeName } = useRun();
+  const { last } = task;
+  const now = useNow(passes(task.state));
+  const node = last?.worker_id ? nodeName(last.worker_id, last.worker) : "";
+  return (
+    <>
+      <h3>
+        <Mark state={task.state} /> {t(`parts:state.${task.state}`)}
+      </h3>
+      <p>{inShort(task, t, node, run.read_at, now)}</p>
+      {last?.stands_for && <p>{last.stands_for}</p>}
+    </>
+  );
+}
+
+/** The likely next steps for a task, the likeliest first. */
+function Deeds({ task }: { task: TaskView }) {
+  const { t } = useTranslation("run");
+  const { run, whyNot, change, go } = useRun();
+  const { last } = task;
+  return (
+    <div className="line deeds">
+      {isFailed(task.state) && (
+        <>
+          <Deed
+            size="xs"
+            isMain={whyNot.rerun === null}
+            whyNot={whyNot.rerun}
+            onClick={() => change({ do: "rerun", what: { failed: false, tasks: [task.name], depend: "TASK_POST" } })}
+          >
+            {t("rerunFromHere")}
+          </Deed>
+          <Deed size="xs" whyNot={whyNot.rerun} onClick={() => last && change({ do: "mark", attempt: last.id })}>
+            {t("mark")}
+          </Deed>
+        </>
+      )}
+      {last !== null && (
+        <Deed size="xs" whyNot={null} onClick={() => go({ tab: "logs", task: task.name })}>
+          {t("openLog")}
+        </Deed>
+      )}
+      {task.state === "QUEUED" && <Link to="/cluster">{t("toGroups")}</Link>}
+      {run.project && run.workflow && (isFailed(task.state) || task.state === "DELAY_EXECUTION") && (
+        <Link
+          to="/workflows/$project/$name"
+          params={{ project: run.project, name: run.workflow }}
+          search={{ task: task.name }}
+        >
+          {t("openDefinition")}
+        </Link>
+      )}
+    </div>
+  );
+}
+
+const CHILDREN_MAX = 8;
+
+/** The runs that a task stands for. */
+function Children({ task }: { task: TaskView }) {
+  const { t } = useTranslation("run");
+  const { run } = useRun();
+  const own = run.children.filter((child) => child.task_code === task.last?.code);
+  if (own.length === 0) return null;
+  return (
+    <ul className="also">
+      {own.slice(-CHILDREN_MAX).map((child) => (
+        <li key={child.id}>
+          <Mark state={child.state} />
+          <Link to="/runs/$id" params={{ id: child.id }}>
+            {t("child", { workflow: child.workflow ?? "", id: child.id })}
+          </Link>
+        </li>
+      ))}
+      {own.length > CHILDREN_MAX && <li className="mute">{t("moreChildren", { count: own.length - CHILDREN_MAX })}</li>}
+    </ul>
+  );
+}
+
+function Also({ tasks }: { tasks: TaskView[] }) {
+  const { t } = useTranslation("run");
+  const { run, go, nodeName } = useRun();
+  const now = useNow();
+  return (
+    <ul className="also">
+      {tasks.map((task) => (
+        <li key={task.name}>
+          <Mark state={task.state} />
+          <span>
+            <button type="button" className="as-link" onClick={() => go({ task: task.name })}>
+              {task.name}
+            </button>{" "}
+            {inShort(
+              task,
+              t,
+              task.last?.worker_id ? nodeName(task.last.worker_id, task.last.worker) : "",
+              run.read_at,
+              now,
+            )}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

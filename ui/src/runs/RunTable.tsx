@@ -1,0 +1,153 @@
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import type { Schemas } from "@/api/client";
+import { reported } from "@/parts/report";
+import { School } from "@/parts/School";
+import { State } from "@/parts/State";
+import { schoolOf } from "@/parts/school";
+import { Moment } from "@/parts/Time";
+import { duration } from "@/parts/time";
+import type { Run } from "./queries";
+import type { Selection } from "./selection";
+import { Took } from "./Took";
+
+interface Props {
+  runs: Run[];
+  progress: Map<string, Schemas["RunProgressAnswer"]>;
+  usual: Map<string, number | null | undefined>;
+  masters: Map<string, string>;
+  selection: Selection;
+  onSelect: (selection: Selection) => void;
+  /** The row that the keys are about. */
+  at: string | null;
+  onGo: (id: string) => void;
+}
+
+/** Runs as rows: what each is, how far, how long against its median, who drives it, and why it failed. */
+export function RunTable({ runs, progress, usual, masters, selection, onSelect, at, onGo }: Props) {
+  const { t } = useTranslation("runs");
+  const ids = runs.map((run) => run.id);
+  const isAll = ids.length > 0 && ids.every((id) => selection.has(id));
+  return (
+    <div className="scroll-x">
+      <table className="list runs">
+        <thead>
+          <tr>
+            <th>
+              <input
+                type="checkbox"
+                aria-label={t("selectPage")}
+                checked={isAll}
+                ref={(box) => {
+                  if (box !== null) box.indeterminate = !isAll && selection.size > 0;
+                }}
+                onChange={() => onSelect(isAll ? new Set() : new Set(ids))}
+              />
+            </th>
+            <th>{t("run")}</th>
+            <th>{t("workflow")}</th>
+            <th>{t("state")}</th>
+            <th className="opt-3">{t("tasks")}</th>
+            <th className="num">{t("started")}</th>
+            <th className="num took-head">{t("took")}</th>
+            <th className="opt-2">{t("trigger")}</th>
+            <th className="opt-4">{t("owner")}</th>
+            <th>{t("why")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {runs.map((run) => {
+            const done = progress.get(run.id);
+            return (
+              <tr
+                key={run.id}
+                data-row={run.id}
+                aria-selected={selection.has(run.id)}
+                data-at={at === run.id}
+                onClick={(event) => !(event.target as HTMLElement).closest("a, button, input") && onGo(run.id)}
+              >
+                <td>
+                  <input
+                    type="checkbox"
+                    aria-label={t("select", { id: run.id })}
+                    checked={selection.has(run.id)}
+                    onChange={() => onSelect(toggled(selection, run.id))}
+                  />
+                </td>
+                <td className="id">
+                  <Link to="/runs/$id" params={{ id: run.id }} search={{}}>
+                    {run.id}
+                  </Link>
+                </td>
+                <td className="name">
+                  {run.workflow ? (
+                    <Link
+                      to="/workflows/$project/$name"
+                      params={{ project: run.project ?? "", name: run.workflow }}
+                      search={{}}
+                    >
+                      {run.workflow}
+                    </Link>
+                  ) : (
+                    <span className="mute">{t("workflowGone")}</span>
+                  )}
+                </td>
+                <td className="of-state">
+                  <State state={run.state} />
+                </td>
+                <td className="opt-3 of-tasks">{done && <School states={schoolOf(done)} />}</td>
+                <td className="num of-start">
+                  <Moment at={run.started_at} />
+                </td>
+                <td className="num of-took">
+                  <Took run={run} usualS={usual.get(run.workflow_code)} />
+                </td>
+                <td className="opt-2 soft">
+                  <TriggerOf run={run} />
+                </td>
+                <td className="opt-4 soft">{run.master_id ? (masters.get(run.master_id) ?? run.master) : ""}</td>
+                <td className="wide soft of-why" title={run.reason ?? undefined}>
+                  {run.reason ?? <Going run={run} progress={done} />}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** What there is to say of a run without a reason: what its task reports, the time left, who took it over. */
+function Going({ run, progress }: { run: Run; progress: Schemas["RunProgressAnswer"] | undefined }) {
+  const { t } = useTranslation("runs");
+  const report = progress?.reports[0];
+  const left = progress?.left_s;
+  const said = [
+    report && `${report.task} ${reported(report.progress)}`,
+    left != null && left >= 1 && t("left", { time: duration(Math.round(left)) }),
+    run.takeovers > 0 && t("takenOver", { count: run.takeovers }),
+  ];
+  return <>{said.filter(Boolean).join(" · ")}</>;
+}
+
+function TriggerOf({ run }: { run: Run }) {
+  const { t } = useTranslation("runs");
+  if (run.parent_id)
+    return (
+      <Link to="/runs/$id" params={{ id: run.parent_id }} search={{}}>
+        {t("byRun", { id: run.parent_id })}
+      </Link>
+    );
+  const word =
+    run.command_type === "SCHEDULER" ? "SCHEDULE" : run.command_type === "COMPLEMENT_DATA" ? "BACKFILL" : "HAND";
+  return (
+    <>{run.run_times > 1 ? t("times", { what: t(`trigger.${word}`), times: run.run_times }) : t(`trigger.${word}`)}</>
+  );
+}
+
+function toggled(selection: Selection, id: string): Selection {
+  const next = new Set(selection);
+  if (!next.delete(id)) next.add(id);
+  return next;
+}

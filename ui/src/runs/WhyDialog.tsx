@@ -1,0 +1,38 @@
+import { Modal } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { Answer } from "@/parts/Answer";
+
+interface Props {
+  run: string;
+  task?: string | undefined;
+  onClose: () => void;
+}
+
+/** Why a run, or a task of it, is as it is, and what to do about it. */
+export function WhyDialog({ run, task, onClose }: Props) {
+  const { t } = useTranslation("runs");
+  const found = useQuery({
+    queryKey: ["why", run, task ?? ""],
+    queryFn: () =>
+      bodyOf(
+        api.GET("/api/v1/workflow-instances/{id}/why", {
+          params: { path: { id: run }, query: { ...(task && { task }) } },
+        }),
+      ),
+  });
+  const title = task ? t("whyTask", { run, task }) : t("whyRun", { run });
+  return (
+    <Modal opened onClose={onClose} title={title} closeButtonProps={{ "aria-label": t("close") }}>
+      <Answer of={found} lines={2}>
+        {(answer) => (
+          <div className="stack">
+            <p className="big">{answer.why}</p>
+            {answer.do !== "" && <p className="soft">→ {answer.do}</p>}
+          </div>
+        )}
+      </Answer>
+    </Modal>
+  );
+}

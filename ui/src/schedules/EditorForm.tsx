@@ -1,0 +1,146 @@
+import { Button, Checkbox, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { ApiProblem, api, bodyOf } from "@/api/client";
+import { useProject } from "@/app/ProjectSwitch";
+import { faultAt, faultBeside } from "@/forms/faults";
+import { valuesOf } from "@/forms/Pairs";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
+import { WorkflowSelect } from "@/forms/WorkflowSelect";
+import { ZoneSelect } from "@/forms/ZoneSelect";
+import { useWhyNot } from "@/login/may";
+import { changesOf, type Draft, sentOf } from "./draft";
+import { FireTimes } from "./FireTimes";
+import { MisfireFields } from "./MisfireFields";
+import { changedSchedules, type Detail, previewOf } from "./queries";
+import { RuleFields } from "./RuleFields";
+import { StartFields } from "./StartFields";
+
+const TYPING_MS = 300;
+/** The fields that show what is wrong with them. */
+const SHOWN = [
+  "cron",
+  "time_zone",
+  "start_time",
+  "end_time",
+  "misfire_grace_s",
+  "params",
+  "worker_group",
+  "environment",
+];
+
+interface Props {
+  schedule?: Detail;
+  before: Draft;
+  onClose: () => void;
+}
+
+/** The fields of a schedule, and beside them when it would fire. */
+export function EditorForm({ schedule, before, onClose }: Props) {
+  const { t } = useTranslation("schedules");
+  const project = useProject();
+  const [first] = useState(before);
+  const [draft, setDraft] = useState(before);
+  const whyNot = useWhyNot("EDITOR", schedule?.project ?? project);
+  // As text, since an equal object is another value.
+  const [tried] = useDebouncedValue(JSON.stringify(ruleOf(draft)), TYPING_MS);
+  const rule = JSON.parse(tried) as ReturnType<typeof ruleOf>;
+  const preview = useQuery(previewOf(rule));
+  const saving = useMutation({ mutationFn: () => save(draft, first, schedule), onSuccess: afterSaving });
+  async function afterSaving() {
+    await changedSchedules();
+    onClose();
+  }
+  const change = (to: Partial<Draft>) => setDraft((shown) => ({ ...shown, ...to }));
+  const fault = (field: string) => faultAt(saving.error, field);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (whyNot === null) saving.mutate();
+  };
+  const ruleFault = preview.error?.message.startsWith("cron") ? preview.error.message : undefined;
+  return (
+    <form className="editor" onSubmit={submit}>
+      <div className="form">
+        {schedule === undefined && (
+          <WorkflowSelect
+            label={t("workflow")}
+            project={project}
+            value={draft.code}
+            onChange={(code) => change({ code })}
+          />
+        )}
+        <RuleFields cron={draft.cron} onChange={(cron) => change({ cron })} fault={ruleFault ?? fault("cron")} />
+        <div className="fields">
+          <ZoneSelect
+            label={t("zone")}
+            value={draft.time_zone}
+            onChange={(time_zone) => change({ time_zone })}
+            error={fault("time_zone")}
+          />
+          <TextInput
+            type="datetime-local"
+            label={t("start")}
+            value={draft.start}
+            error={fault("start_time")}
+            onChange={(event) => change({ start: event.currentTarget.value })}
+          />
+          <TextInput
+            type="datetime-local"
+            label={t("end")}
+            value={draft.end}
+            error={fault("end_time")}
+            onChange={(event) => change({ end: event.currentTarget.value })}
+          />
+        </div>
+        <MisfireFields draft={draft} onChange={change} fault={fault("misfire_grace_s")} />
+        <StartFields draft={draft} onChange={change} fault={fault} />
+        <Checkbox
+          label={t("fireAtOnce")}
+          checked={draft.state === "ONLINE"}
+          onChange={(event) => change({ state: event.currentTarget.checked ? "ONLINE" : "OFFLINE" })}
+        />
+      </div>
+      <FireTimes of={preview} zone={rule.time_zone} cron={rule.cron} isRuleWrong={ruleFault !== undefined} />
+      <div className="editor-end">
+        {schedule?.from_file && <p className="mute">{t("fromFileHelp")}</p>}
+        <Refusal error={faultBeside(saving.error, ...SHOWN)} />
+        {isOutdated(saving.error) && <p className="mute">{t("outdated")}</p>}
+        <div className="dialog-end">
+          <Button variant="default" onClick={onClose}>
+            {t("cancel")}
+          </Button>
+          <Submit isPending={saving.isPending} why={whyNot ?? (draft.code === null ? t("chooseFirst") : null)}>
+            {t("save")}
+          </Submit>
+        </div>
+      </div>
+    </form>
+  );
+}
+
+function ruleOf({ cron, time_zone, start, end }: Draft) {
+  return { cron: cron.trim() || "?", time_zone, start_time: start || null, end_time: end || null };
+}
+
+function isOutdated(error: Error | null): boolean {
+  return error instanceof ApiProblem && error.status === 412;
+}
+
+function save(draft: Draft, before: Draft, schedule: Detail | undefined) {
+  if (schedule === undefined)
+    return bodyOf(
+      api.POST("/api/v1/workflow-definitions/{code}/schedules", {
+        params: { path: { code: draft.code ?? "" } },
+        body: { ...sentOf(draft), params: valuesOf(draft.params), again: false },
+      }),
+    );
+  return bodyOf(
+    api.PATCH("/api/v1/schedules/{id}", {
+      params: { path: { id: schedule.id }, header: { "If-Match": `"${schedule.version}"` } },
+      body: changesOf(draft, before),
+    }),
+  );
+}

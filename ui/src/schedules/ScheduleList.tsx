@@ -1,0 +1,184 @@
+import { ActionIcon, Menu, Switch } from "@mantine/core";
+import { IconDots } from "@tabler/icons-react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Refusal } from "@/forms/Refusal";
+import { useWhyNot } from "@/login/may";
+import { Answer, Empty } from "@/parts/Answer";
+import { cronWords } from "@/parts/cronWords";
+import { Panel } from "@/parts/Panel";
+import { Said, type Saying } from "@/parts/Said";
+import { Moment } from "@/parts/Time";
+import { DeleteSchedule } from "./DeleteSchedule";
+import { changedSchedules, type Filter, type Schedule, schedulesOf, turn } from "./queries";
+import type { Search } from "./search";
+
+interface Props {
+  search: Search;
+  filter: Filter;
+  onChange: (to: Search, replace?: boolean) => void;
+}
+
+/** The rules, one a row: what, when in words, next and last, and the switch. */
+export function ScheduleList({ search, filter, onChange }: Props) {
+  const { t } = useTranslation("schedules");
+  const found = useQuery(schedulesOf(filter));
+  const [said, setSaid] = useState<Saying | null>(null);
+  const wanted = (search.q ?? "").toLowerCase();
+  const matches = (each: Schedule) =>
+    `${each.workflow} ${each.crontab} ${each.time_zone} ${each.id}`.toLowerCase().includes(wanted);
+  return (
+    <Panel title={t("rules")} remark={found.data && String(found.data.items.filter(matches).length)}>
+      <Answer
+        of={found}
+        isEmpty={(page) => page.items.filter(matches).length === 0}
+        empty={
+          <Empty title={t(wanted || search.state || search.workflow ? "noneMatch" : "none")}>{t("noneHelp")}</Empty>
+        }
+      >
+        {(page) => (
+          <div className="scroll-x">
+            <table>
+              <thead>
+                <tr>
+                  <th>{t("fires")}</th>
+                  <th>{t("workflow")}</th>
+                  <th>{t("when")}</th>
+                  <th>{t("zone")}</th>
+                  <th className="num">{t("next")}</th>
+                  <th className="num">{t("last")}</th>
+                  <th>{t("misfire")}</th>
+                  <th>
+                    <span className="unseen">{t("actions")}</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {page.items.filter(matches).map((schedule) => (
+                  <Row key={schedule.id} schedule={schedule} search={search} onChange={onChange} say={setSaid} />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Answer>
+      <Said what={said} onClose={() => setSaid(null)} />
+    </Panel>
+  );
+}
+
+interface RowProps {
+  schedule: Schedule;
+  search: Search;
+  onChange: Props["onChange"];
+  say: (what: Saying) => void;
+}
+
+function Row({ schedule, search, onChange, say }: RowProps) {
+  const { t, i18n } = useTranslation("schedules");
+  const whyNot = useWhyNot("EDITOR", schedule.project ?? null);
+  const [isDeleting, setIsDeleting] = useState(false);
+  const isOn = schedule.state === "ONLINE";
+  const name = schedule.workflow ?? t("workflowGone", { code: schedule.workflow_code });
+  const turning = useMutation({
+    mutationFn: () => turn(schedule, !isOn),
+    onSuccess: () => {
+      say({ isGood: true, text: t(isOn ? "turnedOff" : "turnedOn", { id: schedule.id, name }) });
+      return changedSchedules();
+    },
+  });
+  return (
+    <>
+      <tr aria-selected={search.edit === schedule.id}>
+        <td>
+          <Switch
+            size="xs"
+            checked={isOn}
+            aria-label={t("turn", { id: schedule.id, name })}
+            aria-description={whyNot ?? undefined}
+            title={whyNot ?? undefined}
+            onChange={() => whyNot === null && turning.mutate()}
+            label={t(isOn ? "on" : "off")}
+          />
+        </td>
+        <td>
+          {schedule.project && schedule.workflow ? (
+            <Link
+              to="/workflows/$project/$name"
+              params={{ project: schedule.project, name: schedule.workflow }}
+              search={{}}
+            >
+              {schedule.workflow}
+            </Link>
+          ) : (
+            <span className="mute">{name}</span>
+          )}
+        </td>
+        <td className="when">
+          <span>{cronWords(schedule.crontab, i18n.language)}</span>
+          <code className="mute">{schedule.crontab}</code>
+          {schedule.from_file && (
+            <span className="tag" title={t("fromFileHelp")}>
+              {t("fromFile")}
+            </span>
+          )}
+        </td>
+        <td>{schedule.time_zone}</td>
+        <td className="num">{isOn && schedule.next_fire_at ? <Moment at={schedule.next_fire_at} /> : "–"}</td>
+        <td className="num">{schedule.last_fire_at ? <Moment at={schedule.last_fire_at} /> : "–"}</td>
+        <td className="soft">{t(`rule.${schedule.misfire}`)}</td>
+        <td>
+          <Menu position="bottom-end">
+            <Menu.Target>
+              <ActionIcon variant="subtle" color="gray" aria-label={t("actionsOf", { id: schedule.id, name })}>
+                <IconDots size={16} />
+              </ActionIcon>
+            </Menu.Target>
+            <Menu.Dropdown>
+              <Menu.Item onClick={() => onChange({ edit: schedule.id }, false)}>
+                {t(whyNot === null ? "edit" : "show")}
+              </Menu.Item>
+              <Menu.Item
+                renderRoot={(props) => (
+                  <Link to="/schedules/backfill" search={{ code: schedule.workflow_code }} {...props} />
+                )}
+              >
+                {t("backfill")}
+              </Menu.Item>
+              {schedule.workflow && (
+                <Menu.Item onClick={() => onChange({ workflow: schedule.workflow ?? undefined })}>
+                  {t("onlyThis")}
+                </Menu.Item>
+              )}
+              <Menu.Divider />
+              <Menu.Item
+                color="coral"
+                title={whyNot ?? undefined}
+                aria-disabled={whyNot !== null}
+                onClick={() => (whyNot === null ? setIsDeleting(true) : say({ isGood: false, text: whyNot }))}
+              >
+                {t("delete")}
+              </Menu.Item>
+            </Menu.Dropdown>
+          </Menu>
+          {isDeleting && <DeleteSchedule schedule={schedule} name={name} onClose={() => setIsDeleting(false)} />}
+        </td>
+      </tr>
+      {(schedule.problem || turning.error) && (
+        <tr>
+          <td />
+          <td colSpan={7} className="problem-cell">
+            {schedule.problem && (
+              <p className="problem">
+                <i className="st" data-s="FAILURE" aria-hidden /> {t("doesNotFire", { why: schedule.problem })}
+              </p>
+            )}
+            <Refusal error={turning.error} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}

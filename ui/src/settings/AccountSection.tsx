@@ -1,0 +1,117 @@
+import { PasswordInput, SegmentedControl, useMantineColorScheme } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api } from "@/api/client";
+import { faultAt, faultBeside } from "@/forms/faults";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
+import { useDone } from "@/forms/useDone";
+import { ZoneSelect } from "@/forms/ZoneSelect";
+import { me } from "@/login/session";
+import { Answer } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { chooseZone, shownZone } from "@/parts/time";
+import { chooseLanguage, LANGUAGES, type Language } from "@/words/i18n";
+import { Sessions } from "./Sessions";
+import { Tokens } from "./Tokens";
+
+/** Oneself: how the page looks here, password, sessions, tokens. */
+export function AccountSection() {
+  const { t, i18n } = useTranslation("settings");
+  const who = useQuery(me);
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  return (
+    <>
+      <Panel title={t("thisBrowser")}>
+        <div className="fields pad">
+          <div>
+            <p className="field-label">{t("language")}</p>
+            <SegmentedControl
+              fullWidth
+              aria-label={t("language")}
+              data={(Object.keys(LANGUAGES) as Language[]).map((value) => ({ value, label: LANGUAGES[value] }))}
+              value={i18n.language}
+              onChange={(language) => void chooseLanguage(language as Language)}
+            />
+          </div>
+          <div>
+            <p className="field-label">{t("theme")}</p>
+            <SegmentedControl
+              fullWidth
+              aria-label={t("theme")}
+              data={(["auto", "light", "dark"] as const).map((value) => ({ value, label: t(`theme.${value}`) }))}
+              value={colorScheme}
+              onChange={(scheme) => setColorScheme(scheme as typeof colorScheme)}
+            />
+          </div>
+          <ZoneSelect label={t("zone")} value={shownZone()} onChange={chooseZone} />
+        </div>
+      </Panel>
+      <Answer of={who}>
+        {({ account, name }) =>
+          account == null ? null : (
+            <>
+              <OwnPassword name={name} />
+              <Sessions account={account} />
+              <Tokens account={account} />
+            </>
+          )
+        }
+      </Answer>
+    </>
+  );
+}
+
+/** The first password needs no current one. */
+function OwnPassword({ name }: { name: string }) {
+  const { t } = useTranslation("settings");
+  const [current, setCurrent] = useState("");
+  const [password, setPassword] = useState("");
+  const { place, done } = useDone("sessions");
+  const change = useMutation({
+    mutationFn: () => api.PUT("/api/v1/me/password", { body: { password, ...(current !== "" && { current }) } }),
+    onSuccess: () => {
+      setCurrent("");
+      setPassword("");
+      return done(t("passwordChanged"));
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    change.mutate();
+  };
+  const show = { "aria-label": t("show") };
+  return (
+    <Panel title={t("password")} remark={name}>
+      <form className="form pad narrow" onSubmit={submit}>
+        <input type="text" hidden readOnly autoComplete="username" value={name} />
+        <PasswordInput
+          label={t("currentPassword")}
+          description={t("currentHelp")}
+          autoComplete="current-password"
+          visibilityToggleButtonProps={show}
+          value={current}
+          error={faultAt(change.error, "current")}
+          onChange={(event) => setCurrent(event.currentTarget.value)}
+        />
+        <PasswordInput
+          label={t("newPassword")}
+          description={t("passwordHelp")}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={show}
+          value={password}
+          error={faultAt(change.error, "password")}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+        />
+        <Refusal error={faultBeside(change.error, "current", "password")} />
+        <div className="form-end">
+          <Submit isPending={change.isPending} why={password === "" ? t("passwordFirst") : null}>
+            {t("changePassword")}
+          </Submit>
+        </div>
+      </form>
+      {place}
+    </Panel>
+  );
+}

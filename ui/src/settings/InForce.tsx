@@ -1,0 +1,80 @@
+import { TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+
+/** The settings of the process that answers; changed ones are marked. Its secrets are left out. */
+export function InForce() {
+  const { t } = useTranslation("settings");
+  const search = useSearch({ strict: false }) as { q?: string };
+  const navigate = useNavigate();
+  const wanted = (search.q ?? "").toString().toLowerCase();
+  const found = useQuery({ queryKey: ["settings"], queryFn: () => bodyOf(api.GET("/api/v1/settings")) });
+  return (
+    <>
+      <TextInput
+        className="narrow"
+        aria-label={t("findSetting")}
+        placeholder={t("findSetting")}
+        value={search.q ?? ""}
+        onChange={(event) =>
+          void navigate({
+            to: "/settings/$section",
+            params: { section: "in-force" },
+            search: event.currentTarget.value === "" ? {} : { q: event.currentTarget.value },
+            replace: true,
+          })
+        }
+      />
+      <Panel title={t("section.in-force")}>
+        <Answer of={found} lines={12}>
+          {({ settings, timing }) => {
+            const shown = settings.filter((each) =>
+              `${each.name} ${each.variable} ${each.description}`.toLowerCase().includes(wanted),
+            );
+            return (
+              <>
+                <div className="scroll-x">
+                  <table>
+                    <thead>
+                      <tr>
+                        <th>{t("setting")}</th>
+                        <th>{t("value")}</th>
+                        <th>{t("default")}</th>
+                        <th>{t("meaning")}</th>
+                      </tr>
+                    </thead>
+                    <tbody>
+                      {shown.map((each) => (
+                        <tr key={each.name}>
+                          <td title={each.variable}>
+                            <code>{each.name}</code>
+                          </td>
+                          <td className="mono">{each.value !== each.default ? <b>{each.value}</b> : each.value}</td>
+                          <td className="mono mute">{each.default}</td>
+                          <td className="wrap soft">{each.description}</td>
+                        </tr>
+                      ))}
+                    </tbody>
+                  </table>
+                </div>
+                {shown.length === 0 && <Empty title={t("noSetting")} />}
+                {timing && (
+                  <footer>
+                    {t("timing")}{" "}
+                    {Object.entries(timing)
+                      .map(([name, seconds]) => `${name} ${seconds} s`)
+                      .join(" · ")}
+                  </footer>
+                )}
+              </>
+            );
+          }}
+        </Answer>
+      </Panel>
+    </>
+  );
+}

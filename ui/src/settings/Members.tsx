@@ -1,0 +1,128 @@
+import { Select, TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf, type Schemas } from "@/api/client";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
+import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/may";
+import { Act } from "@/parts/Act";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+
+type Role = Schemas["Role"];
+const ROLES: Role[] = ["VIEWER", "OPERATOR", "EDITOR", "OWNER"];
+
+/** Who has which role in a project. */
+export function Members({ project }: { project: string }) {
+  const { t } = useTranslation("settings");
+  const whyNot = useWhyNot("OWNER", project);
+  const { place, done, failed } = useDone("projects", "me");
+  const [name, setName] = useState("");
+  const [role, setRole] = useState<Role>("VIEWER");
+  const found = useQuery({
+    queryKey: ["projects", "members", project],
+    queryFn: () => bodyOf(api.GET("/api/v1/projects/{project}/members", { params: { path: { project } } })),
+  });
+  const put = useMutation({
+    mutationFn: (member: { name: string; role: Role }) =>
+      bodyOf(
+        api.PUT("/api/v1/projects/{project}/members/{name}", {
+          params: { path: { project, name: member.name } },
+          body: { role: member.role },
+        }),
+      ),
+    onSuccess: (member) => {
+      setName("");
+      return done(t("memberIs", { name: member.name, role: t(`role.${member.role}`) }));
+    },
+  });
+  const remove = useMutation({
+    mutationFn: (member: string) =>
+      api.DELETE("/api/v1/projects/{project}/members/{name}", { params: { path: { project, name: member } } }),
+    onSuccess: () => done(t("memberGone")),
+    onError: failed,
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    put.mutate({ name, role });
+  };
+  const roles = ROLES.map((value) => ({ value, label: t(`role.${value}`) }));
+  const roleOf = (value: string | null) => ROLES.find((each) => each === value) ?? "VIEWER";
+  return (
+    <Panel title={t("members")} remark={found.data?.items.length}>
+      <Answer
+        of={found}
+        isEmpty={(all) => all.items.length === 0}
+        empty={<Empty title={t("noMembers")}>{t("noMembersHelp")}</Empty>}
+      >
+        {(all) => (
+          <table>
+            <thead>
+              <tr>
+                <th>{t("name")}</th>
+                <th>{t("role")}</th>
+                <th>
+                  <span className="unseen">{t("actions")}</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {all.items.map((each) => (
+                <tr key={each.account}>
+                  <td>
+                    {each.name} {each.disabled && <span className="tag">{t("disabled")}</span>}
+                  </td>
+                  <td>
+                    {whyNot === null ? (
+                      <Select
+                        size="xs"
+                        w={150}
+                        aria-label={t("roleOf", { name: each.name })}
+                        data={roles}
+                        value={each.role}
+                        allowDeselect={false}
+                        onChange={(value) => put.mutate({ name: each.name, role: roleOf(value) })}
+                      />
+                    ) : (
+                      t(`role.${each.role}`)
+                    )}
+                  </td>
+                  <td className="num">
+                    <Act size="compact-sm" variant="default" why={whyNot} onClick={() => remove.mutate(each.name)}>
+                      {t("remove")}
+                    </Act>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </Answer>
+      <footer>
+        <form className="line new-named" onSubmit={submit}>
+          <TextInput
+            aria-label={t("newMember")}
+            placeholder={t("newMember")}
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+          />
+          <Select
+            w={130}
+            aria-label={t("role")}
+            data={roles}
+            value={role}
+            allowDeselect={false}
+            onChange={(value) => setRole(roleOf(value))}
+          />
+          <Submit isPending={put.isPending} why={whyNot ?? (name === "" ? t("nameFirst") : null)}>
+            {t("add")}
+          </Submit>
+        </form>
+        <Refusal error={put.error} />
+      </footer>
+      {place}
+    </Panel>
+  );
+}

@@ -1,0 +1,108 @@
+import { Button, Modal, MultiSelect, NumberInput, TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf, type Schemas } from "@/api/client";
+import { faultAt, faultBeside } from "@/forms/faults";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
+import { projectNames } from "./queries";
+
+const SCOPES: Schemas["Scope"][] = [
+  "runs:read",
+  "runs:write",
+  "definitions:read",
+  "definitions:write",
+  "projects:read",
+  "projects:write",
+  "cluster:read",
+  "admin",
+];
+const DAY_S = 86_400;
+const DAYS_USUAL = 90;
+const DAYS_MAX = 366;
+
+interface Props {
+  account: string;
+  onClose: () => void;
+  onMade: (token: Schemas["TokenMade"]) => void;
+}
+
+/** What a new token may do, where, and for how long. */
+export function NewToken({ account, onClose, onMade }: Props) {
+  const { t } = useTranslation(["settings", "forms"]);
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<string[]>(["runs:read"]);
+  const [projects, setProjects] = useState<string[]>([]);
+  const [days, setDays] = useState(DAYS_USUAL);
+  const known = useQuery(projectNames);
+  const make = useMutation({
+    mutationFn: () =>
+      bodyOf(
+        api.POST("/api/v1/users/{account}/tokens", {
+          params: { path: { account } },
+          body: {
+            name,
+            scopes: SCOPES.filter((each) => scopes.includes(each)),
+            lives_s: days * DAY_S,
+            ...(projects.length > 0 && { projects }),
+          },
+        }),
+      ),
+    onSuccess: onMade,
+  });
+  const fault = (field: string) => faultAt(make.error, field);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    make.mutate();
+  };
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={t("newToken")}
+      lockScroll={false}
+      closeButtonProps={{ "aria-label": t("forms:close") }}
+    >
+      <form className="form" onSubmit={submit}>
+        <TextInput
+          label={t("name")}
+          description={t("tokenNameHelp")}
+          value={name}
+          error={fault("name")}
+          data-autofocus
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+        <MultiSelect label={t("scopes")} data={SCOPES} value={scopes} error={fault("scopes")} onChange={setScopes} />
+        <MultiSelect
+          label={t("projects")}
+          description={t("tokenProjectsHelp")}
+          data={known.data ?? []}
+          value={projects}
+          error={fault("projects")}
+          onChange={setProjects}
+        />
+        <NumberInput
+          label={t("tokenDays")}
+          min={1}
+          max={DAYS_MAX}
+          value={days}
+          error={fault("lives_s")}
+          onChange={(value) => setDays(Number(value) || 1)}
+        />
+        <Refusal error={faultBeside(make.error, "name", "scopes", "projects", "lives_s")} />
+        <div className="dialog-end">
+          <Button variant="default" onClick={onClose}>
+            {t("forms:cancel")}
+          </Button>
+          <Submit
+            isPending={make.isPending}
+            why={name === "" ? t("nameFirst") : scopes.length === 0 ? t("scopeFirst") : null}
+          >
+            {t("make")}
+          </Submit>
+        </div>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,101 @@
+import { TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { faultAt, faultBeside } from "@/forms/faults";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
+import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/may";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { Project } from "./Project";
+import { projectList } from "./queries";
+
+/** The projects; the one in the address is open. */
+export function Projects() {
+  const { t } = useTranslation("settings");
+  const { project } = useSearch({ strict: false }) as { project?: string };
+  const navigate = useNavigate();
+  const whyNot = useWhyNot("ADMIN");
+  const found = useQuery(projectList);
+  const { place, done } = useDone("projects");
+  const [name, setName] = useState("");
+  const open = (chosen: string | undefined) =>
+    void navigate({
+      to: "/settings/$section",
+      params: { section: "projects" },
+      search: chosen === undefined ? {} : { project: chosen },
+    });
+  const create = useMutation({
+    mutationFn: () => bodyOf(api.POST("/api/v1/projects", { body: { name } })),
+    onSuccess: async (made) => {
+      setName("");
+      await done(t("projectMade", { name: made.name }));
+      open(made.name);
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    create.mutate();
+  };
+  return (
+    <>
+      <Panel title={t("section.projects")} remark={found.data?.items.length}>
+        <Answer
+          of={found}
+          isEmpty={(page) => page.items.length === 0}
+          empty={<Empty title={t("noProjects")}>{t("noProjectsHelp")}</Empty>}
+        >
+          {(page) => (
+            <div className="scroll-x">
+              <table>
+                <thead>
+                  <tr>
+                    <th>{t("name")}</th>
+                    <th className="num">{t("workflows")}</th>
+                    <th>{t("tenants")}</th>
+                    <th>{t("workerGroups")}</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {page.items.map((each) => (
+                    <tr key={each.name} aria-selected={each.name === project}>
+                      <td>
+                        <Link to="/settings/$section" params={{ section: "projects" }} search={{ project: each.name }}>
+                          {each.name}
+                        </Link>
+                      </td>
+                      <td className="num">{each.workflows}</td>
+                      <td>{each.tenants?.join(", ") || t("all")}</td>
+                      <td>{each.worker_groups?.join(", ") || t("all")}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </Answer>
+        <footer>
+          <form className="line new-named" onSubmit={submit}>
+            <TextInput
+              aria-label={t("newProject")}
+              placeholder={t("newProject")}
+              value={name}
+              error={faultAt(create.error, "name")}
+              onChange={(event) => setName(event.currentTarget.value)}
+            />
+            <Submit isPending={create.isPending} why={whyNot ?? (name === "" ? t("nameFirst") : null)}>
+              {t("create")}
+            </Submit>
+          </form>
+          <Refusal error={faultBeside(create.error, "name")} />
+        </footer>
+      </Panel>
+      {project !== undefined && <Project key={project} name={String(project)} onGone={() => open(undefined)} />}
+      {place}
+    </>
+  );
+}

@@ -1,0 +1,121 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { Confirm } from "@/forms/Confirm";
+import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/may";
+import { Act } from "@/parts/Act";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { Moment } from "@/parts/Time";
+
+/** Which secrets are stored and which keys encrypt them; all can be encrypted with the first key. */
+export function Secrets() {
+  const { t } = useTranslation("settings");
+  const whyNot = useWhyNot("ADMIN");
+  const { place, done } = useDone("secrets", "data-sources", "environments");
+  const [isAsking, setIsAsking] = useState(false);
+  const keys = useQuery({ queryKey: ["secrets", "keys"], queryFn: () => bodyOf(api.GET("/api/v1/secrets/keys")) });
+  const secrets = useQuery({ queryKey: ["secrets"], queryFn: () => bodyOf(api.GET("/api/v1/secrets")) });
+  const rotate = useMutation({
+    mutationFn: () => bodyOf(api.POST("/api/v1/secrets:rotate")),
+    onSuccess: (said) => {
+      setIsAsking(false);
+      return done(t("rotated", { sources: said.data_sources, environments: said.environments, key: said.key_id }));
+    },
+  });
+  return (
+    <>
+      <Panel
+        title={t("keys")}
+        end={
+          <Act size="xs" variant="default" why={whyNot} onClick={() => setIsAsking(true)}>
+            {t("rotate")}
+          </Act>
+        }
+      >
+        <Answer of={keys} isEmpty={(all) => all.items.length === 0} empty={<Empty title={t("noKeys")} />}>
+          {(all) => (
+            <table>
+              <thead>
+                <tr>
+                  <th>{t("key")}</th>
+                  <th>{t("keyUse")}</th>
+                  <th className="num">{t("section.secrets")}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {all.items.map((each) => (
+                  <tr key={each.key_id}>
+                    <td className="mono">{each.key_id}</td>
+                    <td>
+                      <i className="st" data-s={each.is_here ? "SUCCESS" : "FAILURE"} aria-hidden />{" "}
+                      {t(each.encrypts ? "keyEncrypts" : each.is_here ? "keyReads" : "keyMissing")}
+                    </td>
+                    <td className="num">{each.secrets}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </Answer>
+      </Panel>
+      <Panel title={t("section.secrets")} remark={secrets.data?.items.length}>
+        <Answer
+          of={secrets}
+          isEmpty={(all) => all.items.length === 0}
+          empty={<Empty title={t("noSecrets")}>{t("noSecretsHelp")}</Empty>}
+        >
+          {(all) => (
+            <table>
+              <thead>
+                <tr>
+                  <th>{t("name")}</th>
+                  <th>{t("kind")}</th>
+                  <th>{t("key")}</th>
+                  <th className="num">{t("changed")}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {all.items.map((each) => (
+                  <tr key={`${each.kind} ${each.name}`}>
+                    <td>{each.name}</td>
+                    <td>
+                      <Link
+                        to="/settings/$section"
+                        params={{ section: each.kind === "DATA_SOURCE" ? "data-sources" : "environments" }}
+                        search={{}}
+                      >
+                        {t(`kind.${each.kind}`)}
+                      </Link>
+                    </td>
+                    <td className="mono">{each.key_id}</td>
+                    <td className="num">
+                      <Moment at={each.updated_at} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </Answer>
+        <footer>{t("writeOnly")}</footer>
+      </Panel>
+      {isAsking && (
+        <Confirm
+          title={t("rotate")}
+          verb={t("rotateVerb")}
+          isPending={rotate.isPending}
+          error={rotate.error}
+          onConfirm={() => rotate.mutate()}
+          onClose={() => setIsAsking(false)}
+        >
+          <p>{t("rotateHelp")}</p>
+        </Confirm>
+      )}
+      {place}
+    </>
+  );
+}

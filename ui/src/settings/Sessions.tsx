@@ -1,0 +1,95 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { useDone } from "@/forms/useDone";
+import { Act } from "@/parts/Act";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { Ago, Moment } from "@/parts/Time";
+
+/** Where an account is logged in. */
+export function Sessions({ account }: { account: string }) {
+  const { t } = useTranslation("settings");
+  const { place, done, failed } = useDone("sessions");
+  const path = { account };
+  const found = useQuery({
+    queryKey: ["sessions", account],
+    queryFn: () => bodyOf(api.GET("/api/v1/users/{account}/sessions", { params: { path } })),
+  });
+  const end = useMutation({
+    mutationFn: (id: string) =>
+      api.DELETE("/api/v1/users/{account}/sessions/{id}", { params: { path: { account, id } } }),
+    onSuccess: () => done(t("sessionEnded")),
+    onError: failed,
+  });
+  const endAll = useMutation({
+    mutationFn: () => bodyOf(api.DELETE("/api/v1/users/{account}/sessions", { params: { path } })),
+    onSuccess: ({ ended }) => done(t("sessionsEnded", { count: ended })),
+    onError: failed,
+  });
+  const others = found.data?.items.filter((each) => each.is_this !== true).length ?? 0;
+  return (
+    <Panel
+      title={t("sessions")}
+      remark={found.data?.items.length}
+      end={
+        <Act
+          size="xs"
+          variant="default"
+          loading={endAll.isPending}
+          why={others === 0 ? t("noOthers") : null}
+          onClick={() => endAll.mutate()}
+        >
+          {t("endOthers")}
+        </Act>
+      }
+    >
+      <Answer of={found} isEmpty={(all) => all.items.length === 0} empty={<Empty title={t("noSessions")} />}>
+        {(all) => (
+          <div className="scroll-x">
+            <table>
+              <thead>
+                <tr>
+                  <th>{t("browser")}</th>
+                  <th>{t("address")}</th>
+                  <th className="num">{t("lastUsed")}</th>
+                  <th className="num">{t("ends")}</th>
+                  <th>
+                    <span className="unseen">{t("actions")}</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {all.items.map((each) => (
+                  <tr key={each.id}>
+                    <td className="wide" title={each.user_agent}>
+                      {each.is_this && <span className="tag">{t("thisOne")}</span>} {each.user_agent}
+                    </td>
+                    <td>{each.address}</td>
+                    <td className="num">
+                      <Ago at={each.last_seen_at} />
+                    </td>
+                    <td className="num">
+                      <Moment at={each.expires_at} />
+                    </td>
+                    <td className="num">
+                      <Act
+                        size="compact-sm"
+                        variant="default"
+                        why={each.is_this ? t("logOutInstead") : null}
+                        onClick={() => end.mutate(each.id)}
+                      >
+                        {t("end")}
+                      </Act>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Answer>
+      {place}
+    </Panel>
+  );
+}

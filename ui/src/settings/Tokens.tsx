@@ -1,0 +1,106 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf, type Schemas } from "@/api/client";
+import { ShownOnce } from "@/forms/ShownOnce";
+import { useDone } from "@/forms/useDone";
+import { Act } from "@/parts/Act";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { Ago, Moment } from "@/parts/Time";
+import { NewToken } from "./NewToken";
+
+/** The tokens of an account: what each may, and when it was used. A new one is shown once. */
+export function Tokens({ account }: { account: string }) {
+  const { t } = useTranslation("settings");
+  const { place, done, failed } = useDone("tokens");
+  const [isMaking, setIsMaking] = useState(false);
+  const [made, setMade] = useState<Schemas["TokenMade"] | null>(null);
+  const found = useQuery({
+    queryKey: ["tokens", account],
+    queryFn: () =>
+      bodyOf(api.GET("/api/v1/users/{account}/tokens", { params: { path: { account }, query: { limit: 200 } } })),
+  });
+  const revoke = useMutation({
+    mutationFn: (id: string) =>
+      api.DELETE("/api/v1/users/{account}/tokens/{id}", { params: { path: { account, id } } }),
+    onSuccess: () => done(t("tokenRevoked")),
+    onError: failed,
+  });
+  return (
+    <Panel
+      title={t("tokens")}
+      remark={found.data?.items.length}
+      end={
+        <Act size="xs" variant="default" onClick={() => setIsMaking(true)}>
+          {t("newToken")}
+        </Act>
+      }
+    >
+      {made !== null && (
+        <div className="pad">
+          <ShownOnce text={made.token} what={t("tokenOnce", { name: made.name })} />
+        </div>
+      )}
+      <Answer
+        of={found}
+        isEmpty={(all) => all.items.length === 0}
+        empty={<Empty title={t("noTokens")}>{t("noTokensHelp")}</Empty>}
+      >
+        {(all) => (
+          <div className="scroll-x">
+            <table>
+              <thead>
+                <tr>
+                  <th>{t("name")}</th>
+                  <th>{t("scopes")}</th>
+                  <th>{t("projects")}</th>
+                  <th className="num">{t("lastUsed")}</th>
+                  <th className="num">{t("ends")}</th>
+                  <th>
+                    <span className="unseen">{t("actions")}</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {all.items.map((each) => (
+                  <tr key={each.id}>
+                    <td>{each.name}</td>
+                    <td>{each.scopes.join(", ")}</td>
+                    <td>{each.projects?.join(", ") ?? t("all")}</td>
+                    <td className="num" title={each.last_used_from ?? undefined}>
+                      {each.last_used_at ? <Ago at={each.last_used_at} /> : t("never")}
+                    </td>
+                    <td className="num">{each.revoked_at ? t("revoked") : <Moment at={each.expires_at} />}</td>
+                    <td className="num">
+                      <Act
+                        size="compact-sm"
+                        variant="default"
+                        why={each.revoked_at ? t("isRevoked") : null}
+                        onClick={() => revoke.mutate(each.id)}
+                      >
+                        {t("revoke")}
+                      </Act>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Answer>
+      {isMaking && (
+        <NewToken
+          account={account}
+          onClose={() => setIsMaking(false)}
+          onMade={(token) => {
+            setIsMaking(false);
+            setMade(token);
+            void done(t("tokenMade", { name: token.name }));
+          }}
+        />
+      )}
+      {place}
+    </Panel>
+  );
+}

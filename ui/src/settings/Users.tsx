@@ -1,0 +1,104 @@
+import { Checkbox, TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link, useSearch } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { faultAt, faultBeside } from "@/forms/faults";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
+import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/may";
+import { Answer } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { Moment } from "@/parts/Time";
+import { projectNames, userList } from "./queries";
+import { User } from "./User";
+
+/** The accounts; the one in the address is open. */
+export function Users() {
+  const { t } = useTranslation("settings");
+  const { user } = useSearch({ strict: false }) as { user?: string | number };
+  const whyNot = useWhyNot("ADMIN");
+  const found = useQuery(userList);
+  const projects = useQuery(projectNames);
+  const { place, done } = useDone("users");
+  const [name, setName] = useState("");
+  const [isAdmin, setIsAdmin] = useState(false);
+  const create = useMutation({
+    mutationFn: () => bodyOf(api.POST("/api/v1/users", { body: { name, is_admin: isAdmin } })),
+    onSuccess: (made) => {
+      setName("");
+      setIsAdmin(false);
+      return done(t("userMade", { name: made.name }));
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    create.mutate();
+  };
+  const chosen = found.data?.items.find((each) => each.id === String(user));
+  return (
+    <>
+      <Panel title={t("section.users")} remark={found.data?.items.length}>
+        <Answer of={found}>
+          {(page) => (
+            <div className="scroll-x">
+              <table>
+                <thead>
+                  <tr>
+                    <th>{t("name")}</th>
+                    <th>{t("rights")}</th>
+                    <th>{t("state")}</th>
+                    <th className="num">{t("created")}</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {page.items.map((each) => (
+                    <tr key={each.id} aria-selected={each.id === chosen?.id}>
+                      <td>
+                        <Link to="/settings/$section" params={{ section: "users" }} search={{ user: each.id }}>
+                          {each.name}
+                        </Link>
+                      </td>
+                      <td>{t(each.is_admin ? "administrator" : "byRoles")}</td>
+                      <td>
+                        <i className="st" data-s={each.disabled_at ? "STOP" : "SUCCESS"} aria-hidden />{" "}
+                        {t(each.disabled_at ? "disabled" : each.has_password ? "enabled" : "noPasswordYet")}
+                      </td>
+                      <td className="num">
+                        <Moment at={each.created_at} />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </Answer>
+        <footer>
+          <form className="line new-named" onSubmit={submit}>
+            <TextInput
+              aria-label={t("newUser")}
+              placeholder={t("newUser")}
+              value={name}
+              error={faultAt(create.error, "name")}
+              onChange={(event) => setName(event.currentTarget.value)}
+            />
+            <Checkbox
+              label={t("administrator")}
+              checked={isAdmin}
+              onChange={(event) => setIsAdmin(event.currentTarget.checked)}
+            />
+            <Submit isPending={create.isPending} why={whyNot ?? (name === "" ? t("nameFirst") : null)}>
+              {t("create")}
+            </Submit>
+          </form>
+          <Refusal error={faultBeside(create.error, "name")} />
+        </footer>
+      </Panel>
+      {chosen !== undefined && <User key={chosen.id} user={chosen} projects={projects.data ?? []} />}
+      {place}
+    </>
+  );
+}

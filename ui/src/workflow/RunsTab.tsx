@@ -1,0 +1,88 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Answer, Empty } from "@/parts/Answer";
+import { State } from "@/parts/State";
+import { Moment } from "@/parts/Time";
+import { duration } from "@/parts/time";
+import { runsPage } from "@/runs/queries";
+import { runFilterOf } from "@/runs/runFilter";
+
+/** The runs of this workflow, newest first, those of other workflows' steps too. */
+export function RunsTab({ project, name }: { project: string; name: string }) {
+  const { t } = useTranslation("workflow");
+  const [cursor, setCursor] = useState<string>();
+  const found = useQuery(runsPage(runFilterOf({ workflow: name, children: "true" }, project), cursor));
+  return (
+    <div className="tab">
+      <section className="panel">
+        <header>
+          <h2>{t("tab.runs")}</h2>
+          <div className="end">
+            <Link to="/runs" search={{ workflow: name, project }}>
+              {t("filterRuns")}
+            </Link>
+          </div>
+        </header>
+        <Answer of={found} isEmpty={(data) => data.items.length === 0} empty={<Empty title={t("noRuns")} />}>
+          {(data) => (
+            <div className="scroll-x">
+              <table>
+                <thead>
+                  <tr>
+                    <th className="num">{t("runColumn")}</th>
+                    <th>{t("state")}</th>
+                    <th className="num">{t("version")}</th>
+                    <th className="num">{t("started")}</th>
+                    <th className="num">{t("took")}</th>
+                    <th>{t("why")}</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {data.items.map(({ id, state, version, started_at, took_s, reason }) => (
+                    <tr key={id}>
+                      <td className="num">
+                        <Link to="/runs/$id" params={{ id }}>
+                          {id}
+                        </Link>
+                      </td>
+                      <td>
+                        <State state={state} />
+                      </td>
+                      <td className="num">{version}</td>
+                      <td className="num">
+                        <Moment at={started_at} />
+                      </td>
+                      <td className="num">{duration(took_s)}</td>
+                      <td className="wide" title={reason ?? undefined}>
+                        {reason}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </Answer>
+        {(cursor !== undefined || found.data?.has_more) && (
+          <footer>
+            <div className="end">
+              {cursor !== undefined && (
+                <Button variant="default" size="xs" onClick={() => setCursor(undefined)}>
+                  {t("newest")}
+                </Button>
+              )}
+              {found.data?.has_more && (
+                <Button variant="default" size="xs" onClick={() => setCursor(found.data?.next_cursor ?? undefined)}>
+                  {t("older")}
+                </Button>
+              )}
+            </div>
+          </footer>
+        )}
+      </section>
+    </div>
+  );
+}

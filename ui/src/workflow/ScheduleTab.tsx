@@ -1,0 +1,100 @@
+import { Switch } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { changedWorkflow } from "@/editor/queries";
+import { useMay } from "@/login/rights";
+import { Answer, Empty, Failure } from "@/parts/Answer";
+import { cronWords } from "@/parts/cronWords";
+import { Moment } from "@/parts/Time";
+import { type Schedule, schedulesOf } from "./queries";
+
+/** When this workflow starts by itself, and its next times. */
+export function ScheduleTab({ project, name }: { project: string; name: string }) {
+  const { t } = useTranslation("workflow");
+  const found = useQuery(schedulesOf(project, name));
+  const link = (
+    <Link to="/schedules" search={{ project, workflow: name }}>
+      {t("toSchedules")}
+    </Link>
+  );
+  return (
+    <div className="tab">
+      <Answer
+        of={found}
+        isEmpty={(schedules) => schedules.length === 0}
+        empty={
+          <section className="panel">
+            <Empty title={t("noSchedule")}>
+              <p className="mute">{t("noScheduleHelp")}</p>
+              <p>{link}</p>
+            </Empty>
+          </section>
+        }
+      >
+        {(schedules) => (
+          <>
+            {schedules.map((schedule) => (
+              <OneSchedule key={schedule.id} schedule={schedule} project={project} />
+            ))}
+            <p>{link}</p>
+          </>
+        )}
+      </Answer>
+    </div>
+  );
+}
+
+function OneSchedule({ schedule, project }: { schedule: Schedule; project: string }) {
+  const { t, i18n } = useTranslation("workflow");
+  const mayTurn = useMay("EDITOR", project);
+  const isOn = schedule.state === "ONLINE";
+  const turn = useMutation({
+    mutationFn: () => {
+      const params = { path: { id: schedule.id }, header: { "If-Match": `"${schedule.version}"` } };
+      return isOn
+        ? bodyOf(api.POST("/api/v1/schedules/{id}/off", { params }))
+        : bodyOf(api.POST("/api/v1/schedules/{id}/on", { params }));
+    },
+    onSuccess: changedWorkflow,
+  });
+  return (
+    <section className="panel">
+      <header>
+        <h2>{cronWords(schedule.crontab, i18n.language)}</h2>
+        <span className="n">
+          <code>{schedule.crontab}</code> · {schedule.time_zone}
+        </span>
+        {schedule.from_file && <span className="tag">{t("fromFile")}</span>}
+        <div className="end">
+          <Switch
+            checked={isOn}
+            label={t(isOn ? "on" : "off")}
+            aria-description={!mayTurn ? t("editRole", { project }) : undefined}
+            title={!mayTurn ? t("editRole", { project }) : undefined}
+            onChange={() => mayTurn && turn.mutate()}
+          />
+        </div>
+      </header>
+      {turn.error !== null && <Failure error={turn.error} />}
+      {(schedule.problem ?? schedule.fault) && <p className="pad problem">{schedule.problem ?? schedule.fault}</p>}
+      <div className="pad">
+        {isOn && schedule.next_fires.length > 0 ? (
+          <ol className="fires" aria-label={t("next")}>
+            {schedule.next_fires.map((fire) => (
+              <li key={fire.utc}>
+                <Moment at={fire.utc} />{" "}
+                <span className="mute">
+                  {fire.local.slice(0, 16).replace("T", " ")} {fire.time_zone}
+                </span>
+              </li>
+            ))}
+          </ol>
+        ) : (
+          <p className="mute">{t("doesNotFire")}</p>
+        )}
+      </div>
+    </section>
+  );
+}

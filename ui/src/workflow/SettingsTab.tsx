@@ -1,0 +1,185 @@
+import { Button, Modal, TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf, type Schemas } from "@/api/client";
+import { changedWorkflow, type Head, match } from "@/editor/queries";
+import type { Editing } from "@/editor/useEditing";
+import { WorkflowFields } from "@/editor/WorkflowFields";
+import { useMay } from "@/login/rights";
+import { Act } from "@/parts/Act";
+import { Answer, Failure } from "@/parts/Answer";
+import { say, sayFailure } from "@/parts/notices";
+import { Panel } from "@/parts/Panel";
+import { saveText } from "@/parts/saveText";
+import { relationsOf } from "./queries";
+
+interface Props {
+  project: string;
+  editing: Editing;
+  head: Head | null;
+  mayEdit: boolean;
+}
+
+/** Fields of the workflow itself (part of its next version), whether it can be started, its relations, and its end. */
+export function SettingsTab({ project, editing, head, mayEdit }: Props) {
+  const { t } = useTranslation("workflow");
+  return (
+    <div className="tab settings">
+      <Panel title={t("fields")} remark={t("fieldsRemark")} className="settings-form">
+        {editing.graph !== null && <WorkflowFields graph={editing.graph} editing={editing} isFixed={!mayEdit} />}
+      </Panel>
+      {head !== null && (
+        <div className="settings-side">
+          <ReleasePanel head={head} editing={editing} />
+          <RelationsPanel code={head.code} />
+          <EndPanel head={head} project={project} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function ReleasePanel({ head, editing }: { head: Head; editing: Editing }) {
+  const { t } = useTranslation("workflow");
+  const mayEdit = useMay("EDITOR", head.project);
+  const isOn = head.release_state === "ONLINE";
+  const set = useMutation({
+    mutationFn: () =>
+      bodyOf(
+        api.PUT("/api/v1/workflow-definitions/{code}/release-state", {
+          params: { path: { code: head.code }, header: match(head.version) },
+          body: { release_state: isOn ? "OFFLINE" : "ONLINE" },
+        }),
+      ),
+    onSuccess: () => {
+      changedWorkflow();
+      say(t(isOn ? "takenBack" : "released"));
+    },
+    onError: (error) => sayFailure(error),
+  });
+  return (
+    <Panel title={t("release")}>
+      <div className="pad stack">
+        <p>{t(isOn ? "isOnline" : "isOffline")}</p>
+        <div className="line">
+          <Act
+            variant="default"
+            loading={set.isPending}
+            why={!mayEdit ? t("editRole", { project: head.project }) : null}
+            onClick={() => set.mutate()}
+          >
+            {t(isOn ? "takeBack" : "goOnline")}
+          </Act>
+          <Button variant="default" onClick={() => saveText(`${head.name}.yaml`, editing.text)}>
+            {t("exportYaml")}
+          </Button>
+        </div>
+      </div>
+    </Panel>
+  );
+}
+
+const KINDS = ["starts", "started_by", "waits_for", "feeds"] as const;
+
+function RelationsPanel({ code }: { code: string }) {
+  const { t } = useTranslation("workflow");
+  const found = useQuery(relationsOf(code));
+  const other = (kind: (typeof KINDS)[number], each: Schemas["RelationAnswer"]) =>
+    kind === "starts" || kind === "waits_for" ? each.refers_to : each.workflow;
+  return (
+    <Panel title={t("relations")} end={<Link to="/relations">{t("allRelations")}</Link>}>
+      <Answer of={found}>
+        {(relations) => (
+          <dl className="pad facts">
+            {KINDS.map((kind) => (
+              <div key={kind}>
+                <dt>{t(`relation.${kind}`)}</dt>
+                <dd>
+                  {relations[kind].length === 0 && <span className="mute">{t("none")}</span>}
+                  {relations[kind].map((each) => {
+                    const { project, name } = other(kind, each);
+                    return (
+                      <Link key={`${each.task} ${name}`} to="/workflows/$project/$name" params={{ project, name }}>
+                        {name}
+                      </Link>
+                    );
+                  })}
+                </dd>
+              </div>
+            ))}
+          </dl>
+        )}
+      </Answer>
+    </Panel>
+  );
+}
+
+function EndPanel({ head, project }: { head: Head; project: string }) {
+  const { t } = useTranslation("workflow");
+  const mayEdit = useMay("EDITOR", project);
+  const navigate = useNavigate();
+  const [isAsking, setIsAsking] = useState(false);
+  const [typed, setTyped] = useState("");
+  const end = useMutation({
+    mutationFn: () =>
+      api.DELETE("/api/v1/workflow-definitions/{code}", {
+        params: { path: { code: head.code }, header: match(head.version) },
+      }),
+    onSuccess: () => {
+      changedWorkflow();
+      void navigate({ to: "/workflows" });
+    },
+  });
+  return (
+    <Panel title={t("delete")}>
+      <div className="pad stack">
+        <p className="mute">{t("deleteMeans")}</p>
+        <div>
+          <Act
+            variant="default"
+            why={!mayEdit ? t("editRole", { project }) : null}
+            onClick={() => {
+              end.reset();
+              setIsAsking(true);
+            }}
+          >
+            {t("deleteDots")}
+          </Act>
+        </div>
+      </div>
+      {isAsking && (
+        <Modal
+          opened
+          onClose={() => setIsAsking(false)}
+          title={t("deleteTitle", { name: head.name })}
+          closeButtonProps={{ "aria-label": t("close") }}
+        >
+          <div className="dialog">
+            <TextInput
+              data-autofocus
+              label={t("typeName", { name: head.name })}
+              value={typed}
+              onChange={(event) => setTyped(event.currentTarget.value)}
+            />
+            {end.error !== null && <Failure error={end.error} />}
+            <div className="dialog-end">
+              <Button variant="default" onClick={() => setIsAsking(false)}>
+                {t("cancel")}
+              </Button>
+              <Act
+                color="coral"
+                loading={end.isPending}
+                why={typed === head.name ? null : t("typeName", { name: head.name })}
+                onClick={() => end.mutate()}
+              >
+                {t("delete")}
+              </Act>
+            </div>
+          </div>
+        </Modal>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,208 @@
+import { Button, Radio, SegmentedControl } from "@mantine/core";
+import { useInfiniteQuery, useMutation, useQueries } from "@tanstack/react-query";
+import { lazy, Suspense, useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { comparable } from "@/editor/model/compare";
+import { changedWorkflow, type Head, match } from "@/editor/queries";
+import { useMay } from "@/login/rights";
+import { Act } from "@/parts/Act";
+import { Answer, Failure, Skeleton } from "@/parts/Answer";
+import { say } from "@/parts/notices";
+import { Moment } from "@/parts/Time";
+import { GraphDiff } from "./GraphDiff";
+import { versionsOf, versionText } from "./queries";
+import { RollBackDialog } from "./RollBackDialog";
+import { useWorkflowSearch, type WorkflowSearch } from "./search";
+
+const YamlDiff = lazy(() => import("./YamlDiff"));
+
+/** What was saved, by whom and when; two versions compared as YAML and as graphs; and the way back. */
+export function VersionsTab({ head }: { head: Head }) {
+  const { t } = useTranslation("workflow");
+  const { search, change } = useWorkflowSearch();
+  const mayEdit = useMay("EDITOR", head.project);
+  const found = useInfiniteQuery(versionsOf(head.code));
+  const [wanted, setWanted] = useState<number | null>(null);
+  const newer = search.newer ?? head.version;
+  const older = search.older ?? Math.max(1, newer - 1);
+  const back = useMutation({
+    mutationFn: (version: number) =>
+      bodyOf(
+        api.POST("/api/v1/workflow-definitions/{code}/roll-back", {
+          params: { path: { code: head.code }, header: match(head.version) },
+          body: { version },
+        }),
+      ),
+    onSuccess: (saved, version) => {
+      setWanted(null);
+      changedWorkflow();
+      change({ older: undefined, newer: undefined });
+      say(t(saved.is_new_version ? "rolledBack" : "publishedSame", { from: version, version: saved.version }));
+    },
+  });
+  const pick = (side: "older" | "newer", version: number) =>
+    change(side === "older" ? { older: version, newer } : { newer: version, older });
+  return (
+    <div className="tab versions">
+      <section className="panel">
+        <header>
+          <h2>{t("tab.versions")}</h2>
+        </header>
+        <Answer of={found}>
+          {(data) => (
+            <div className="scroll-x">
+              <table>
+                <thead>
+                  <tr>
+                    <th>{t("olderColumn")}</th>
+                    <th>{t("newerColumn")}</th>
+                    <th className="num">{t("version")}</th>
+                    <th>{t("by")}</th>
+                    <th>{t("saved")}</th>
+                    <th className="num">{t("tasks")}</th>
+                    <th className="num">{t("runsColumn")}</th>
+                    <th className="end-cell" />
+                  </tr>
+                </thead>
+                <tbody>
+                  {data.pages
+                    .flatMap((page) => page.items)
+                    .map((each) => (
+                      <tr key={each.version} aria-selected={each.version === older || each.version === newer}>
+                        <td>
+                          <Radio
+                            name="older"
+                            size="xs"
+                            aria-label={t("pickOlder", { version: each.version })}
+                            checked={each.version === older}
+                            onChange={() => pick("older", each.version)}
+                          />
+                        </td>
+                        <td>
+                          <Radio
+                            name="newer"
+                            size="xs"
+                            aria-label={t("pickNewer", { version: each.version })}
+                            checked={each.version === newer}
+                            onChange={() => pick("newer", each.version)}
+                          />
+                        </td>
+                        <td className="num">
+                          <b>{each.version}</b>
+                        </td>
+                        <td>{each.created_by}</td>
+                        <td>
+                          <Moment at={each.created_at} />
+                        </td>
+                        <td className="num">{each.tasks}</td>
+                        <td className="num">{each.runs}</td>
+                        <td className="end-cell">
+                          {each.is_current ? (
+                            <span className="tag">{t("current")}</span>
+                          ) : (
+                            <Act
+                              size="compact-xs"
+                              variant="default"
+                              why={!mayEdit ? t("editRole", { project: head.project }) : null}
+                              onClick={() => {
+                                back.reset();
+                                setWanted(each.version);
+                              }}
+                            >
+                              {t("rollBack")}
+                            </Act>
+                          )}
+                        </td>
+                      </tr>
+                    ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </Answer>
+        {found.hasNextPage && (
+          <footer>
+            <Button
+              variant="default"
+              size="xs"
+              loading={found.isFetchingNextPage}
+              onClick={() => void found.fetchNextPage()}
+            >
+              {t("olderVersions")}
+            </Button>
+          </footer>
+        )}
+      </section>
+      {older === newer ? (
+        <p className="mute">{t("sameVersion")}</p>
+      ) : (
+        <Comparison
+          code={head.code}
+          older={older}
+          newer={newer}
+          view={search.view ?? "beside"}
+          onView={(view) => change({ view: view === "beside" ? undefined : view })}
+        />
+      )}
+      {wanted !== null && (
+        <RollBackDialog
+          version={wanted}
+          current={head.version}
+          isBusy={back.isPending}
+          error={back.error}
+          onClose={() => setWanted(null)}
+          onConfirm={() => back.mutate(wanted)}
+        />
+      )}
+    </div>
+  );
+}
+
+type View = NonNullable<WorkflowSearch["view"]>;
+
+interface ComparisonProps {
+  code: string;
+  older: number;
+  newer: number;
+  view: View;
+  onView: (view: View) => void;
+}
+
+function Comparison({ code, older, newer, view, onView }: ComparisonProps) {
+  const { t } = useTranslation("workflow");
+  const [before, after] = useQueries({ queries: [versionText(code, older), versionText(code, newer)] });
+  const error = before.error ?? after.error;
+  const texts = useMemo(
+    () => [comparable(before.data ?? ""), comparable(after.data ?? "")] as const,
+    [before.data, after.data],
+  );
+  return (
+    <section className="panel">
+      <header>
+        <h2>{t("fromTo", { older, newer })}</h2>
+        <div className="end">
+          <SegmentedControl
+            size="xs"
+            aria-label={t("view")}
+            value={view}
+            onChange={(chosen) => onView(chosen as View)}
+            data={(["beside", "one", "graph"] as const).map((value) => ({ value, label: t(`view.${value}`) }))}
+          />
+        </div>
+      </header>
+      {error !== null && <Failure error={error} />}
+      {before.data === undefined || after.data === undefined ? (
+        error === null && <Skeleton lines={8} />
+      ) : view === "graph" ? (
+        <GraphDiff older={before.data} newer={after.data} />
+      ) : texts[0] === texts[1] ? (
+        <p className="pad mute">{t("noDifference")}</p>
+      ) : (
+        <Suspense fallback={<Skeleton lines={8} />}>
+          <YamlDiff key={view} older={texts[0]} newer={texts[1]} isBeside={view === "beside"} />
+        </Suspense>
+      )}
+    </section>
+  );
+}

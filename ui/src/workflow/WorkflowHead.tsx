@@ -1,0 +1,193 @@
+import { ActionIcon, Menu, Tooltip } from "@mantine/core";
+import { IconArrowBackUp, IconArrowForwardUp, IconDots, IconPlayerPlay, type TablerIcon } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { Editing } from "@/editor/useEditing";
+import { useMay } from "@/login/rights";
+import { Act } from "@/parts/Act";
+import { LastRuns } from "@/parts/LastRuns";
+import { say, sayFailure } from "@/parts/notices";
+import { duration } from "@/parts/time";
+import { PublishDialog } from "./PublishDialog";
+import { lastRunsOf } from "./queries";
+import { RunDialog } from "./RunDialog";
+import { TABS, type Tab } from "./search";
+import type { DraftOf } from "./useDraft";
+
+interface Props {
+  project: string;
+  name: string;
+  tab: Tab;
+  editing: Editing;
+  draft: DraftOf;
+  mayEdit: boolean;
+}
+
+/** Name, state, last runs, what can be done, and the tabs. */
+export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Props) {
+  const { t } = useTranslation("workflow");
+  const [isPublishing, setIsPublishing] = useState(false);
+  const [isStarting, setIsStarting] = useState(false);
+  const mayRun = useMay("OPERATOR", project);
+  const source = draft.source.data;
+  const head = source?.head ?? null;
+  const bars = useQuery(lastRunsOf(head?.code));
+  const [runs] = bars.data?.items ?? [];
+  const noRun =
+    head === null
+      ? t("runNew")
+      : head.release_state === "OFFLINE"
+        ? t("runOffline")
+        : !mayRun
+          ? t("runRole", { project })
+          : null;
+  const noEdit = mayEdit ? null : t("editRole", { project });
+  const isChanged = draft.isDirty || draft.hasDraft;
+  const startPublishing = () => {
+    if (editing.fault !== null) return sayFailure(new Error(t("publishFault", { line: editing.fault.line })));
+    if (!isChanged) return say(t("nothingToPublish"));
+    void (draft.isDirty ? draft.save.mutateAsync() : Promise.resolve("draft")).then(
+      (what) => what === "draft" && setIsPublishing(true),
+      () => undefined,
+    );
+  };
+  return (
+    <header className="workflow-head">
+      <div className="workflow-line">
+        <h1 className="cut">
+          <Link to="/workflows" className="mute">
+            {project}
+          </Link>{" "}
+          / {name}
+        </h1>
+        {head === null && source !== undefined && <span className="tag draft">{t("newDraft")}</span>}
+        {head !== null && <span className="tag">v{head.version}</span>}
+        {head?.release_state === "OFFLINE" && <span className="tag draft">{t("offline")}</span>}
+        {head !== null && isChanged && (
+          <span className="tag draft">
+            {draft.isDirty ? t("unsaved") : t("draftSince", { version: source?.draft?.base_version ?? head.version })}
+          </span>
+        )}
+        {runs !== undefined && runs.runs.length > 0 && (
+          <span className="workflow-history">
+            <LastRuns runs={runs.runs} />
+            {runs.usual_s != null && (
+              <span className="mute wide">{t("usually", { time: duration(runs.usual_s) })}</span>
+            )}
+          </span>
+        )}
+        <div className="workflow-acts">
+          {(tab === "graph" || tab === "settings") && mayEdit && (
+            <ActionIcon.Group>
+              <Step
+                icon={IconArrowBackUp}
+                word={t("undo")}
+                keys="Ctrl Z"
+                why={editing.canUndo ? null : t("nothingToUndo")}
+                onClick={editing.undo}
+              />
+              <Step
+                icon={IconArrowForwardUp}
+                word={t("redo")}
+                keys="Ctrl Y"
+                why={editing.canRedo ? null : t("nothingToRedo")}
+                onClick={editing.redo}
+              />
+            </ActionIcon.Group>
+          )}
+          <Act
+            variant="default"
+            leftSection={<IconPlayerPlay size={14} aria-hidden />}
+            why={noRun}
+            onClick={() => setIsStarting(true)}
+          >
+            {t("run")}
+          </Act>
+          {(tab === "graph" || tab === "settings") && (
+            <>
+              <Act
+                variant="default"
+                loading={draft.save.isPending}
+                why={noEdit ?? (draft.isDirty ? null : t("nothingToSave"))}
+                onClick={() => draft.save.mutate()}
+              >
+                {t("saveDraft")}
+              </Act>
+              <Act why={noEdit} onClick={startPublishing}>
+                {t("publishDots")}
+              </Act>
+              {mayEdit && isChanged && (
+                <Menu position="bottom-end">
+                  <Menu.Target>
+                    <ActionIcon variant="default" size={30} aria-label={t("more")}>
+                      <IconDots size={16} aria-hidden />
+                    </ActionIcon>
+                  </Menu.Target>
+                  <Menu.Dropdown>
+                    <Menu.Item onClick={() => draft.discard.mutate()}>
+                      {t(head === null ? "discardNew" : "discard", { version: head?.version })}
+                    </Menu.Item>
+                  </Menu.Dropdown>
+                </Menu>
+              )}
+            </>
+          )}
+        </div>
+      </div>
+      <nav className="tabs" aria-label={t("parts")}>
+        {TABS.map((each) => (
+          <Link
+            key={each}
+            to="."
+            activeOptions={{ exact: true }}
+            search={(before: Record<string, unknown>) => ({ ...before, tab: each === "graph" ? undefined : each })}
+            aria-current={tab === each ? "page" : undefined}
+          >
+            {t(`tab.${each}`)}
+          </Link>
+        ))}
+      </nav>
+      {isPublishing && (
+        <PublishDialog
+          project={project}
+          name={name}
+          text={editing.text}
+          draft={draft}
+          onClose={() => setIsPublishing(false)}
+          onPublished={(saved) => {
+            setIsPublishing(false);
+            draft.published(saved);
+          }}
+        />
+      )}
+      {isStarting && head !== null && <RunDialog head={head} onClose={() => setIsStarting(false)} />}
+    </header>
+  );
+}
+
+interface StepProps {
+  icon: TablerIcon;
+  word: string;
+  keys: string;
+  why: string | null;
+  onClick: () => void;
+}
+
+function Step({ icon: Icon, word, keys, why, onClick }: StepProps) {
+  return (
+    <Tooltip label={why ?? `${word} (${keys})`}>
+      <ActionIcon
+        variant="default"
+        size={30}
+        aria-label={word}
+        data-disabled={why !== null || undefined}
+        aria-disabled={why !== null}
+        onClick={onClick}
+      >
+        <Icon size={16} stroke={1.5} aria-hidden />
+      </ActionIcon>
+    </Tooltip>
+  );
+}

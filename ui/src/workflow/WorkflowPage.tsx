@@ -1,0 +1,48 @@
+import { useParams } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { useEditing } from "@/editor/useEditing";
+import { useTopics } from "@/live/browser";
+import { useMay } from "@/login/rights";
+import { Answer } from "@/parts/Answer";
+import { GraphTab } from "./GraphTab";
+import { RunsTab } from "./RunsTab";
+import { ScheduleTab } from "./ScheduleTab";
+import { SettingsTab } from "./SettingsTab";
+import { useWorkflowSearch } from "./search";
+import { useDraft } from "./useDraft";
+import { VersionsTab } from "./VersionsTab";
+import { WorkflowHead } from "./WorkflowHead";
+import "./workflow.css";
+
+/** One workflow: its graph, which is its editor, its runs, schedules, versions and settings. */
+export function WorkflowPage() {
+  const { project = "", name = "" } = useParams({ strict: false });
+  return <Workflow key={`${project}/${name}`} project={project} name={name} />;
+}
+
+function Workflow({ project, name }: { project: string; name: string }) {
+  const { t } = useTranslation("workflow");
+  const { search } = useWorkflowSearch();
+  useTopics("definitions", "runs");
+  const editing = useEditing();
+  const draft = useDraft(project, name, editing);
+  const mayEdit = useMay("EDITOR", project);
+  const tab = search.tab ?? "graph";
+  const notYet = <p className="pad mute">{t("notYet")}</p>;
+  return (
+    <div className="page workflow-page" data-tab={tab}>
+      <WorkflowHead project={project} name={name} tab={tab} editing={editing} draft={draft} mayEdit={mayEdit} />
+      <Answer of={draft.source} lines={10}>
+        {({ head }) => (
+          <>
+            {tab === "graph" && <GraphTab editing={editing} draft={draft} mayEdit={mayEdit} project={project} />}
+            {tab === "runs" && (head === null ? notYet : <RunsTab project={project} name={name} />)}
+            {tab === "schedule" && (head === null ? notYet : <ScheduleTab project={project} name={name} />)}
+            {tab === "versions" && (head === null ? notYet : <VersionsTab head={head} />)}
+            {tab === "settings" && <SettingsTab project={project} editing={editing} head={head} mayEdit={mayEdit} />}
+          </>
+        )}
+      </Answer>
+    </div>
+  );
+}

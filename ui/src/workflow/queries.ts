@@ -1,0 +1,64 @@
+/** What is read of one workflow. */
+import { infiniteQueryOptions } from "@tanstack/react-query";
+import { api, bodyOf, type Schemas } from "@/api/client";
+import { exported } from "@/editor/queries";
+
+/** The last runs of a workflow, as bars. */
+export function lastRunsOf(code: string | undefined) {
+  return {
+    queryKey: ["last-runs", [code]],
+    queryFn: () =>
+      bodyOf(api.GET("/api/v1/workflow-definitions:last-runs", { params: { query: { code: [code ?? ""] } } })),
+    enabled: code !== undefined,
+  };
+}
+
+/** The versions of a workflow, newest first, page by page. */
+export function versionsOf(code: string) {
+  return infiniteQueryOptions({
+    queryKey: ["workflow", code, "versions"],
+    queryFn: ({ pageParam }) =>
+      bodyOf(
+        api.GET("/api/v1/workflow-definitions/{code}/versions", {
+          params: { path: { code }, query: { limit: 50, ...(pageParam !== "" && { cursor: pageParam }) } },
+        }),
+      ),
+    initialPageParam: "",
+    getNextPageParam: (last) => (last.has_more ? last.next_cursor : undefined),
+  });
+}
+
+/** The YAML of a version, which never changes. */
+export function versionText(code: string, version: number) {
+  return {
+    queryKey: ["version-text", code, version],
+    queryFn: () => exported(code, version),
+    staleTime: Number.POSITIVE_INFINITY,
+  };
+}
+
+/** A workflow's schedules, each with its next times. */
+export function schedulesOf(project: string, workflow: string) {
+  return {
+    queryKey: ["schedules", project, workflow],
+    queryFn: async () => {
+      const query = { project, workflow, limit: 100 };
+      const { items } = await bodyOf(api.GET("/api/v1/schedules", { params: { query } }));
+      return Promise.all(
+        items.map((each) =>
+          bodyOf(api.GET("/api/v1/schedules/{id}", { params: { path: { id: each.id }, query: { next: 5 } } })),
+        ),
+      );
+    },
+  };
+}
+
+/** What a workflow has to do with others. */
+export function relationsOf(code: string) {
+  return {
+    queryKey: ["relations", code],
+    queryFn: () => bodyOf(api.GET("/api/v1/workflow-definitions/{code}/relations", { params: { path: { code } } })),
+  };
+}
+
+export type Schedule = Schemas["ScheduleDetail"];

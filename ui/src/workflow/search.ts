@@ -1,0 +1,47 @@
+/** What the address of a workflow's page says. */
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useCallback } from "react";
+
+export const TABS = ["graph", "runs", "schedule", "versions", "settings"] as const;
+export type Tab = (typeof TABS)[number];
+
+export interface WorkflowSearch {
+  tab?: Tab;
+  /** The selected nodes of the canvas. */
+  select?: string[];
+  /** With the YAML beside the canvas; by default where there is room. */
+  yaml?: boolean;
+  older?: number;
+  newer?: number;
+  view?: "beside" | "one" | "graph";
+}
+
+/** The parts of an address that this page knows. */
+export function checked(given: Record<string, unknown>): WorkflowSearch {
+  const number = (value: unknown) => (typeof value === "number" && Number.isInteger(value) ? value : undefined);
+  return {
+    tab: TABS.find((tab) => tab === given.tab),
+    select: Array.isArray(given.select) ? given.select.filter((each) => typeof each === "string") : undefined,
+    yaml: typeof given.yaml === "boolean" ? given.yaml : undefined,
+    older: number(given.older),
+    newer: number(given.newer),
+    view: given.view === "one" || given.view === "graph" ? given.view : undefined,
+  };
+}
+
+/** The address, and how parts of it are changed in place. */
+export function useWorkflowSearch() {
+  const search = checked(useSearch({ strict: false }) as Record<string, unknown>);
+  const navigate = useNavigate();
+  const change = useCallback(
+    (part: WorkflowSearch) =>
+      void navigate({
+        to: ".",
+        search: (before: Record<string, unknown>) => ({ ...before, ...part }),
+        replace: true,
+        resetScroll: false,
+      }),
+    [navigate],
+  );
+  return { search, change };
+}

@@ -1,0 +1,107 @@
+import { Button } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { changedWorkflow, exported, match } from "@/editor/queries";
+import { mayAs } from "@/login/roles";
+import { me } from "@/login/session";
+import { Act } from "@/parts/Act";
+import { say, sayFailure } from "@/parts/notices";
+import { saveText } from "@/parts/saveText";
+import type { Workflow } from "./queries";
+
+type What = "publish" | "takeBack" | "run" | "export";
+
+interface Props {
+  selected: Workflow[];
+  onForget: () => void;
+}
+
+/** What can be done with several workflows at once; says how many of them it was done for, and why not the others. */
+export function BulkBar({ selected, onForget }: Props) {
+  const { t } = useTranslation("workflows");
+  const who = useQuery(me);
+  const act = useMutation({
+    mutationFn: async (what: What) => {
+      if (what === "export") return { done: await exportAll(selected), failed: [] as string[] };
+      const results = await Promise.allSettled(selected.map((workflow) => doOne(what, workflow)));
+      const failed = results.flatMap((each, at) =>
+        each.status === "rejected"
+          ? `${selected[at]?.name}: ${each.reason instanceof Error ? each.reason.message : String(each.reason)}`
+          : [],
+      );
+      return { done: selected.length - failed.length, failed };
+    },
+    onSuccess: ({ done, failed }, what) => {
+      changedWorkflow();
+      if (done > 0) say(t(`done.${what}`, { count: done }));
+      if (failed.length > 0) sayFailure(new Error(failed.join(" ")));
+      else onForget();
+    },
+    onError: (error) => sayFailure(error),
+  });
+  const without = (role: "OPERATOR" | "EDITOR") => {
+    const missing = [...new Set(selected.map((each) => each.project))].filter(
+      (project) => who.data !== undefined && !mayAs(who.data, role, project),
+    );
+    return missing.length === 0 ? null : t("needsRole", { role, projects: missing.join(", ") });
+  };
+  const button = (what: What, why: string | null) => (
+    <Act
+      size="compact-sm"
+      variant="default"
+      why={why}
+      loading={act.isPending && act.variables === what}
+      onClick={() => act.mutate(what)}
+    >
+      {t(`bulk.${what}`)}
+    </Act>
+  );
+  const offline = selected.filter((each) => each.release_state === "OFFLINE");
+  return (
+    <div className="bulk" role="toolbar" aria-label={t("bulk")}>
+      <b>{t("selected", { count: selected.length })}</b>
+      {button("run", without("OPERATOR") ?? (offline.length > 0 ? t("isOffline", { names: namesOf(offline) }) : null))}
+      {button("publish", without("EDITOR") ?? (offline.length === 0 ? t("allOnline") : null))}
+      {button("takeBack", without("EDITOR") ?? (offline.length === selected.length ? t("allOffline") : null))}
+      {button("export", null)}
+      <Button size="compact-sm" variant="subtle" onClick={onForget}>
+        {t("forget")}
+      </Button>
+    </div>
+  );
+}
+
+function namesOf(workflows: Workflow[]): string {
+  return workflows.map((each) => each.name).join(", ");
+}
+
+async function doOne(
+  what: "publish" | "takeBack" | "run",
+  { code, version, release_state }: Workflow,
+): Promise<unknown> {
+  const path = { code };
+  if (what === "run")
+    return bodyOf(
+      api.POST("/api/v1/workflow-definitions/{code}/runs", {
+        params: { path },
+        body: { params: {}, dry_run: false, tasks: [] },
+      }),
+    );
+  const wanted = what === "publish" ? "ONLINE" : "OFFLINE";
+  if (release_state === wanted) return undefined;
+  return bodyOf(
+    api.PUT("/api/v1/workflow-definitions/{code}/release-state", {
+      params: { path, header: match(version) },
+      body: { release_state: wanted },
+    }),
+  );
+}
+
+/** One file with all of them, as `shoal workflow apply` reads it. */
+async function exportAll(workflows: Workflow[]): Promise<number> {
+  const texts = await Promise.all(workflows.map((each) => exported(each.code)));
+  const [only] = workflows;
+  saveText(workflows.length === 1 && only ? `${only.name}.yaml` : "workflows.yaml", texts.join("---\n"));
+  return workflows.length;
+}

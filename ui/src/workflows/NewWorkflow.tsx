@@ -1,0 +1,86 @@
+import { Button, Modal, Select, TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Document } from "yaml";
+import { api, bodyOf } from "@/api/client";
+import { queries } from "@/api/queries";
+import { saveDraft } from "@/editor/queries";
+import { mayAs } from "@/login/roles";
+import { me } from "@/login/session";
+import { Failure } from "@/parts/Answer";
+
+/** Begin a workflow: its draft is saved, and opened in the editor. */
+export function NewWorkflow({ project, onClose }: { project: string | undefined; onClose: () => void }) {
+  const { t } = useTranslation("workflows");
+  const navigate = useNavigate();
+  const who = useQuery(me);
+  const projects = useQuery({
+    queryKey: ["projects"],
+    queryFn: () => bodyOf(api.GET("/api/v1/projects", { params: { query: { limit: 200 } } })),
+  });
+  const mine = (projects.data?.items ?? [])
+    .map((each) => each.name)
+    .filter((each) => who.data !== undefined && mayAs(who.data, "EDITOR", each));
+  const [chosen, setChosen] = useState<string | null>(project ?? null);
+  const [typed, setTyped] = useState("");
+  const [fault, setFault] = useState<string | null>(null);
+  const within = chosen ?? (mine.includes("default") ? "default" : mine[0]) ?? null;
+  const name = typed.trim();
+  const create = useMutation({
+    mutationFn: async () => {
+      const text = textOf(name, within ?? "default");
+      await refuseTaken(name, within ?? "default", t("taken", { name, project: within }));
+      return saveDraft(within ?? "default", name, text, undefined);
+    },
+    retry: false,
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: ["drafts"] });
+      void navigate({ to: "/workflows/$project/$name", params: { project: within ?? "default", name } });
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const isBad = name === "" || /^\d+$/.test(name) || /^[@-]/.test(name) || name.includes("/");
+    setFault(isBad ? t("badName") : within === null ? t("noProject") : null);
+    if (!isBad && within !== null) create.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title={t("newTitle")} closeButtonProps={{ "aria-label": t("close") }}>
+      <form className="dialog" onSubmit={submit}>
+        <TextInput
+          data-autofocus
+          label={t("name")}
+          description={t("nameHelp")}
+          error={fault}
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+        />
+        <Select label={t("project")} data={mine} value={within} allowDeselect={false} onChange={setChosen} searchable />
+        {projects.data !== undefined && mine.length === 0 && <p className="mute">{t("noProject")}</p>}
+        {create.error !== null && <Failure error={create.error} />}
+        <div className="dialog-end">
+          <Button variant="default" onClick={onClose}>
+            {t("cancel")}
+          </Button>
+          <Button type="submit" loading={create.isPending}>
+            {t("create")}
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}
+
+/** The first text of a workflow. */
+function textOf(name: string, project: string): string {
+  return new Document({ name, ...(project !== "default" && { project }), tasks: [] }).toString();
+}
+
+/** Raises `sentence` if there is such a workflow; its names in the list are few, since they contain this one. */
+async function refuseTaken(name: string, project: string, sentence: string): Promise<void> {
+  const query = { q: name, project, limit: 1000 };
+  const { items } = await bodyOf(api.GET("/api/v1/workflow-definitions", { params: { query } }));
+  if (items.some((each) => each.name === name)) throw new Error(sentence);
+}
