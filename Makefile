@@ -13,9 +13,11 @@ PIP := PYTHONUNBUFFERED=1 $(PYTHON) -m pip --python $(BIN)/python --disable-pip-
 NAMES := | { while read -r word name _; do if [ "$$word" = Collecting ]; then printf ' %s' "$${name%%[=<>~;]*}"; fi; done; echo; }
 COMMA := ,
 KNOWN_EXTRAS := duckdb mysql k8s spark
+PAGE := api/page/index.html
+PAGE_SOURCES := $(shell find ui -name node_modules -prune -o -name dist -prune -o -type f ! -name schema.d.ts -print) docs/openapi.json
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers demo examples test soak simulate chaos edits put-back chaos-promises check bench format lock clean
+.PHONY: help setup setup-dev servers node page demo up examples test test-long soak simulate chaos edits put-back chaos-promises screenshots check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -54,16 +56,36 @@ $(VENV)/.ready-with-%: $(VENV)/.ready requirements-dev.lock
 servers: ## Install ZooKeeper, PostgreSQL and MariaDB for the tests, if they are missing and apt-get may.
 	@tests/servers/install
 
-demo: $(VENV)/.ready ## Three masters, two workers, one killed half way: nothing lost, nothing twice.
+# The wheel of Node is installed only if the machine has none that is new enough.
+node: $(VENV)/.ready
+	@$(BIN)/python ui/page.py node > /dev/null 2>&1 || { echo 'Installing Node for the web page ...'; \
+	  $(PIP) install --quiet --require-hashes -r ui/node.lock; }
+
+page: $(PAGE) ## Build the web page; without it the API shows a plain one that says why.
+
+$(PAGE): $(PAGE_SOURCES) | node
+	@$(BIN)/python ui/page.py build
+
+demo: $(VENV)/.ready $(PAGE) ## Three masters, two workers, one killed half way: nothing lost, nothing twice.
 	@$(BIN)/shoal demo
+
+up: $(VENV)/.ready $(PAGE) ## Everything on this machine with the examples in it, and the web page; Ctrl-C stops it.
+	@$(BIN)/shoal up --masters 3 --workers 2 --examples examples --open $(ARGS)
 
 examples: setup-dev ## Every workflow of examples/, on a database of its own; ARGS="switch retry" takes some.
 	@$(BIN)/python examples/run.py $(ARGS)
 
-# Four at once, however few the processors: much of a test is waiting. Chaos comes last, since it wants the machine alone.
-test: setup-dev servers ## Every test, against real servers of its own, and a minute of chaos; ARGS= for some of them.
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not chaos and not soak" $(ARGS)
-	$(if $(ARGS),,$(BIN)/python -m pytest -m chaos tests/chaos/test_chaos.py)
+# Four at once, however few the processors: much of a test is waiting.
+PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+
+test: setup-dev servers $(PAGE) ## Every test but the longest, against real servers and in a browser; ARGS= for some.
+	$(if $(ARGS),,$(BIN)/python ui/page.py test)
+	$(PYTEST) -m "not chaos and not soak$(if $(ARGS),, and not long)" $(ARGS)
+
+# Chaos comes last, since it wants the machine alone.
+test-long: setup-dev servers $(PAGE) ## The longest tests: simulation, orders of statements, the pages as typed; a minute of chaos.
+	$(PYTEST) -m "long and not soak"
+	$(BIN)/python -m pytest -m chaos tests/chaos/test_chaos.py
 
 soak: setup-dev servers ## What `make test` leaves out for its length: the same faults in more ways, more orders, more programs.
 	$(BIN)/python -m pytest -n 4 --dist loadfile -m soak $(ARGS)
@@ -76,6 +98,9 @@ simulate: setup-dev ## Clusters under all faults at once on virtual time: SEEDS=
 chaos: setup-dev servers ## Break a cluster of real processes for MINUTES=10 from SEED=1, and check every promise.
 	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) $(ARGS)
 
+screenshots: setup-dev servers $(PAGE) ## Pictures of the main pages into docs/images; ARGS="now runs" takes some.
+	$(BIN)/python -m tests.page.screenshots $(ARGS)
+
 edits: setup-dev servers ## Write whatever the catalog allows into single columns under load: EDITS=2000, SEED=1.
 	SHOAL_EDITS=$(or $(EDITS),2000) SHOAL_EDITS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest tests/edits $(ARGS)
 
@@ -85,10 +110,11 @@ put-back: setup-dev servers ## Put bugs of the past back, each in a copy of the 
 chaos-promises: setup-dev servers ## A killed master with 1,000 runs, a sleeping one, a minute without database.
 	TEST_PATIENCE=1 $(BIN)/python -m pytest tests/chaos/promises.py $(ARGS)
 
-check: setup-dev ## Format, lint and types.
+check: setup-dev $(PAGE) ## Format, lint and types.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python ui/page.py check
 
 bench: setup-dev servers ## Measure, and write docs/performance.md; COMPARE=main: what is slower here than there.
 	$(BIN)/python -m bench $(if $(COMPARE),--compare $(COMPARE) $(ARGS),$(or $(ARGS),--write))
@@ -96,10 +122,13 @@ bench: setup-dev servers ## Measure, and write docs/performance.md; COMPARE=main
 format: setup-dev ## Put the code into its format.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/python ui/page.py format
 
 lock: ## Resolve the versions again (needs uv: pip install uv).
 	$(LOCK) --upgrade --extra build pyproject.toml -o requirements.lock
 	$(LOCK) --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	$(LOCK) ui/node.in -o ui/node.lock
+	$(BIN)/python ui/page.py lock
 
 clean: ## Remove what the other targets made.
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist api/page ui/node_modules

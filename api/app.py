@@ -19,6 +19,8 @@ from api.login_page import add_login_page
 from api.middleware import Entrance
 from api.open_streams import OpenStreams
 from api.openapi import serve_document
+from api.page import Page, add_page
+from api.rate_limits import RateLimits
 from api.routes import add_route
 from api.streams import add_stream
 from model.errors import ShoalError
@@ -33,7 +35,15 @@ BASE = "/api/v1"
 
 
 def create_app(
-    backend: Backend, hub: Hub, version: str, streams: OpenStreams, *, hosts: Collection[str] = (), root_path: str = ""
+    backend: Backend,
+    hub: Hub,
+    version: str,
+    streams: OpenStreams,
+    limits: RateLimits,
+    page: Page,
+    *,
+    hosts: Collection[str] = (),
+    root_path: str = "",
 ) -> FastAPI:
     """The application.
 
@@ -42,6 +52,8 @@ def create_app(
         hub: what changes; it runs beside the application.
         version: of Shoal.
         streams: which are open.
+        limits: how often an address and an account may ask.
+        page: the web page, if it was built.
         hosts: the names under which it may be reached; none = any.
         root_path: the path below which a proxy serves it.
     """
@@ -55,13 +67,17 @@ def create_app(
         root_path=root_path,
         redirect_slashes=False,
     )
-    app.add_middleware(Entrance, hosts=hosts)
+    app.add_middleware(Entrance, hosts=hosts, addresses=limits.addresses)
     app.add_exception_handler(ShoalError, _shoal_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_exception)
 
     async def call_of(request: Request, operation: Operation[Any, Any]) -> Call:
-        return await make_call(backend, request, operation)
+        if operation.deprecated is not None:
+            request.state.headers = operation.deprecated.headers
+        call = await make_call(backend, request, operation)
+        limits.accounts.take(call.caller.key)
+        return call
 
     router = APIRouter(prefix=BASE)
     denials = Denials()
@@ -72,10 +88,11 @@ def create_app(
             add_route(router, operation, call_of, denials)
     add_login(router, backend)
     app.include_router(router)
-    add_login_page(app, backend)
+    add_login_page(app, backend, is_shown=page.document is None)
     add_events(app, backend, hub, streams, BASE)
     add_health(app, backend, version, BASE)
     serve_document(app)
+    add_page(app, page)
     return app
 
 

@@ -1,4 +1,4 @@
-"""What each API process does beside its requests: rows about logins that count no more are deleted once a minute."""
+"""What each API process does beside its requests: once a minute it deletes what has ended of logins and of trials."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import structlog
 
 from dao.accounts import expired
+from dao.definitions import trials
 from dao.postgres.database import Database
 from model.errors import ShoalError
 
@@ -20,7 +21,7 @@ async def delete_expired(database: Database, every_s: float = EVERY_S) -> None:
     while True:
         try:
             async with database.writing() as connection:
-                deleted = await expired.delete(connection)
+                deleted = await expired.delete(connection) + await trials.delete_ended(connection, expired.BATCH_MAX)
         except ShoalError as error:
             log.warning("expired_not_deleted", error=str(error))
             deleted = 0

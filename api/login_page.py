@@ -39,12 +39,13 @@ _FORM = """<form method="post">
 <button>Log in</button></form>"""
 
 
-def add_login_page(app: FastAPI, backend: Backend) -> None:
-    """Add `/login`."""
+def add_login_page(app: FastAPI, backend: Backend, *, is_shown: bool) -> None:
+    """Add `/login`; its form only if it `is_shown`: the web page has another one at the same address."""
+    if is_shown:
 
-    @app.get("/login", include_in_schema=False)
-    async def show(link: str = "") -> Response:
-        return _page(_LINK_FORM.format(link=escape(link[:LINK_LENGTH_MAX])) if link else _FORM)
+        @app.get("/login", include_in_schema=False)
+        async def show(link: str = "") -> Response:
+            return _page(_LINK_FORM.format(link=escape(link[:LINK_LENGTH_MAX])) if link else _FORM)
 
     @app.post("/login", include_in_schema=False)
     async def submit(request: Request) -> Response:

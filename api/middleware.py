@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Collection
+from functools import lru_cache
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -12,7 +13,10 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import problems
-from model.errors import ShoalError
+from api.connections import HEALTH
+from api.rate_limits import RateLimit
+from model.errors import ShoalError, TooMany
+from model.login_limits import counted_address
 from service import problems as kinds
 
 log = structlog.get_logger()
@@ -32,6 +36,8 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store",
 }
 
+_counted = lru_cache(maxsize=1024)(counted_address)
+
 
 class TooLarge(Exception):
     """The body of a request is larger than it may be."""
@@ -44,10 +50,12 @@ class Entrance:
         app: the application.
         hosts: the names under which it may be reached; a request that names another is refused, since a web page of
             another origin could have made a browser send it (DNS rebinding). Empty: any.
+        addresses: how often each address may ask.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, hosts: Collection[str], addresses: RateLimit) -> None:
         self._app = app
+        self._addresses = addresses
         self._hosts = {host.lower() for host in hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,6 +79,7 @@ class Entrance:
                 found[REQUEST_ID] = request_id
                 if _TRACEPARENT.fullmatch(trace := headers.get("traceparent", "")):
                     found["traceparent"] = trace
+                found.update(scope["state"].get("headers", {}))
                 for name, value in SECURITY_HEADERS.items():
                     found.setdefault(name, value)
             await send(message)
@@ -112,6 +121,12 @@ class Entrance:
             return problems.problem(kinds.MALFORMED, "Content-Length is not a number", request_id)
         if int(length) > BODY_BYTES_MAX:
             return _too_large(request_id)
+        # A load balancer's address is that of all who come through it: its own requests are not counted.
+        if scope["path"].removeprefix(scope.get("root_path", "")) not in HEALTH:
+            try:
+                self._addresses.take(_counted(scope["client"][0] if scope.get("client") else ""))
+            except TooMany as error:
+                return problems.problem_of(error, request_id)
         return None
 
 

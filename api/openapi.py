@@ -13,7 +13,9 @@ from typing import Any
 from fastapi import FastAPI
 
 from api.authentication import COOKIE, CSRF_HEADER, HEADER_LENGTH_MAX, IDEMPOTENCY_KEY, IF_MATCH
+from api.preferences import APPLIED, PREFER
 from api.problems import Problem
+from service.runs.requests import WAIT_S_MAX
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _OPEN = {"get_health", "get_readiness", "get_version", "log_in"}
@@ -24,6 +26,10 @@ _HEADERS = {
     CSRF_HEADER: "with a session: its second secret",
 }
 """Of requests that change something."""
+_PREFERENCE = (
+    f"`wait=5` (RFC 7240): seconds that the answer may wait for a master, unless `wait` says it; at most {WAIT_S_MAX}"
+)
+_ALL_HEADERS = {**_HEADERS, PREFER: _PREFERENCE}
 _DEPTH_MAX = 8
 _TEXTS = {"date-time": "2026-01-31T14:00:00.000Z", "binary": "", "uri": "https://shoal.example.org"}
 _VALUES: Mapping[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "string": "hello"}
@@ -45,7 +51,7 @@ def document(plain: Mapping[str, Any]) -> dict[str, Any]:
         "token": {"type": "http", "scheme": "bearer", "description": "a token of a user: shoal_..."},
         "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "the session of a browser"},
     }
-    found["components"]["parameters"] = {name: _header(name, text) for name, text in _HEADERS.items()}
+    found["components"]["parameters"] = {name: _header(name, text) for name, text in _ALL_HEADERS.items()}
     for path in found["paths"].values():
         for method, operation in path.items():
             if method in _METHODS:
@@ -55,9 +61,12 @@ def document(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 def _complete(operation: dict[str, Any], method: str, components: dict[str, Any]) -> None:
     schemas = components["schemas"]
+    _trim(operation, schemas)
     operation["security"] = [] if operation["operationId"] in _OPEN else [{"token": []}, {"session": []}]
     if method != "get" and operation["operationId"] not in _OPEN:
         operation.setdefault("parameters", []).extend({"$ref": f"#/components/parameters/{name}"} for name in _HEADERS)
+    if APPLIED in operation["responses"].get("202", {}).get("headers", {}):
+        operation["parameters"].append({"$ref": f"#/components/parameters/{PREFER}"})
     bodies = [operation["requestBody"]] if "requestBody" in operation else []
     for body in (*bodies, *operation["responses"].values()):
         for media, content in body.get("content", {}).items():
@@ -69,6 +78,23 @@ def _complete(operation: dict[str, Any], method: str, components: dict[str, Any]
             shared = components.setdefault("responses", {})
             if shared.setdefault(name := f"Problem{status}", answer) == answer:
                 operation["responses"][status] = {"$ref": f"#/components/responses/{name}"}
+
+
+def _trim(operation: Mapping[str, Any], schemas: dict[str, Any]) -> None:
+    """A list whose items may be trimmed by `fields` has whole ones, or some of their fields."""
+    if not any(each.get("name") == "fields" for each in operation.get("parameters", ())):
+        return
+    page = schemas[_named(operation["responses"]["200"]["content"]["application/json"]["schema"])]
+    items = page["properties"]["items"]
+    if "$ref" in items["items"]:
+        whole = _named(items["items"])
+        some = {key: value for key, value in schemas[whole].items() if key not in ("required", "description", "title")}
+        schemas[f"Some{whole}"] = {**some, "title": f"Some{whole}", "description": "With `fields`: only these."}
+        items["items"] = {"anyOf": [items["items"], {"$ref": f"#/components/schemas/Some{whole}"}]}
+
+
+def _named(reference: Mapping[str, Any]) -> str:
+    return str(reference["$ref"]).rsplit("/", 1)[1]
 
 
 def _header(name: str, description: str) -> dict[str, Any]:
@@ -84,7 +110,7 @@ def _header(name: str, description: str) -> dict[str, Any]:
 def _example(schema: Mapping[str, Any], schemas: Mapping[str, Any], depth: int = 0) -> Any:
     """A value that fits a schema: its own example, else the simplest value of its type."""
     if "$ref" in schema:
-        return _example(schemas[schema["$ref"].rsplit("/", 1)[1]], schemas, depth)
+        return _example(schemas[_named(schema)], schemas, depth)
     if schema.get("examples"):
         return schema["examples"][0]
     for fixed in ("default", "const"):

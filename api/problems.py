@@ -11,7 +11,10 @@ from typing import Any
 
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
 
+from api import languages
 from model.errors import Denied, ShoalError, TooMany
 from model.workflow_problems import InvalidWorkflow
 from service.problems import NOT_FOUND, Kind, kind_of
@@ -41,13 +44,34 @@ class Problem(BaseModel):
     errors: list[FieldError] | None = Field(None, description="the fields that are wrong")
 
 
+class ProblemAnswer(JSONResponse):
+    """The answer for a problem, in the language that the request prefers."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, content: Problem, headers: Mapping[str, str]) -> None:
+        self._problem = content.model_dump(exclude_none=True)
+        super().__init__(self._problem, content.status, headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        language = languages.preferred(Headers(scope=scope).get(languages.HEADER, ""))
+        content, contained = languages.translated(self._problem, language)
+        if language != languages.ENGLISH:
+            self.body = self.render(content)
+            self.headers["Content-Length"] = str(len(self.body))
+        self.headers[languages.OF_ANSWER] = contained
+        self.headers.add_vary_header(languages.HEADER)
+        await super().__call__(scope, receive, send)
+
+
 def problem(
     kind: Kind,
     detail: str,
     request_id: str,
     errors: Sequence[FieldError] = (),
     headers: Mapping[str, str] | None = None,
-) -> JSONResponse:
+) -> ProblemAnswer:
     """The answer for a problem."""
     content = Problem(
         type=kind.type,
@@ -63,12 +87,10 @@ def problem(
         given.setdefault("Retry-After", str(RETRY_AFTER_S))
     if kind.status == HTTPStatus.UNAUTHORIZED:
         given.setdefault("WWW-Authenticate", 'Bearer realm="shoal"')
-    return JSONResponse(
-        content.model_dump(exclude_none=True), status_code=kind.status, headers=given, media_type=MEDIA_TYPE
-    )
+    return ProblemAnswer(content, given)
 
 
-def problem_of(error: ShoalError, request_id: str) -> JSONResponse:
+def problem_of(error: ShoalError, request_id: str) -> ProblemAnswer:
     """The answer for an error."""
     headers = {"Retry-After": str(max(1, round(error.after_s)))} if isinstance(error, TooMany) else {}
     sentence = "the database does not let the API in" if isinstance(error, Denied) else str(error)

@@ -10,9 +10,11 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 from pydantic import BaseModel, ValidationError
 
 from api.denials import Denials
+from api.preferences import APPLIED, apply_wait, may_wait
 from dao.accounts.idempotency import Answer
 from service.call import Call, Replayed, headers_of
 from service.operation import BODY, QUERY, Operation
+from service.wanted_fields import included
 
 MakeCall = Callable[[Request, Operation[Any, Any]], Awaitable[Call]]
 
@@ -40,15 +42,23 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: MakeCall, denials: Denials) -> None:
     """Add the route of an operation; `make_call` knows who sent a request, `denials` records who may not."""
 
+    waits = may_wait(operation)
+
     async def endpoint(**given: Any) -> Response:
         request: Request = given.pop("request")
+        headers = apply_wait(request, given) if waits else {}
         call = await make_call(request, operation)
         try:
             async with denials.recording(call, request):
                 answer = await operation(call, **given)
         except Replayed as before:
-            return await _replayed(operation, call, before.answer, given.get(QUERY))
-        return _response(operation, answer)
+            response = await _replayed(operation, call, before.answer, given.get(QUERY))
+        else:
+            response = _response(operation, answer, given.get(QUERY))
+        if (location := response.headers.get("Location")) is not None:
+            headers["Location"] = f"{request.scope.get('root_path', '')}{router.prefix}{location}"
+        response.headers.update(headers)
+        return response
 
     parameters = [parameter_of(each) for each in operation.signature.parameters.values()]
     parameters.append(inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request))
@@ -60,9 +70,29 @@ def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: Make
         status_code=operation.status,
         response_model=operation.answer if has_answer else None,
         response_model_exclude_none=True,
-        responses=PROBLEMS,
+        responses=_responses(operation),
         **described(operation),
     )
+
+
+def _responses(operation: Operation[Any, Any]) -> dict[int | str, dict[str, Any]]:
+    """What its route may answer besides what it usually does."""
+    if not may_wait(operation):
+        if hasattr(operation.answer, "is_outcome"):
+            return {
+                **PROBLEMS,
+                200: {"model": operation.answer, "description": "what it would do; nothing was asked for"},
+            }
+        return PROBLEMS
+    applied = {APPLIED: _header("the preference that was followed")}
+    asked = {"headers": {"Location": _header("the command, a resource that says what becomes of it"), **applied}}
+    text = "a master has taken the command within the time that was waited, or there was nothing to ask for"
+    begun = {"model": operation.answer, "description": text, **asked}
+    return {**PROBLEMS, 200: begun, operation.status: asked}
+
+
+def _header(text: str) -> dict[str, Any]:
+    return {"description": text, "schema": {"type": "string"}}
 
 
 def described(operation: Operation[Any, Any]) -> dict[str, Any]:
@@ -75,6 +105,7 @@ def described(operation: Operation[Any, Any]) -> dict[str, Any]:
         "summary": text.split("\n")[0].rstrip("."),
         "description": text,
         "tags": [operation.tag],
+        **({"deprecated": True} if operation.deprecated else {}),
     }
 
 
@@ -99,16 +130,16 @@ def _default(body: inspect.Parameter) -> Any:
 async def _replayed(operation: Operation[Any, Any], call: Call, stored: Answer, query: Any) -> Response:
     """A stored answer. What was not known yet when it was stored, such as the run of a start, is added now."""
     headers = {**stored.headers, "Idempotency-Replayed": "true"}
-    body = stored.body
+    body, status = stored.body, stored.status
     if operation.completes is not None:
         found = await operation.completes(call, operation.answer.model_validate_json(body), query)
-        body = found.model_dump_json(exclude_none=True).encode()
-    return Response(body, stored.status, headers, "application/json" if body else None)
+        body, status = found.model_dump_json(exclude_none=True).encode(), operation.status_of(found)
+    return Response(body, status, headers, "application/json" if body else None)
 
 
-def _response(operation: Operation[Any, Any], answer: Any) -> Response:
+def _response(operation: Operation[Any, Any], answer: Any, query: Any) -> Response:
     if answer is None:
         return Response(status_code=operation.status)
     assert isinstance(answer, BaseModel), operation.name
-    content = answer.model_dump_json(exclude_none=True)
-    return Response(content, operation.status, headers_of(answer), "application/json")
+    content = answer.model_dump_json(exclude_none=True, include=included(query, answer))
+    return Response(content, operation.status_of(answer), headers_of(answer), "application/json")

@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -15,7 +16,10 @@ import uvicorn
 from api.app import create_app
 from api.connections import ApiConnection, TlsConnection
 from api.housekeeping import delete_expired
+from api.large_bulk import go_on
 from api.open_streams import OpenStreams
+from api.page import Page
+from api.rate_limits import RateLimits
 from api.sending import STALLED_S_MAX
 from api.settings import ApiSettings
 from model.errors import Refused, Unavailable
@@ -33,12 +37,12 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class ApiServer:
-    """Serves the API between `start` and `stop`.
+    """Serves the API between `start` and `stop`. `page` is the web page; None = the installed one.
 
     Raises `Refused` if its certificate cannot be read.
     """
 
-    def __init__(self, backend: Backend, settings: ApiSettings, version: str) -> None:
+    def __init__(self, backend: Backend, settings: ApiSettings, version: str, page: Page | None = None) -> None:
         self._tls: ssl.SSLContext | None = None
         if settings.certificate is not None:
             try:
@@ -52,6 +56,7 @@ class ApiServer:
         self._settings = settings
         self._backend = backend
         self._version = version
+        self._page = page
         self._listener: socket.socket | None = None
         self._server: _QuietServer | None = None
 
@@ -88,7 +93,13 @@ class ApiServer:
         assert self._listener is not None
         hub = Hub(self._backend.database, recheck_in(self._backend.database))
         streams = OpenStreams(settings.streams_max, settings.account_streams_max)
-        app = create_app(self._backend, hub, self._version, streams, hosts=self._hosts(), root_path=settings.root_path)
+        limits = RateLimits(settings.address_requests_per_s, settings.account_requests_per_s)
+        begun = asyncio.Event()
+        backend = replace(self._backend, large_bulk=begun)
+        page = await asyncio.to_thread(Page.installed) if self._page is None else self._page
+        # In a thread: with its many routes it takes a second, in which a transaction on this loop would be ended.
+        made_of = (backend, hub, self._version, streams, limits, page)
+        app = await asyncio.to_thread(create_app, *made_of, hosts=self._hosts(), root_path=settings.root_path)
         made = partial(ApiConnection, line={}, connections_max=settings.connections_max, root_path=settings.root_path)
         tls = self._tls
         # Without uvicorn's TLS, in which a connection exists only after the handshake.
@@ -114,6 +125,7 @@ class ApiServer:
         stopping = asyncio.create_task(stop.wait())
         watching = asyncio.create_task(hub.run())
         deleting = asyncio.create_task(delete_expired(self._backend.database))
+        changing = asyncio.create_task(go_on(self._backend.database, begun))
         try:
             await asyncio.wait({serving, stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
             if not stop.is_set():
@@ -122,6 +134,7 @@ class ApiServer:
             stopping.cancel()
             watching.cancel()
             deleting.cancel()
+            changing.cancel()
             self._server.should_exit = True
             await serving
             self._listener.close()

@@ -47,7 +47,19 @@ class ApiSettings(BaseModel):
         500, gt=0, description="streams of events and of logs that are followed, open at once; further ones get 429"
     )
     account_streams_max: int = Field(20, gt=0, description="the same for one account")
+    address_requests_per_s: int = Field(
+        3000,
+        ge=0,
+        description="requests a second from one address, or one IPv6 network of 64 bits; further ones get 429; "
+        "0 = any number",
+    )
+    account_requests_per_s: int = Field(
+        2000, ge=0, description="the same of one account, from wherever it asks; 0 = any number"
+    )
     database_connections: int = Field(8, gt=0, le=100, description="connections to the database")
+    drill_socket: Path | None = Field(
+        None, description="set by `shoal up` for its API: where that asks for the death of a master, as a drill"
+    )
 
     def url(self, port: int) -> str:
         """The address for people, where it listens on this port."""

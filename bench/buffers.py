@@ -14,13 +14,13 @@ from datetime import timedelta
 from typing import Any, cast
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bench.cluster import Cluster
 from bench.figures import Figure
 from dao.cluster import gone_nodes, nodes
 from dao.commands import commands, waiting_work
 from dao.postgres.database import Database, FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.tasks import task_claims, task_events
 from model.ids import Epoch
 from model.nodes import Slot

@@ -13,7 +13,6 @@ from uuid import UUID
 
 import psycopg
 from sqlalchemy.dialects.postgresql import psycopg as dialect
-from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.elements import TextClause
 
 from bench.cluster import BenchFailed
@@ -26,6 +25,7 @@ from dao.cluster.nodes import Me
 from dao.commands import commands
 from dao.commands.commands import Outcome
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.runs import workflow_instances
 from dao.runs.workflow_instances import NewInstance
 from dao.tasks import task_instances

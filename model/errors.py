@@ -5,7 +5,8 @@ ShoalError
 │   ├── NotFound  the named thing does not exist (exit code 5)
 │   ├── Forbidden the caller lacks the right (exit code 4); Unauthenticated: it is not known who asks
 │   ├── Changed   it was changed since the caller read it; VersionNeeded: the caller did not say what it read
-│   └── TooMany   asked too often: the same request may succeed later
+│   ├── TooMany   asked too often: the same request may succeed later
+│   └── OtherRequest, StillRunning  of its idempotency key: another request has it, or it is being handled
 ├── Unavailable   a server cannot be reached: back off and retry
 │   └── Denied    it answers and refuses us: only a person can change that
 ├── Unknown       a COMMIT was interrupted: ask the database for the outcome, never guess
@@ -76,3 +77,11 @@ class Fenced(ShoalError):
 
 class Outdated(ShoalError):
     """The database has a schema with which nodes of this program version must not continue."""
+
+
+class StillRunning(Refused):
+    """The first request with this key has not been answered yet."""
+
+
+class OtherRequest(Refused):
+    """The key belongs to another request."""

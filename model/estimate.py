@@ -25,3 +25,14 @@ def run_left_s(elapsed_s: float, usual_s: float | None, tasks_left_s: Iterable[f
     if usual_s is None:
         return None
     return max(0.0, usual_s - elapsed_s, *tasks_left_s)
+
+
+LATE_PART, LATE_MIN_S = 0.5, 60.0
+"""A run is late when it takes longer than usual by this part of that, and by at least a minute."""
+
+
+def late_s(elapsed_s: float, usual_s: float | None) -> float | None:
+    """By how many seconds a run takes longer than usual; None = it is not late, or nothing is usual."""
+    if usual_s is None or (over_s := elapsed_s - usual_s) < max(LATE_MIN_S, LATE_PART * usual_s):
+        return None
+    return over_s

@@ -33,7 +33,7 @@ def wait(failures: int, since_last: timedelta, free: int) -> timedelta:
 
 
 def counted_address(address: str) -> str:
-    """What attempts are counted by: of IPv6 the network of 64 bits, all of which one person may have."""
+    """What attempts, or requests, are counted by: of IPv6 the network of 64 bits, all of which one person may have."""
     try:
         return str(IPv4Address(address))
     except AddressValueError:

@@ -72,6 +72,21 @@ class WaitReason(StrEnum):
     """The task's `retry_interval` after the previous failure."""
 
 
+class NotBegun(StrEnum):
+    """Why a task has no attempt."""
+
+    WAITING = "WAITING"
+    """It has not been reached yet."""
+    NOT_BEGUN = "NOT_BEGUN"
+    """Its run ended before it."""
+    SKIPPED = "SKIPPED"
+    """It is only on branches that were not chosen."""
+    FORBIDDEN = "FORBIDDEN"
+    """Its definition has `flag: NO`."""
+    LEFT_OUT = "LEFT_OUT"
+    """The run was started, or run again, for other tasks only."""
+
+
 # A final instance leaves its state only through a command that resumes, repeats or executes it.
 _AGAIN = frozenset({W.RUNNING_EXECUTION})
 

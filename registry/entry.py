@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import structlog
 from pydantic import ValidationError
 
+from dao.logger import logger
 from model.nodes import Heartbeat, NodeKind
 
-log = structlog.get_logger()
+log = logger()
 
 _REPORTED_MAX = 1_000
 

@@ -15,9 +15,8 @@ import random
 from collections.abc import Iterator
 from datetime import timedelta
 
-import structlog
-
 from dao.cluster.registry_rows import CHANNEL, RegistryRows
+from dao.logger import logger
 from dao.postgres.connection import Connection
 from dao.postgres.database import parse_url, shown
 from dao.postgres.listen import Listener, probe
@@ -30,7 +29,7 @@ from registry.contact import Contact
 from registry.entry import EntryReader, write_entry
 from registry.protocol import ConnectionState
 
-log = structlog.get_logger()
+log = logger()
 
 _CLOSE_S = 2.0
 _ALARM_MARGIN_S = 0.05

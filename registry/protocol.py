@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from dao.postgres.listen import Listener
 from model.nodes import Heartbeat, NodeKind
+
+if TYPE_CHECKING:
+    from dao.postgres.listen import Listener
 
 
 class ConnectionState(StrEnum):

@@ -15,8 +15,7 @@ import asyncio
 import contextlib
 from datetime import timedelta
 
-import structlog
-
+from dao.logger import logger
 from dao.postgres.listen import Listener
 from model.errors import Denied, Refused, Unavailable
 from model.nodes import Heartbeat, NodeKind
@@ -27,7 +26,7 @@ from registry.entry import EntryReader, write_entry
 from registry.kazoo_bridge import KazooBridge, Owner
 from registry.protocol import ConnectionState
 
-log = structlog.get_logger()
+log = logger()
 
 _FOLDERS = {NodeKind.MASTER: "masters", NodeKind.WORKER: "workers"}
 _CLOSE_S = 2.0

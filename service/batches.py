@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context
 from typing import Any, Generic, TypeVar
 
-from dao.postgres.errors import BadData
+from dao.postgres import errors
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -104,7 +104,7 @@ class _Line(Generic[Request, Answer]):
         outcomes: Sequence[Answer | Exception]
         try:
             outcomes = await self._handler([request for request, _ in batch])
-        except BadData as error:
+        except errors.BadData as error:
             if half := len(batch) // 2:  # one of them is to blame, which must fail alone
                 await self._handle(batch[:half])
                 await self._handle(batch[half:])

@@ -6,18 +6,15 @@ the answer, so that the same request has the same effect however often it comes.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import audit, idempotency
-from dao.accounts.audit import AuditEntry
-from dao.accounts.idempotency import Answer, KeyedRequest
-from dao.postgres.database import Database
 from model.audits import Outcome
 from model.errors import Changed, Forbidden, VersionNeeded
 from model.ids import AccountId, TokenId
@@ -28,9 +25,15 @@ from service.operation import Operation
 from service.settings import ServiceSettings
 
 if TYPE_CHECKING:
+    from dao.accounts.audit import AuditEntry
+    from dao.accounts.idempotency import Answer, KeyedRequest
+    from dao.postgres.database import Database
+    from dao.postgres.engine import AsyncConnection
     from service.accounts.passwords import Passwords
     from service.cluster.doctor import MachineChecks
+    from service.cluster.drill import Drill
     from service.cluster.registered_masters import RegisteredMasters
+    from service.cluster.slot_owners import SlotOwners
     from service.workflows.workflow_file import TaskTypes
 
 A = TypeVar("A")
@@ -51,7 +54,8 @@ class Connects(Protocol):
 
 @dataclass(frozen=True)
 class Backend:
-    """What operations work on. `machine` are the doctor's checks of the machine on which they run.
+    """What operations work on. `machine` are the doctor's checks of the machine on which they run. `drill` is there
+    where `shoal up` runs.
 
     Whoever makes it closes its database and passwords.
     """
@@ -63,15 +67,20 @@ class Backend:
     connects: Connects
     passwords: Passwords
     registered: RegisteredMasters
+    slot_owners: SlotOwners
     batches: Batches = field(default_factory=Batches)
     """Of requests that are handled together."""
+    large_bulk: asyncio.Event | None = None
+    """Set when a large bulk operation begins or is resumed, to go on with here; None: this process does with none."""
+    drill: Drill | None = None
 
 
 @dataclass(frozen=True)
 class Subject:
     """What a change is about. `project` None: the cluster. `after` is for the audit, besides the change's own.
 
-    With `account` it belongs to that account, which may change it itself; `token` is one that may change itself.
+    With `account` it belongs to that account, which may change it itself; `token` is one that may change itself. One
+    that is `own` belongs to the caller alone, who needs no right for it.
     """
 
     kind: str
@@ -81,6 +90,7 @@ class Subject:
     after: Mapping[str, Any] = field(default_factory=dict)
     account: AccountId | None = None
     token: TokenId | None = None
+    own: bool = False
 
 
 @dataclass
@@ -170,11 +180,18 @@ class Call:
         """Require nothing but to be known: what each caller may ask about itself."""
         self.is_permitted = True
 
+    def permit_own(self) -> None:
+        """Require nothing but the scope: for what belongs to the caller alone. Raises `Forbidden`."""
+        self._check_scope()
+        self.is_permitted = True
+
     def require(self, *subjects: Subject) -> None:
         """Require the right on all of these, which are about to change. Raises `Forbidden`."""
         for subject in subjects:
             self.subject = subject
-            if subject.account is None:
+            if subject.own:
+                self.permit_own()
+            elif subject.account is None:
                 self.permit(subject.project)
             else:
                 self.permit_account(subject.account, subject.token)
@@ -214,13 +231,14 @@ class Call:
         """The request, if it may come again."""
         if self.replay is None:
             return None
-        return KeyedRequest(self.caller.key, self.replay.key, self.replay.request_hash)
+        return idempotency.KeyedRequest(self.caller.key, self.replay.key, self.replay.request_hash)
 
     def keyed_answer(self, answer: object) -> list[tuple[KeyedRequest, Answer]]:
         """What is stored for the same request to come; nothing if it may not come again."""
         if (keyed := self.keyed) is None:
             return []
-        return [(keyed, Answer(self.operation.status, headers_of(answer), _json(answer)))]
+        answered = idempotency.Answer(self.operation.status_of(answer), headers_of(answer), _json(answer))
+        return [(keyed, answered)]
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -274,9 +292,11 @@ class Call:
 
 
 def headers_of(answer: object) -> dict[str, str]:
-    """The headers of an answer: the version that it shows, if it has one."""
-    version = getattr(answer, "etag", None)
-    return {} if version is None else {"ETag": f'"{version}"'}
+    """The headers of an answer: the version that it shows, and what says what becomes of the request, below the base
+    of the API."""
+    version, location = getattr(answer, "etag", None), getattr(answer, "location", None)
+    found = {} if version is None else {"ETag": f'"{version}"'}
+    return found if location is None else {**found, "Location": location}
 
 
 def _json(answer: object) -> bytes:

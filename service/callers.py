@@ -9,13 +9,9 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from dao.accounts import sessions
-from dao.accounts.audit import AuditEntry
-from dao.postgres.database import Database
+from dao.accounts import audit, sessions
 from model import tokens
 from model.audits import ActorKind, Outcome
 from model.errors import Forbidden, Refused, Unauthenticated
@@ -23,6 +19,11 @@ from model.ids import AccountId, LoginSessionId, TokenId
 from model.rights import CLUSTER_RIGHTS, Right, Role, Scope, covers, left_by, rights_in
 from service.batches import Batches
 from service.tokens_sent import TokenSent, find_tokens
+
+if TYPE_CHECKING:
+    from dao.accounts.audit import AuditEntry
+    from dao.postgres.database import Database
+    from dao.postgres.engine import AsyncConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class Caller:
     ) -> AuditEntry:
         """An audit entry of this caller, to be written in the transaction of the change."""
         object_id = None if object_id is None else str(object_id)
-        return AuditEntry(
+        return audit.AuditEntry(
             *(self.kind, self.name, self.account, action, object_kind, object_id, object_name, project, before, after),
             *(self.address, self.request_id, outcome),
         )

@@ -86,7 +86,7 @@ Text = Annotated[str, AfterValidator(_storable)]
 class Answer(BaseModel):
     """The base of answers: what is unknown is left out of their JSON."""
 
-    model_config = ConfigDict(frozen=True, from_attributes=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True, defer_build=True)
 
 
 class Asked(BaseModel):

@@ -10,10 +10,12 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from model.errors import Forbidden, Refused
 from model.rights import Right, Scope
+from service.deprecation import Deprecation
 
 if TYPE_CHECKING:
     from service.call import Call
@@ -54,12 +56,13 @@ class Operation(Generic[P, R]):
         path: below the API's base, with `{name}` for each parameter in it.
         right: what the caller needs, on the project or the cluster that the function names to the call.
         tag: the resource to which it belongs, for the documentation.
-        status: of the answer when all is well.
+        status: of the answer when all is well; 200 for one that says by `is_outcome` what came of the request.
         reads: it changes nothing, though its method is POST since an address could not contain what is asked.
         has_secret: its request or answer contains a secret that may not be stored, not even as a hash that can be
             guessed: an idempotency key has no effect on it.
         completes: adds to an answer what is known only after the change, such as the run of a command; given the call,
             the answer and the query. A stored answer that is sent again is completed by it too.
+        deprecated: it will be removed; None: it will not.
     """
 
     run: Callable[Concatenate[Call, P], Awaitable[R]]
@@ -71,6 +74,7 @@ class Operation(Generic[P, R]):
     reads: bool = False
     has_secret: bool = False
     completes: Completes | None = None
+    deprecated: Deprecation | None = None
 
     @property
     def name(self) -> str:
@@ -89,6 +93,10 @@ class Operation(Generic[P, R]):
         if self.right is Right.ADMINISTER or subject == Scope.ADMIN:
             return Scope.ADMIN
         return Scope(f"{subject}:{'write' if self.changes and subject != 'cluster' else 'read'}")
+
+    def status_of(self, answer: Any) -> int:
+        """The status of this answer."""
+        return HTTPStatus.OK if getattr(answer, "is_outcome", False) else self.status
 
     @cached_property
     def signature(self) -> inspect.Signature:
@@ -130,10 +138,11 @@ def operation(
     reads: bool = False,
     has_secret: bool = False,
     completes: Completes | None = None,
+    deprecated: Deprecation | None = None,
 ) -> Callable[[Callable[Concatenate[Call, P], Awaitable[R]]], Operation[P, R]]:
     """Make an operation of a function. See `Operation` for the arguments."""
 
     def declare(run: Callable[Concatenate[Call, P], Awaitable[R]]) -> Operation[P, R]:
-        return Operation(run, method, path, right, tag, status, reads, has_secret, completes)
+        return Operation(run, method, path, right, tag, status, reads, has_secret, completes, deprecated)
 
     return declare

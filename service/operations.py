@@ -4,46 +4,81 @@ from __future__ import annotations
 
 from typing import Any
 
-from service import names
-from service.accounts import audit_pages, own_account, own_sessions, own_tokens, people, project_access
+from service import names, search
+from service.accounts import audit_pages, own_account, own_sessions, own_tokens, people, project_access, saved_views
 from service.cluster import (
     claims,
     clock,
     command_queue,
+    command_slot,
     data_sources,
+    drill,
     environments,
     examination,
+    failover_receipt,
     members,
     secrets,
+    servers,
     settings_in_force,
+    slot_picture,
     slot_replay,
 )
 from service.explain import why
 from service.operation import Operation
 from service.projects import projects
-from service.runs import attempts, backfills, bulk, control, counting, error_commands, log_source
+from service.runs import (
+    attempts,
+    attention,
+    backfills,
+    bulk,
+    control,
+    counting,
+    error_commands,
+    log_search,
+    log_source,
+    operations,
+    showing,
+    story_answers,
+)
 from service.runs import listing as run_listing
 from service.workflows import (
     applying,
+    content,
     drafting,
     history,
     last_runs,
     layouts,
     relations,
     saving,
+    schedule_calendar,
     schedule_changes,
     schedule_listing,
     schemas,
+    trying,
 )
 from service.workflows import listing as workflow_listing
 
 _MODULES = (
-    *(run_listing, log_source, control, bulk, error_commands, backfills, attempts, why, counting),
-    *(workflow_listing, history, applying, saving, drafting, layouts, last_runs, relations, schemas, projects),
-    *(schedule_listing, schedule_changes),
-    *(clock, members, slot_replay, claims, command_queue, examination, settings_in_force, names),
+    *(
+        run_listing,
+        showing,
+        story_answers,
+        log_source,
+        log_search,
+        control,
+        bulk,
+        operations,
+        error_commands,
+        backfills,
+    ),
+    *(attempts, why, counting, attention),
+    *(workflow_listing, content, history, applying, saving, trying, drafting, layouts, last_runs, relations),
+    *(schemas, projects, schedule_listing, schedule_calendar, schedule_changes),
+    *(clock, members, slot_replay, failover_receipt, claims, command_queue, command_slot, examination),
+    *(settings_in_force, names, search),
+    *(slot_picture, servers, drill),
     *(data_sources, environments, secrets),
-    *(own_account, people, own_sessions, own_tokens, project_access, audit_pages),
+    *(own_account, people, own_sessions, own_tokens, project_access, audit_pages, saved_views),
 )
 
 ALL: tuple[Operation[Any, Any], ...] = tuple(

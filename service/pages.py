@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import Field
 
 from model.errors import Refused
-from service.fields import ID_MAX, Answer, Asked
+from service.fields import ID_MAX, Answer, Asked, Id
 
 T = TypeVar("T")
 S = TypeVar("S")
+HowCounted = Annotated[
+    Literal["exact", "estimate"] | None,
+    Field(description="also say how many fit: exactly up to 10,000, or as the database estimates"),
+]
 LIMIT_MAX = 1000
 
 
 class PageOf(Answer, Generic[T]):
-    """A page. `next_cursor` begins the next one; it is left out of the last."""
+    """A page. `next_cursor` begins the next one; it is left out of the last.
+
+    `read_down_to` is the last id that was read, if the page ends there before it is full: whether older ones fit is
+    not known yet, and the next page goes on there. `count` is how many fit in all, if it was asked for; if it is
+    `count_capped`, at least so many.
+    """
 
     items: list[T]
     next_cursor: str | None = None
     has_more: bool = False
+    read_down_to: Id | None = None
+    count: int | None = None
+    count_capped: bool | None = None
 
 
 class PageQuery(Asked):
@@ -94,7 +106,17 @@ def page_of(
     shown = found[:limit]
     last = id_of(shown[-1]) if len(found) > limit else walked_to
     cursor = None if last is None else _cursor(last)
-    return PageOf[T](items=[item(each) for each in shown], next_cursor=cursor, has_more=last is not None)
+    return PageOf[T](
+        items=[item(each) for each in shown],
+        next_cursor=cursor,
+        has_more=last is not None,
+        read_down_to=walked_to if len(found) <= limit else None,
+    )
+
+
+def cursor_of(last: int | None) -> str | None:
+    """The cursor of the page after this id; None: there is none."""
+    return None if last is None else _cursor(last)
 
 
 def _cursor(last: int | str) -> str:

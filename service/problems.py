@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from dao.accounts.idempotency import OtherRequest, StillRunning
 from model.errors import (
     Changed,
     Forbidden,
     NotFound,
+    OtherRequest,
     Refused,
     ShoalError,
+    StillRunning,
     TooMany,
     Unauthenticated,
     Unavailable,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dao.accounts import tokens
-from dao.accounts.tokens import FoundToken
-from dao.postgres.database import Database
+
+if TYPE_CHECKING:
+    from dao.accounts.tokens import FoundToken
+    from dao.postgres.database import Database
 
 
 @dataclass(frozen=True, slots=True)

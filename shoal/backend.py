@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dao.postgres.database import Database
 from service.accounts.passwords import Passwords
 from service.call import Backend
 from service.cluster.registered_masters import RegisteredMasters
-from shoal.cluster.machine_health import machine_results
+from service.cluster.slot_owners import SlotOwners
 from shoal.config.settings import Settings
+from shoal.local.drill import DrillClient
 from worker.tasks.catalog import TaskCatalog
+
+if TYPE_CHECKING:
+    from dao.cluster.nodes import NodeRow
+    from service.cluster.check_result import Result
 
 
 def backend_of(database: Database, settings: Settings) -> Backend:
     """The backend of a process: its database and settings, and the task types, checks and drivers of this machine."""
+
+    def machine(nodes: Sequence[NodeRow]) -> list[Result]:
+        from shoal.cluster.machine_health import machine_results
+
+        return machine_results(settings, nodes)
+
     return Backend(
         database,
         settings,
         TaskCatalog(),
-        partial(machine_results, settings),
+        machine,
         _connect,
         Passwords(),
         RegisteredMasters(database, settings),
+        SlotOwners(database, settings.master.id_step),
+        drill=DrillClient(settings.api.drill_socket) if settings.api.drill_socket is not None else None,
     )
 
 

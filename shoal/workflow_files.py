@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from model.errors import NotFound
+from service.workflows.requests import BYTES_MAX
 from service.workflows.workflow_file import BadWorkflowFile, FileFault, WorkflowDocument, parse_files
-from service.workflows.yaml_lines import BYTES_MAX, BadYaml, text_of
+from service.workflows.yaml_lines import BadYaml, text_of
 from worker.tasks.catalog import TaskCatalog
 
 

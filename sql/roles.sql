@@ -20,7 +20,8 @@ DECLARE
                       'worker_group, warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks, '
                       'schedule_time, time_zone';
     -- Who may log in, how, and what they did: for whoever serves people only. These contain hashes of secrets.
-    users     text := 'account, login_link, login_session, token, project_member, login_attempt, audit, idempotency_key';
+    users     text := 'account, login_link, login_session, token, project_member, login_attempt, audit, idempotency_key, '
+                      'saved_view, bulk_operation';
     each      text;
 BEGIN
     FOREACH each IN ARRAY ARRAY[prefix || 'owner', prefix || 'master', prefix || 'worker', prefix || 'api', prefix || 'submitter'] LOOP
@@ -68,8 +69,10 @@ BEGIN
     EXECUTE format('GRANT UPDATE (state, reason, flag) ON task_instance TO %s', api);
     -- Accounts and revoked tokens stay, since the audit names them; the audit is only added to.
     EXECUTE format('GRANT INSERT, UPDATE ON account, token TO %s', api);
-    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON login_link, login_session, project_member, login_attempt, idempotency_key TO %s', api);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON login_link, login_session, project_member, login_attempt, idempotency_key, '
+                   'saved_view TO %s', api);
     EXECUTE format('GRANT INSERT ON audit TO %s', api);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON bulk_operation TO %s', api);
 
     -- Whoever only starts and halts runs, by plain SQL.
     EXECUTE format('GRANT INSERT (%s) ON command TO %s', asked, submitter);
@@ -78,6 +81,9 @@ BEGIN
     EXECUTE format('GRANT SELECT (id, command_id, workflow_code, workflow_version, state, started_at, ended_at, reason) '
                    'ON workflow_instance TO %s', submitter);
     EXECUTE format('GRANT SELECT (command_id, reason, refused_at) ON error_command TO %s', submitter);
+
+    -- With the checks of the API: whoever has only this starts nothing else and reads nothing.
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s.start_workflow TO %s, %s, %s', space, owner, api, submitter);
 
     -- Fencing ends the sessions of the fenced, whatever user they log in as.
     BEGIN

@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (9, 'schema');
+INSERT INTO schema_version (version, name) VALUES (11, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -46,11 +46,15 @@ CREATE TABLE workflow_definition (
     release_state text NOT NULL DEFAULT 'ONLINE' CHECK (release_state IN ('ONLINE', 'OFFLINE')),
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    is_trial      boolean NOT NULL DEFAULT false,
     CONSTRAINT workflow_definition_name UNIQUE (project, name)
 );
 COMMENT ON TABLE workflow_definition IS 'A named workflow. What it does stands in its versions.';
 COMMENT ON COLUMN workflow_definition.version IS 'The version that a start without a version runs.';
 COMMENT ON COLUMN workflow_definition.release_state IS 'Only ONLINE can be started.';
+COMMENT ON COLUMN workflow_definition.is_trial IS 'Made to try one task: in no list of workflows, and deleted soon after its run has ended.';
+-- Statements: those of a project; those that are old.
+CREATE INDEX workflow_definition_trial ON workflow_definition (project, created_at) WHERE is_trial;
 
 CREATE TABLE workflow_version (
     workflow_code bigint NOT NULL,
@@ -324,6 +328,8 @@ COMMENT ON COLUMN command_history.created_by IS 'Who asked for it; null = writte
 -- Statement: what was asked of a run after its start.
 CREATE INDEX command_history_run ON command_history (workflow_instance_id)
     WHERE type NOT IN ('START_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA', 'START_CURRENT_TASK_PROCESS');
+-- Statement: which runs were failed over at a time.
+CREATE INDEX command_history_recover ON command_history (handled_at) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS';
 
 CREATE TABLE error_command (
     command_id           bigint PRIMARY KEY,
@@ -661,6 +667,29 @@ CREATE INDEX login_attempt_address ON login_attempt (address, at);
 -- Statement: what is old.
 CREATE INDEX login_attempt_at ON login_attempt (at);
 
+CREATE TABLE saved_view (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
+    person     text NOT NULL CHECK (person <> ''),
+    project    text CHECK (project <> ''),
+    list       text NOT NULL CHECK (list <> ''),
+    name       text NOT NULL CHECK (name <> ''),
+    query      jsonb NOT NULL CHECK (jsonb_typeof(query) = 'object'),
+    revision   integer NOT NULL DEFAULT 1 CHECK (revision > 0),
+    created_by text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT saved_view_size CHECK (octet_length(query::text) <= 16384)
+);
+COMMENT ON TABLE saved_view IS 'A named filter of a list of the web page: what a person wants to see again.';
+COMMENT ON COLUMN saved_view.person IS 'Who made it: the key of a caller, as in workflow_draft.';
+COMMENT ON COLUMN saved_view.project IS 'Whose members see it too; null = only who made it.';
+COMMENT ON COLUMN saved_view.list IS 'Of which list, such as workflow-instances.';
+COMMENT ON COLUMN saved_view.query IS 'Names of filters and their values, as they stand in an address.';
+COMMENT ON COLUMN saved_view.revision IS 'One more with each change: who changes it names the one that he saw.';
+-- Statements: the views of a person, and those of a project; no two of one name.
+CREATE UNIQUE INDEX saved_view_own ON saved_view (person, list, name) WHERE project IS NULL;
+CREATE UNIQUE INDEX saved_view_shared ON saved_view (project, list, name) WHERE project IS NOT NULL;
+
 CREATE TABLE audit (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
     at          timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -706,6 +735,38 @@ COMMENT ON TABLE idempotency_key IS 'The answers to requests that may be repeate
 COMMENT ON COLUMN idempotency_key.request_hash IS 'SHA-256 of method, path and body: under one key only the same is asked again.';
 -- Statement: what has expired.
 CREATE INDEX idempotency_key_created ON idempotency_key (created_at);
+
+CREATE TABLE bulk_operation (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
+    action     text NOT NULL CHECK (action IN ('RERUN', 'RERUN_FAILED', 'PAUSE', 'STOP', 'RESUME')),
+    state      text NOT NULL DEFAULT 'RUNNING' CHECK (state IN ('RUNNING', 'DONE', 'STOPPED', 'FAILED')),
+    wanted     jsonb NOT NULL CHECK (jsonb_typeof(wanted) = 'object'),
+    total      bigint NOT NULL CHECK (total >= 0),
+    done_to    bigint NOT NULL DEFAULT 0 CHECK (done_to >= 0),
+    last_run   bigint NOT NULL CHECK (last_run >= 0),
+    asked      bigint NOT NULL DEFAULT 0 CHECK (asked >= 0),
+    refused    bigint NOT NULL DEFAULT 0 CHECK (refused >= 0),
+    problem    text,
+    actor_kind text NOT NULL CHECK (actor_kind IN ('SYSTEM_USER', 'SESSION', 'TOKEN')),
+    actor      text NOT NULL,
+    account_id bigint,
+    address    text NOT NULL DEFAULT '',
+    request_id text NOT NULL DEFAULT '',
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    ended_at   timestamptz
+);
+COMMENT ON TABLE bulk_operation IS 'A change of more runs than one transaction takes. Any API process does the next part of it; a part and its progress are one transaction.';
+COMMENT ON COLUMN bulk_operation.wanted IS 'Which runs are meant, and in which projects the caller might change them when it asked.';
+COMMENT ON COLUMN bulk_operation.total IS 'How many runs were to be changed when it began.';
+COMMENT ON COLUMN bulk_operation.done_to IS 'The runs with ids up to this one have been handled.';
+COMMENT ON COLUMN bulk_operation.last_run IS 'The last run when it began: later ones are not meant.';
+COMMENT ON COLUMN bulk_operation.asked IS 'How many commands were inserted.';
+COMMENT ON COLUMN bulk_operation.refused IS 'How many runs were left out, since their project may not use what they need.';
+COMMENT ON COLUMN bulk_operation.problem IS 'Why it FAILED, in a sentence.';
+-- Statements: the next part of any that runs; what is old.
+CREATE INDEX bulk_operation_running ON bulk_operation (updated_at) WHERE state = 'RUNNING';
+CREATE INDEX bulk_operation_ended ON bulk_operation (ended_at) WHERE ended_at IS NOT NULL;
 
 -- ------------------------------------------------------------------------- what must never happen is refused
 
@@ -785,3 +846,85 @@ BEGIN
 END $$;
 -- Once a statement, not once a row. Only wakes: a master that hears nothing looks by itself.
 CREATE TRIGGER command_wakes_masters AFTER INSERT ON command FOR EACH STATEMENT EXECUTE FUNCTION wake_masters();
+
+-- ---------------------------------------------------------------------------------------- starts by SQL
+
+CREATE FUNCTION start_workflow(code bigint, params jsonb DEFAULT '{}') RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    head       record;
+    content    jsonb;
+    of_project jsonb;
+    given      text;
+    word       text;
+    found_id   bigint;
+BEGIN
+    SELECT d.name, d.project, d.version, d.release_state, p.params, p.tenants, p.worker_groups INTO head
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    WHERE d.code = start_workflow.code;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no workflow with the code %', coalesce(code::text, 'null') USING ERRCODE = 'no_data_found',
+            HINT = 'SELECT code, project, name FROM workflow_definition lists those there are.';
+    END IF;
+    IF head.release_state <> 'ONLINE' THEN
+        RAISE EXCEPTION 'workflow "%" is OFFLINE', head.name USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'Put it ONLINE before starting it: shoal workflow online.';
+    END IF;
+    IF params IS NULL OR jsonb_typeof(params) <> 'object' THEN
+        RAISE EXCEPTION 'params must be a JSON object such as {"day": "2026-01-31"}, not %', coalesce(jsonb_typeof(params), 'null')
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF octet_length(params::text) > 1048576 THEN
+        RAISE EXCEPTION 'params is larger than 1048576 bytes; pass a file''s name instead' USING ERRCODE = 'program_limit_exceeded';
+    END IF;
+    -- A version that is missing is left to the master, which writes an error command.
+    SELECT v.spec INTO content FROM workflow_version v
+    WHERE v.workflow_code = start_workflow.code AND v.version = head.version;
+    IF params <> '{}' AND content IS NOT NULL THEN
+        BEGIN
+            of_project := coalesce(head.params, '{}')::jsonb;
+        EXCEPTION WHEN invalid_text_representation THEN
+            RAISE EXCEPTION 'the parameters of project "%" are not valid JSON; correct them first', head.project
+                USING ERRCODE = 'object_not_in_prerequisite_state';
+        END;
+        FOR given IN SELECT jsonb_object_keys(params) LOOP
+            IF content -> 'secrets' ? given OR jsonb_path_exists(content,
+                '$.tasks[*].local_params[*] ? (@.type == "SECRET" && @.name == $name)', jsonb_build_object('name', given)) THEN
+                RAISE EXCEPTION 'the parameter "%" of workflow "%" is SECRET: a database has no key to seal it', given, head.name
+                    USING ERRCODE = 'invalid_parameter_value', HINT = 'Start it by shoal run, or over the API.';
+            END IF;
+            -- A sub-workflow may need any name. Else the definition has the word somewhere.
+            word := regexp_replace(given, '([^[:alnum:]_])', '\\\1', 'g');
+            IF NOT (of_project ? given
+                    OR jsonb_path_exists(content, '$.tasks[*] ? (@.type == "SUB_PROCESS" || @.type == "DYNAMIC")')
+                    OR content::text ~ ('(?<![\w.])' || word || '(?!\w)|SHOAL_PARAM_' || word)) THEN
+                RAISE EXCEPTION 'workflow "%" has no parameter "%"; it has %', head.name, given, coalesce(
+                    (SELECT string_agg(DISTINCT name, ', ') FROM (
+                        SELECT jsonb_object_keys(coalesce(content -> 'params', '{}')) AS name
+                        UNION ALL SELECT jsonb_object_keys(of_project)) AS known), 'none')
+                    USING ERRCODE = 'invalid_parameter_value';
+            END IF;
+        END LOOP;
+    END IF;
+    SELECT 'the worker group "' || each || '", only ' || array_to_string(head.worker_groups, ', ') INTO word
+    FROM (SELECT content ->> 'worker_group' UNION ALL
+          SELECT jsonb_path_query(content, '$.tasks[*].worker_group') #>> '{}') AS named (each)
+    WHERE each <> ALL (head.worker_groups) LIMIT 1;
+    IF word IS NULL THEN
+        SELECT 'the tenant "' || each || '", only ' || array_to_string(head.tenants, ', ') INTO word
+        FROM (SELECT content ->> 'tenant' UNION ALL
+              SELECT jsonb_path_query(content, '$.tasks[*].tenant') #>> '{}') AS named (each)
+        WHERE each <> ALL (head.tenants) LIMIT 1;
+    END IF;
+    IF word IS NOT NULL THEN
+        RAISE EXCEPTION 'project "%" may not use %', head.project, word USING ERRCODE = 'insufficient_privilege',
+            HINT = 'Name one of those in the workflow, or ask an admin.';
+    END IF;
+    INSERT INTO command (type, workflow_code, params) VALUES ('START_PROCESS', start_workflow.code, params::text)
+    RETURNING id INTO found_id;
+    RETURN found_id;
+END $$;
+COMMENT ON FUNCTION start_workflow IS 'Starts a workflow after the checks that the API makes, and returns the id of the command. Who may: docs/roles.md.';
+-- With the rights of the owner of the tables: it reads only tables of this schema, whatever the caller has made in others.
+REVOKE ALL ON FUNCTION start_workflow FROM PUBLIC;
+DO $$ BEGIN EXECUTE format('ALTER FUNCTION start_workflow SET search_path TO %I, pg_temp', current_schema()); END $$;

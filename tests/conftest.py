@@ -14,7 +14,7 @@ from tests.servers.zookeeper import ZooKeeperServer
 
 SCHEMA = Path(__file__).parent.parent / "sql" / "schema.sql"
 TEMPLATE = "shoal_template"
-LONGEST = {
+LONG = {
     "test_newcomer.py",
     "test_seeds_1.py",
     "test_seeds_2.py",
@@ -22,12 +22,16 @@ LONGEST = {
     "test_interleavings.py",
     "test_spark_task.py",
 }
+"""`make test-long` runs these files."""
 _number = itertools.count(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first: of several processes the one that begins such a file last keeps the others waiting."""
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+    """Those that are begun last would keep the other processes waiting, so they are first."""
+    for item in items:
+        if item.path.name in LONG:
+            item.add_marker("long")
+    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 @pytest.fixture(scope="session")

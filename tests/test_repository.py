@@ -23,6 +23,7 @@ FOLDERS = (
     "worker",
     "api",
     "shoal",
+    "ui",
     "sql",
     "tests",
     "bench",
@@ -40,7 +41,10 @@ NOT_OURS = {
     "__pycache__",
     "dist",
     "build",
+    "node_modules",
+    "schema.d.ts",
 }
+BUILT_PAGE = ROOT / "api" / "page"
 INVENTED = ("/home/ada",)
 """Paths of people who do not exist, for tests and examples."""
 
@@ -53,8 +57,12 @@ def files() -> tuple[Path, ...]:
 
 def _walk() -> Iterator[Path]:
     for folder, folders, names in os.walk(ROOT):
-        folders[:] = [name for name in folders if name not in NOT_OURS and not name.endswith(".egg-info")]
-        yield from (Path(folder, name) for name in names)
+        folders[:] = [
+            name
+            for name in folders
+            if name not in NOT_OURS and not name.endswith(".egg-info") and Path(folder, name) != BUILT_PAGE
+        ]
+        yield from (Path(folder, name) for name in names if name not in NOT_OURS)
 
 
 def name_of(path: Path) -> str:

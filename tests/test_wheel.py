@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_layers import BELOW
-from tests.test_repository import ROOT
+from tests.test_repository import BUILT_PAGE, ROOT
 
 TARGETS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]
 MOVED = sorted(set(BELOW) - {"shoal"})
@@ -156,6 +156,8 @@ def test_every_folder_of_the_product_is_in_it_with_all_its_files(wheel: Path) ->
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *BELOW],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
+    listed += [str(path.relative_to(ROOT)) for path in BUILT_PAGE.rglob("*")]
+    assert "api/page/index.html" in listed
     ours = {name if name.startswith("shoal/") else f"shoal/{name}" for name in listed if (ROOT / name).is_file()}
     assert {name for name in contents(wheel) if ".dist-info/" not in name} == ours
     assert set(TARGETS["wheel"]["only-include"]) == set(BELOW) <= set(TARGETS["sdist"]["only-include"])

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.accounts import sent_name
 from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId

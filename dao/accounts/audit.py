@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from model.audits import ActorKind, Outcome, masked
 from model.ids import AccountId, AuditId

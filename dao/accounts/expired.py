@@ -1,19 +1,20 @@
-"""Rows about logins that count no more: deleted in small batches, by any process that serves people."""
+"""Rows about logins and requests that count no more: deleted in small batches, by any process that serves people."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts.idempotency import KEPT
 from dao.accounts.sessions import IDLE_MAX
+from dao.postgres.engine import AsyncConnection
 from model.login_limits import WINDOW
 
 BATCH_MAX = 1_000
 
 _LINKS_KEPT = timedelta(days=1)
+_OPERATIONS_KEPT = timedelta(days=30)
 # statement_timestamp: an index is searched by a time that does not move.
 _DELETE = """
     DELETE FROM {table} WHERE {key} IN (
@@ -29,6 +30,7 @@ _STATEMENTS = [
         ("login_session", "id", "expires_at", timedelta(0)),
         ("login_session", "id", "last_seen_at", IDLE_MAX),
         ("idempotency_key", "(actor, key)", "created_at", KEPT),
+        ("bulk_operation", "id", "ended_at", _OPERATIONS_KEPT),
     )
 ]
 

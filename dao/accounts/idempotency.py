@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from model.errors import Refused
+from model.errors import OtherRequest, Refused, StillRunning
 
 KEPT = timedelta(hours=24)
 KEY_BYTES_MAX = 255
@@ -47,14 +47,6 @@ class KeyedRequest:
     def is_valid(self) -> bool:
         """Whether its key is neither empty nor too long."""
         return self.key.isprintable() and 0 < len(self.key.encode()) <= KEY_BYTES_MAX
-
-
-class StillRunning(Refused):
-    """The first request with this key has not been answered yet."""
-
-
-class OtherRequest(Refused):
-    """The key belongs to another request."""
 
 
 _WANTED = "unnest(CAST(:actors AS text[]), CAST(:keys AS text[])) AS n (actor, key)"

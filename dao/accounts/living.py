@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts.sessions import IDLE_MAX
+from dao.postgres.engine import AsyncConnection
 from model.ids import LoginSessionId, TokenId
 from model.rights import Role, Scope
 

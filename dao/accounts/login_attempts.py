@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import NewType
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.accounts import sent_name
 from model.login_limits import FREE_OF_ADDRESS, FREE_OF_NAME, WINDOW, counted_address, wait
 

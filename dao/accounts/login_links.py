@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.ids import AccountId
 
 _INSERT = text("""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.ids import AccountId, WorkflowCode, WorkflowInstanceId
 from model.rights import Role, may_use
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.errors import Refused
 from model.ids import AccountId, TokenId
 from model.rights import Role, Scope

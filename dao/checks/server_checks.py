@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.checks.table_checks import Check, finding
 from dao.postgres.connection import Connection
 from dao.postgres.database import ANSWER_WITHIN_S, Database, parse_url
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import translating
 from dao.postgres.schema_scripts import read_scripts
 

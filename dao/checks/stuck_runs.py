@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import TextClause, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.states import WorkflowState
 

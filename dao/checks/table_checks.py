@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import TextClause, text
-from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.postgres.engine import AsyncConnection
 
 RECENT = 100_000
 """How many of the last commands and runs are checked for duplicate work."""

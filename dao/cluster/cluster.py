@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.timing import Timing
 
 _MAKE = text("INSERT INTO cluster DEFAULT VALUES ON CONFLICT DO NOTHING")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster.lost_owners import DRIVEN_OR_FAILED_OVER, GONE_MASTERS, GONE_WORKERS
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.tasks.task_events import STRAY_EVENTS
 
 # What `fail_over`, `mark_lost` and `drop_stale` would find, in one statement that takes no locks and wakes nobody. It

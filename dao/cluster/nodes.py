@@ -15,10 +15,10 @@ from uuid import UUID
 
 from pydantic import ValidationError
 from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import NODE, announce_last_changes, changed, notify
 from model.changes import Changes
 from model.errors import Fenced

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from model.ids import CommandId, Epoch
 
 
@@ -84,18 +85,21 @@ _RECORD = text("""
     WHERE EXISTS (SELECT FROM changed)
     ON CONFLICT (number) DO NOTHING
 """)
-# One more than is asked for: who had slots when the time began.
-_BETWEEN = text("""
-    SELECT s.number, s.at, s.members, s.changes,
+ENDED = """
            coalesce((SELECT jsonb_object_agg(n.id, n.state) FROM node n
                      WHERE n.state IN ('FENCED', 'LEFT') AND n.id IN (
                          SELECT CAST(each ->> 'epoch' AS bigint) FROM jsonb_array_elements(s.changes) AS each
-                         WHERE each ->> 'reason' = 'LOST')), '{}') AS ended
+                         WHERE each ->> 'reason' = 'LOST')), '{}')"""
+"""How the masters that were LOST in a change `s` ended since, by epoch."""
+# One more than is asked for: who had slots when the time began.
+_BETWEEN = text(f"""
+    SELECT s.number, s.at, s.members, s.changes,
+           {ENDED} AS ended
     FROM slot_change s
     WHERE s.number > :after AND s.at < CAST(:until AS timestamptz)
       AND s.at >= coalesce((SELECT max(at) FROM slot_change WHERE at <= CAST(:since AS timestamptz)), '-infinity')
     ORDER BY s.number LIMIT :limit
-""")
+""")  # noqa: S608 - the part is a constant of this module
 _IN_FORCE_FOR = text("""
     SELECT s.number, s.at, s.members, s.changes FROM slot_change s
     WHERE s.at <= (SELECT created_at FROM command WHERE id = :command
@@ -126,13 +130,13 @@ async def between(
     Only those with a number above `after`. A master that was LOST is LEFT or FENCED once its end is known.
     """
     rows = await connection.execute(_BETWEEN, {"since": since, "until": until, "limit": limit, "after": after})
-    return [_change(*row) for row in rows.all()]
+    return [read_change(*row) for row in rows.all()]
 
 
 async def in_force_for(connection: AsyncConnection, command: CommandId) -> SlotChange | None:
     """Who had slots when a command was asked for; None if that is no longer on record."""
     row = (await connection.execute(_IN_FORCE_FOR, {"command": command})).first()
-    return None if row is None else _change(row.number, row.at, row.members, row.changes, {})
+    return None if row is None else read_change(*row)
 
 
 async def delete_old(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
@@ -140,13 +144,14 @@ async def delete_old(connection: FencedTransaction, kept: timedelta, limit: int)
     return (await connection.execute(_DELETE_OLD, {"kept": kept, "limit": limit})).rowcount
 
 
-def _change(
+def read_change(
     number: int,
     at: datetime,
     members: Sequence[dict[str, str]],
     changes: Sequence[dict[str, str]],
-    ended: dict[str, str],
+    ended: Mapping[str, str] = MappingProxyType({}),
 ) -> SlotChange:
+    """A change as its row has it; `ended`: how masters that were LOST ended, by epoch."""
     return SlotChange(
         number,
         at,

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
 from model.changes import Changes

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType

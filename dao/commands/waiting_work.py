@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.commands.commands import OF_SLOT
+from dao.postgres.engine import AsyncConnection
 from dao.tasks.task_events import STRAY_EVENTS
 from model.ids import Epoch
 from model.nodes import Slot

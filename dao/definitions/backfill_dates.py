@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.definitions import schedules
+from dao.postgres.engine import AsyncConnection
 from model.backfill import BackfillSpec, FireTimes, chains
 from model.choices import ReleaseState
 from model.cron import Cron

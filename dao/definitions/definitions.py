@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions import layouts
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.changes import Changes
 from model.choices import ReleaseState
@@ -57,10 +57,10 @@ _HEAD = """
 """
 _HEADS = text(f"{_HEAD} WHERE d.code = ANY(CAST(:codes AS bigint[]))")
 _BY_NAME = text(f"{_HEAD} WHERE d.project = :project AND d.name = :name")
-_ALL = text(f"{_HEAD} ORDER BY d.project, d.name LIMIT :limit")
+_ALL = text(f"{_HEAD} WHERE NOT d.is_trial ORDER BY d.project, d.name LIMIT :limit")
 # By the primary key; with a project by workflow_definition_name, of which a project has few rows.
 _PAGE = text(f"""{_HEAD}
-    WHERE d.code > :after
+    WHERE d.code > :after AND NOT d.is_trial
       AND (CAST(:project AS text) IS NULL OR d.project = :project)
       AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
       AND (CAST(:state AS text) IS NULL OR d.release_state = :state)

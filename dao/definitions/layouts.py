@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.ids import WorkflowCode
 from model.layout import Layout
 

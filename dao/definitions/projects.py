@@ -8,23 +8,28 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound, Refused
 from model.parameters import parse_parameters
 
 # Few rows: what the projects are is read whole, and counted for those of the page only.
 _PAGE = text("""
     SELECT n.name, coalesce(p.params, '{}'), p.created_at, p.tenants, p.worker_groups,
-           (SELECT count(*) FROM workflow_definition d WHERE d.project = n.name)
-    FROM (SELECT name FROM project UNION SELECT project FROM workflow_definition) n LEFT JOIN project p USING (name)
+           (SELECT count(*) FROM workflow_definition d WHERE d.project = n.name AND NOT d.is_trial)
+    FROM (SELECT name FROM project UNION SELECT project FROM workflow_definition WHERE NOT is_trial) n
+    LEFT JOIN project p USING (name)
     WHERE n.name > :after AND (CAST(:names AS text[]) IS NULL OR n.name = ANY(CAST(:names AS text[])))
     ORDER BY n.name LIMIT :limit
 """)
 _INSERT = text("INSERT INTO project (name) VALUES (:name) ON CONFLICT DO NOTHING")
-_WORKFLOWS = text("SELECT name FROM workflow_definition WHERE project = :name ORDER BY name LIMIT :limit")
+_WORKFLOWS = text(
+    "SELECT name FROM workflow_definition WHERE project = :name AND NOT is_trial ORDER BY name LIMIT :limit"
+)
 _DELETE = text("""
-    WITH former AS (DELETE FROM project_member WHERE project = :name) DELETE FROM project WHERE name = :name
+    WITH former AS (DELETE FROM project_member WHERE project = :name),
+         views AS (DELETE FROM saved_view WHERE project = :name)
+    DELETE FROM project WHERE name = :name
 """)
 _PARAMS = text("SELECT params FROM project WHERE name = :name")
 _HAS_WORKFLOWS = text("SELECT EXISTS (SELECT FROM workflow_definition WHERE project = :name)")
@@ -75,7 +80,7 @@ async def workflows_of(connection: AsyncConnection, name: str, limit: int) -> li
 
 
 async def delete(connection: AsyncConnection, name: str) -> None:
-    """Delete a project and its members."""
+    """Delete a project, its members and the views that they share."""
     await connection.execute(_DELETE, {"name": name})
 
 

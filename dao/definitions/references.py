@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.errors import Refused
 from model.ids import WorkflowCode
 from model.logic.references import Reference, references
@@ -18,7 +18,7 @@ from model.workflow import WorkflowSpec
 _NAMING = text("""
     SELECT d.code, d.project, d.name, d.release_state, v.spec::text AS spec
     FROM workflow_definition d JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
-    WHERE v.spec @> ANY(CAST(:types AS jsonb[]))
+    WHERE NOT d.is_trial AND v.spec @> ANY(CAST(:types AS jsonb[]))
 """)
 _NAMES = text("SELECT code, project, name FROM workflow_definition")
 

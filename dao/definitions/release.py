@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions.references import named_by
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.changes import Changes
 from model.choices import ReleaseState

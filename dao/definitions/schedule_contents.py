@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import SCHEDULE, changed, notify
 from model.changes import Changes
 from model.choices import FailureStrategy, Misfire, Priority, WarningType

@@ -6,10 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts.members import ProjectLimits
 from dao.definitions.definitions import Definition
+from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
 from model.ids import WorkflowCode
 

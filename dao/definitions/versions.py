@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.ids import WorkflowCode
 
 # Asked by people only; the runs of one workflow are found by workflow_instance_time.

@@ -11,13 +11,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
 
+from dao.logger import logger
 from model.changes import Changes
 from model.errors import ShoalError
 
-if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger
+log = logger()
 
 EVERYTHING = ""
 """The payload that says that anything may have changed."""
@@ -94,7 +93,7 @@ class Announcer:
                 if self._pending:
                     await self._send_pending()
         except TimeoutError:
-            _log().warning("changes_not_announced", so="a node that has not left is fenced, and all is read again then")
+            log.warning("changes_not_announced", so="a node that has not left is fenced, and all is read again then")
 
     def _doubt_ends(self) -> None:
         self.committed(self._doubts.popleft()[1])
@@ -121,23 +120,16 @@ class Announcer:
             is_late = _now_s() - since_s > self.LATE_S
             await self._send([EVERYTHING] if is_late else list(changes.payloads()))
             self._fails = False
-        except Exception as error:  # noqa: BLE001 - also what nobody foresaw, such as an unreadable certificate, may pass
+        except Exception as error:
             if not self._fails and isinstance(error, ShoalError):
-                _log().warning("announcement_waits", error=str(error))
+                log.warning("announcement_waits", error=str(error))
             elif not self._fails:
-                _log().exception("announcement_waits", error=repr(error))
+                log.exception("announcement_waits", error=repr(error))
             self._fails = True
             self._pending.add(changes)
             self._since_s = since_s
         finally:
             self._sent = Changes()
-
-
-def _log() -> FilteringBoundLogger:
-    import structlog  # here, since every verb imports this module, and few announce anything
-
-    logger: FilteringBoundLogger = structlog.get_logger()
-    return logger
 
 
 def _now_s() -> float:

@@ -16,11 +16,11 @@ from typing import Any, NewType, cast
 import psycopg
 from sqlalchemy import URL, make_url, text
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 from sqlalchemy.util.concurrency import greenlet_spawn
 
 from dao.postgres.connection import CONNECT_S_MAX, Connection
+from dao.postgres.engine import AsyncConnection, AsyncEngine, create_async_engine
 from dao.postgres.errors import translated, translating
 from dao.postgres.notify import announcer_on, collecting
 from model.errors import Denied, Refused, Unavailable, Unknown

@@ -11,13 +11,13 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 
 import psycopg
-import structlog
 
+from dao.logger import logger
 from dao.postgres.connection import Connection
 from dao.postgres.database import connect, shown
 from model.errors import Unavailable
 
-log = structlog.get_logger()
+log = logger()
 
 Wake = Callable[[str], None]
 Probe = Callable[[Connection], Awaitable[object]]

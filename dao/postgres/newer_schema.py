@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.schema_scripts import read_scripts
 
 # Reads the primary key beyond the known version: almost always no rows. An upgrade adds a row. If our own row is

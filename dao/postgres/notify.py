@@ -11,9 +11,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 
 from sqlalchemy import TextClause, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.announcer import EVERYTHING, Announcer
+from dao.postgres.engine import AsyncConnection
 from model.changes import Changes
 
 COMMAND = "shoal_command"

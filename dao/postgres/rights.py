@@ -74,6 +74,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "login_attempt": "SELECT INSERT UPDATE DELETE",
         "idempotency_key": "SELECT INSERT UPDATE DELETE",
         "audit": "SELECT INSERT",
+        "bulk_operation": "SELECT INSERT UPDATE DELETE",
     },
 }
 """The rights of each part, by table; one with a column in parentheses is needed on that column only."""

@@ -22,21 +22,20 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from importlib.resources.abc import Traversable
-from typing import TYPE_CHECKING
 
 import psycopg
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.logger import logger
 from dao.postgres.connection import Connection
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import LockTaken
 from dao.postgres.schema_scripts import STATED_FROM, Script, Scripts, read_scripts
 from model.backoff import Backoff
 from model.errors import Denied, Refused, Unavailable
 
-if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger
+log = logger()
 
 LOCKS_WITHIN_S = 60.0
 """How long a script tries to get its locks."""
@@ -145,13 +144,13 @@ async def upgrade(
             continue
         backoff, deadline_s = Backoff(), time.monotonic() + locks_within_s
         ran.append(script.name)
-        _log().info("schema_script_ran", script=script.name, version=script.version)
+        log.info("schema_script_ran", script=script.name, version=script.version)
     if applied[-1].version > scripts.version:
         raise Refused(_too_new(applied[-1], scripts))
     changed = _changed(applied, scripts)
     for name in changed:
         danger = "databases of one version may differ from each other"
-        _log().warning("schema_script_changed", script=name, danger=danger)
+        log.warning("schema_script_changed", script=name, danger=danger)
     return Upgraded(scripts.version, tuple(ran), changed)
 
 
@@ -225,7 +224,7 @@ async def _watching_blockers(
                     if found := list((await other.execute(_BLOCKERS, {"pid": pid})).scalars()):
                         blockers[:] = found
             except Unavailable as error:
-                _log().warning("blockers_not_read", error=str(error))
+                log.warning("blockers_not_read", error=str(error))
 
     reading = asyncio.create_task(read_blockers())
     try:
@@ -289,10 +288,3 @@ def _program() -> str | None:
         return version_of("shoal")
     except PackageNotFoundError:  # runs from a folder that was never installed
         return None
-
-
-def _log() -> FilteringBoundLogger:
-    import structlog  # here, since every verb checks the schema, and few have something to log
-
-    logger: FilteringBoundLogger = structlog.get_logger()
-    return logger

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.commands import BACKFILL
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.states import WorkflowState

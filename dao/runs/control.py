@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import EVENT, changed, notify
 from dao.runs.code_lists import Unreadable, read_codes
 from dao.runs.workflow_instances import INSTANCE_COLUMNS, read_instance

@@ -9,9 +9,9 @@ from typing import Any
 from zlib import crc32
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import DEPENDENCY, changed, notify_each
 from dao.postgres.row_arrays import RowArrays
 from model.changes import Changes

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster.lost_owners import DRIVEN_OR_FAILED_OVER, GONE_MASTERS
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.runs.workflow_instances import INSTANCE_COLUMNS, read_instance
 from model.changes import Changes

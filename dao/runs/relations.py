@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.states import WorkflowState
 

@@ -12,9 +12,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.states import WorkflowState
 

@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays

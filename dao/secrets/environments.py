@@ -7,8 +7,8 @@ from datetime import datetime
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
 from dao.views.tables import environment

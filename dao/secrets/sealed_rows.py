@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from sqlalchemy import Column, LargeBinary, Table, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.secrets.vault import Sealed, Vault
 from model.errors import Refused
 

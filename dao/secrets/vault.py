@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from cryptography.fernet import Fernet, InvalidToken
+from typing import TYPE_CHECKING
 
 from model.errors import Refused
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet  # else imported where it is used: lists of names need no encryption
 
 KEY_ID_LENGTH = 12
 WHERE_TO_PUT = "put it into secrets.keys (SHOAL_SECRETS__KEYS) or into the file that secrets.key_file names"
@@ -29,6 +31,8 @@ class Sealed:
 
 def new_key() -> str:
     """A new random key, 44 characters of URL-safe base64."""
+    from cryptography.fernet import Fernet
+
     return Fernet.generate_key().decode()
 
 
@@ -47,6 +51,8 @@ class Vault:
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
+        from cryptography.fernet import Fernet
+
         self._keys: dict[str, Fernet] = {}
         for number, key in enumerate(keys, 1):
             try:
@@ -76,6 +82,8 @@ class Vault:
 
     def open(self, sealed: Sealed, purpose: str) -> str:
         """Decrypt what was sealed for the same purpose. Raises `Refused` if the key is missing or the data damaged."""
+        from cryptography.fernet import InvalidToken
+
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise Refused(

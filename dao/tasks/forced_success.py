@@ -7,8 +7,8 @@ to FORCED_SUCCESS of Apache DolphinScheduler.
 from __future__ import annotations
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.changes import Changes
 from model.errors import NotFound, Refused

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch
 
 _PUBLISH = text("INSERT INTO log_key (node_id, key) VALUES (:epoch, :key) ON CONFLICT (node_id) DO NOTHING")

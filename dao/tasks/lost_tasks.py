@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster.lost_owners import GONE_WORKERS
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.tasks.requeue import put_back
 from model.changes import Changes

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.runs.code_lists import read_codes
 from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import TaskAttempt

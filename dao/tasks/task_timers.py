@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import EVENT, changed, notify
 from dao.tasks.requeue import put_back
 from model.changes import Changes

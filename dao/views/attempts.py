@@ -13,10 +13,13 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, select, text
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Select, Text, cast, func, select, text
 
+from dao.postgres.engine import AsyncConnection
+from dao.views import id_prefixes
 from dao.views.listings import TaskRun, read_task, tasks
+from dao.views.run_conditions import ANY_RUN, RunConditions
+from dao.views.run_counts import CHECKED_MAX, Count, planned_rows
 from dao.views.tables import node, task_instance, workflow_definition, workflow_instance
 from model.errors import NotFound
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -58,7 +61,9 @@ class Attempt:
 class AttemptFilter:
     """Which attempts are wanted; None or empty = any.
 
-    `worker` is the address or the name of a worker, `started_after` aware, `visible` the projects that may be seen.
+    `worker` is the address or the name of a worker, `started_after` and `started_before` are aware, `visible` the
+    projects that may be seen. `words` are the beginning of its id (digits), or else a part of its task's name or of its
+    reason. `of_runs` are conditions on its run.
     """
 
     states: Sequence[TaskState] = ()
@@ -71,6 +76,14 @@ class AttemptFilter:
     worker_group: str | None = None
     started_after: datetime | None = None
     visible: Collection[str] | None = None
+    started_before: datetime | None = None
+    words: str | None = None
+    of_runs: RunConditions = ANY_RUN
+
+    @property
+    def digits(self) -> str | None:
+        """The beginning of an id, if that is meant."""
+        return RunConditions(words=self.words).digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +97,8 @@ class Walked:
 async def page(connection: AsyncConnection, limit: int, wanted: AttemptFilter, before: int | None = None) -> Walked:
     """Up to `limit` of the attempts with an id below `before` that are wanted."""
     t = task_instance.c
+    if wanted.digits is not None:
+        return await _page_of_ids(connection, limit, wanted, wanted.digits, before)
     if wanted.states and FAILED.issuperset(wanted.states):
         return await _page_of_failed(connection, limit, wanted, before)
     walk = select(t.id).order_by(t.id.desc()).offset(WALK_MAX - 1).limit(1)  # index: task_instance_pkey
@@ -109,6 +124,42 @@ async def _page_of_failed(connection: AsyncConnection, limit: int, wanted: Attem
     return Walked([_attempt(row) for row in rows.all()], down_to)
 
 
+async def _page_of_ids(
+    connection: AsyncConnection, limit: int, wanted: AttemptFilter, digits: str, before: int | None
+) -> Walked:
+    """The same for ids that begin so: they are read by ranges of the primary key."""
+    ids, ranges = id_prefixes.newest("task_instance", digits)
+    values = {**ranges, "before": before or _ID_MAX, "page": WALK_MAX}
+    walk = text(f"SELECT CASE WHEN count(*) = :page THEN min(id) END FROM ({ids}) AS walked")  # noqa: S608
+    down_to = (await connection.execute(walk, values)).scalar()
+    query = _that_match(_attempts(), wanted).where(text(f"task_instance.id = ANY(ARRAY({ids}))").bindparams(**values))
+    rows = await connection.execute(query.order_by(task_instance.c.id.desc()).limit(limit))
+    return Walked([_attempt(row) for row in rows.all()], down_to)
+
+
+async def count(connection: AsyncConnection, wanted: AttemptFilter, most: int) -> Count:
+    """How many are wanted, up to `most`: of the newest `CHECKED_MAX` of all, unless an index has them."""
+    t = task_instance.c
+    floor = select(t.id).order_by(t.id.desc()).offset(CHECKED_MAX - 1).limit(1)  # index: task_instance_pkey
+    is_indexed = bool(wanted.states) and FAILED.issuperset(wanted.states) and wanted == AttemptFilter(wanted.states)
+    down_to = None if is_indexed else (await connection.execute(floor)).scalar()
+    query = _that_match(_with_runs(select(t.id)), wanted).limit(most + 1)
+    if down_to is not None:
+        query = query.where(t.id >= down_to)
+    number = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
+    return Count(min(number, most), number > most or down_to is not None)
+
+
+async def estimate(connection: AsyncConnection, wanted: AttemptFilter) -> int:
+    """About how many are wanted: as many of all attempts as of the newest; by states as the planner says."""
+    if wanted == AttemptFilter(wanted.states):
+        return await planned_rows(connection, _that_match(select(task_instance.c.id), wanted))
+    newest = await count(connection, wanted, CHECKED_MAX)
+    if not newest.is_capped:
+        return newest.number
+    return round(newest.number / CHECKED_MAX * await planned_rows(connection, select(task_instance.c.id)))
+
+
 async def attempt(connection: AsyncConnection, id_: TaskInstanceId) -> Attempt:
     """One attempt. Raises `NotFound`."""
     row = (await connection.execute(_attempts().where(task_instance.c.id == id_))).first()
@@ -120,11 +171,18 @@ async def attempt(connection: AsyncConnection, id_: TaskInstanceId) -> Attempt:
 @cache
 def _attempts() -> Select[Any]:
     i, d = workflow_instance.c, workflow_definition.c
-    return (
-        tasks()
-        .add_columns(i.workflow_code, d.name, d.project)
-        .join(workflow_instance, i.id == task_instance.c.workflow_instance_id)
-        .outerjoin(workflow_definition, d.code == i.workflow_code)
+    query = tasks().add_columns(i.workflow_code, d.name, d.project)
+    return query.join(workflow_instance, i.id == task_instance.c.workflow_instance_id).outerjoin(
+        workflow_definition, d.code == i.workflow_code
+    )
+
+
+def _with_runs(query: Select[Any]) -> Select[Any]:
+    """A query on attempts, with the tables that a filter may name."""
+    t, i, d = task_instance.c, workflow_instance.c, workflow_definition.c
+    query = query.select_from(task_instance).outerjoin(node, node.c.id == t.worker_id)
+    return query.join(workflow_instance, i.id == t.workflow_instance_id).outerjoin(
+        workflow_definition, d.code == i.workflow_code
     )
 
 
@@ -140,6 +198,16 @@ def _that_match(query: Select[Any], wanted: AttemptFilter) -> Select[Any]:
         query = query.where((node.c.address == wanted.worker) | (node.c.name == wanted.worker))
     if wanted.started_after is not None:
         query = query.where(t.started_at >= wanted.started_after)
+    if wanted.started_before is not None:
+        query = query.where(t.started_at < wanted.started_before)
+    if wanted.digits is not None:
+        query = query.where(func.starts_with(cast(t.id, Text), wanted.digits))
+    elif wanted.words is not None:
+        words = wanted.words.lower()
+        named = func.strpos(func.lower(t.task_name), words) > 0
+        query = query.where(named | (func.strpos(func.lower(t.reason), words) > 0))
+    if not wanted.of_runs.is_any:
+        query = query.where(wanted.of_runs.clause("workflow_instance"))
     for column, value in (
         (t.task_name, wanted.name),
         (t.worker_id, wanted.worker_id),

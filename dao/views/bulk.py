@@ -8,9 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, func, select, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.views.listings import that_match
+from dao.views.run_conditions import ANY_RUN, RunConditions
+from dao.views.run_pages import WantedRuns
 from dao.views.tables import workflow_definition, workflow_instance
 from model.ids import CommandId, WorkflowInstanceId
 from model.states import WorkflowState
@@ -51,7 +53,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class Matching:
-    """Which runs are meant; see `listings.runs`."""
+    """Which runs are meant; see `listings.runs` and `RunConditions`."""
 
     states: Sequence[WorkflowState] = ()
     workflow: str | None = None
@@ -59,6 +61,15 @@ class Matching:
     since: datetime | None = None
     children: bool = True
     visible: Collection[str] | None = None
+    until: datetime | None = None
+    conditions: RunConditions = ANY_RUN
+
+    def page(self, limit: int, before: int | None = None) -> WantedRuns:
+        """A page of them, as far as indexes have it: without the conditions."""
+        return WantedRuns(
+            *(limit, self.states, self.workflow, self.project, self.since, before, self.children, self.visible),
+            until=self.until,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +88,34 @@ async def by_ids(connection: AsyncConnection, ids: Collection[int]) -> list[RunS
 
 
 async def in_states(
-    connection: AsyncConnection, wanted: Matching, states: Collection[WorkflowState], limit: int
+    connection: AsyncConnection,
+    wanted: Matching,
+    states: Collection[WorkflowState],
+    limit: int,
+    *,
+    after: int = 0,
+    until: int | None = None,
 ) -> list[RunState]:
-    """Up to `limit` of the runs that match and are in one of these states, oldest first."""
+    """Up to `limit` of the runs that match and are in one of these states, oldest first.
+
+    `after` and `until` limit them to ids greater than the first and up to the second; None: to the newest.
+    """
     i = workflow_instance.c
     query = matching(select(i.id, workflow_definition.c.project, _ASKED), wanted).where(_ASKED.in_(states))
+    if until is not None:
+        query = query.where(i.id > after, i.id <= until)  # index: workflow_instance_pkey
     if _UNFINISHED.issuperset(states):
         query = query.where(i.ended_at.is_(None))  # index: workflow_instance_unfinished
     rows = (await connection.execute(query.order_by(i.id).limit(limit))).all()
     return [RunState(id_, project, WorkflowState(state)) for id_, project, state in rows]
+
+
+async def count_in_states(connection: AsyncConnection, wanted: Matching, states: Collection[WorkflowState]) -> int:
+    """How many runs match and are in one of these states."""
+    query = matching(select(func.count()), wanted).where(_ASKED.in_(states))
+    if _UNFINISHED.issuperset(states):
+        query = query.where(workflow_instance.c.ended_at.is_(None))  # index: workflow_instance_unfinished
+    return int((await connection.execute(query)).scalar_one())
 
 
 async def counts_of_others(
@@ -113,4 +143,6 @@ def matching(query: Select[Any], wanted: Matching) -> Select[Any]:
     )
     if not wanted.children:
         query = query.where(i.parent_instance_id.is_(None))
-    return that_match(query, wanted.states, wanted.workflow, wanted.project, wanted.since, wanted.visible)
+    if not wanted.conditions.is_any:
+        query = query.where(wanted.conditions.clause("workflow_instance"))
+    return that_match(query, wanted.page(0))

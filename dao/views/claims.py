@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch
 
 READ_MAX = 5_000

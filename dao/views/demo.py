@@ -8,8 +8,8 @@ from importlib.resources import files
 
 import psycopg
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch, WorkflowCode
 from model.states import TaskState, WorkflowState
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState, WorkflowState
 

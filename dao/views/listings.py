@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import Double, Select, TextClause, cast, extract, func, select, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
 from dao.runs.backfills import dates_left
 from dao.runs.code_lists import read_codes
@@ -132,29 +132,14 @@ async def runs(
         visible: only those of workflows of these projects; None = of all.
     """
     wanted = WantedRuns(limit, states, workflow, project, since, before, children, visible)
+    return await wanted_runs(connection, wanted)
+
+
+async def wanted_runs(connection: AsyncConnection, wanted: WantedRuns) -> list[Run]:
+    """The runs that are wanted, newest first."""
     # Found and read by one statement, so that each is as it was when it was found.
     query = _runs().where(run_pages.newest(wanted)).order_by(workflow_instance.c.id.desc())
     return [_run(row) for row in (await connection.execute(query)).all()]
-
-
-async def child_count(
-    connection: AsyncConnection,
-    *,
-    states: Sequence[WorkflowState] = (),
-    workflow: str | None = None,
-    project: str | None = None,
-    since: datetime | None = None,
-    after: int | None = None,
-    visible: Collection[str] | None = None,
-) -> int:
-    """The number of child runs that `runs` leaves out without `children`; only those with an id above `after`."""
-    i = workflow_instance.c
-    query = select(func.count()).select_from(workflow_instance).where(i.parent_instance_id.is_not(None))
-    if workflow is not None or project is not None or visible is not None:
-        query = query.join(workflow_definition, workflow_definition.c.code == i.workflow_code)
-    if after is not None:
-        query = query.where(i.id > after)
-    return int((await connection.execute(that_match(query, states, workflow, project, since, visible))).scalar_one())
 
 
 async def run(connection: AsyncConnection, id_: WorkflowInstanceId) -> tuple[Run, list[TaskRun]]:
@@ -169,12 +154,17 @@ async def run_head(connection: AsyncConnection, id_: WorkflowInstanceId) -> Run:
 
 async def heads(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Run]:
     """These runs without their tasks. Raises `NotFound`."""
-    rows = (await connection.execute(_runs().where(_is_one_of("workflow_instance.id", ids)))).all()
-    found = {row.id: _run(row) for row in rows}
+    found = await present(connection, ids)
     for id_ in ids:
         if id_ not in found:
             raise NotFound(f"there is no run {id_}; `shoal runs` lists those there are")
     return found
+
+
+async def present(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Run]:
+    """Those of these runs that exist, without their tasks."""
+    rows = (await connection.execute(_runs().where(_is_one_of("workflow_instance.id", ids)))).all()
+    return {row.id: _run(row) for row in rows}
 
 
 async def attempts(
@@ -189,25 +179,21 @@ async def attempts(
     return found
 
 
-def that_match(
-    query: Select[Any],
-    states: Sequence[WorkflowState],
-    workflow: str | None,
-    project: str | None,
-    since: datetime | None,
-    visible: Collection[str] | None,
-) -> Select[Any]:
-    """A query on runs, and their definitions if any of these is given, limited as in `runs`."""
-    if states:
-        query = query.where(workflow_instance.c.state.in_(states))
-    if workflow is not None:
-        query = query.where(workflow_definition.c.name == workflow)
-    if project is not None:
-        query = query.where(workflow_definition.c.project == project)
-    if visible is not None:
-        query = query.where(workflow_definition.c.project.in_(visible))
-    if since is not None:
-        query = query.where(workflow_instance.c.started_at >= since)
+def that_match(query: Select[Any], wanted: WantedRuns) -> Select[Any]:
+    """A query on runs, and their definitions if it `is_of_workflows`, limited by states, workflows and starts."""
+    i, d = workflow_instance.c, workflow_definition.c
+    if wanted.states:
+        query = query.where(i.state.in_(wanted.states))
+    if wanted.workflow is not None:
+        query = query.where(d.name == wanted.workflow)
+    if wanted.project is not None:
+        query = query.where(d.project == wanted.project)
+    if wanted.visible is not None:
+        query = query.where(d.project.in_(wanted.visible))
+    if wanted.since is not None:
+        query = query.where(i.started_at >= wanted.since)
+    if wanted.until is not None:
+        query = query.where(i.started_at < wanted.until)
     return query
 
 

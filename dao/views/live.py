@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.postgres.engine import AsyncConnection
 
 COUNTED_MAX = 10_000
 """Commands and error commands are counted up to this number: a backlog may have millions."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.views.listings import TaskRun
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
@@ -71,6 +71,10 @@ _STARTED_BY = text("SELECT command_id FROM workflow_instance WHERE id = :id")
 _VALUES = text("SELECT id, parameter_values FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
 _NODE = text("SELECT id, address, state, ended_at, ended_why FROM node WHERE id = :epoch")
 
+_IS_UNUSED = text("""
+    SELECT NOT EXISTS (SELECT FROM workflow_definition) AND NOT EXISTS (SELECT FROM command_history)
+""")
+
 
 async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
     """The outcome of a command. Raises `NotFound`.
@@ -118,3 +122,8 @@ async def node_life(connection: AsyncConnection, epoch: Epoch) -> NodeLife | Non
     """A master or worker by its epoch."""
     row = (await connection.execute(_NODE, {"epoch": epoch})).first()
     return None if row is None else NodeLife(Epoch(row.id), row.address, NodeState(row.state), *row[3:])
+
+
+async def is_unused(connection: AsyncConnection) -> bool:
+    """Whether there is no workflow, and no command was ever handled."""
+    return bool((await connection.execute(_IS_UNUSED)).scalar_one())

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.ids import WorkflowInstanceId
 from model.states import WorkflowState
 
@@ -34,7 +34,7 @@ class RunName:
 
 _WORKFLOWS = text("""
     SELECT name, project FROM workflow_definition
-    WHERE starts_with(name, :prefix) AND project = coalesce(CAST(:project AS text), project)
+    WHERE starts_with(name, :prefix) AND NOT is_trial AND project = coalesce(CAST(:project AS text), project)
       AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[])))
     ORDER BY name, project LIMIT :limit
 """)

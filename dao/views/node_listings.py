@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import nodes
 from dao.cluster.nodes import NodeRow
+from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch
 from model.nodes import NodeKind
 

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+
+READ_MAX = 5_000
+"""So many commands are read for a page of those of some projects: no index has the project of a command."""
+COUNTED_MAX = 50_000
+"""So many commands are counted, the oldest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,16 @@ class Residue:
 
 
 @dataclass(frozen=True, slots=True)
+class LastTaken:
+    """The command that was taken last: how long ago, and how long after it was asked for."""
+
+    id: CommandId
+    type: str
+    ago_s: float
+    took_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupQueue:
     """The work of a worker group: waiting attempts, the age of the oldest, and running attempts."""
 
@@ -61,15 +76,19 @@ class GroupQueue:
 
 _AGE = """CASE WHEN isfinite(c.created_at)
                THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END"""
-_COMMANDS = f"""
+_COLUMNS = f"""
     SELECT c.id, c.type, c.workflow_code, d.name, d.project, c.workflow_instance_id, c.priority, {_AGE}, c.created_by
-    FROM command c
+    FROM ({{commands}}) AS c
     LEFT JOIN workflow_instance i ON i.id = c.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = coalesce(c.workflow_code, i.workflow_code)
     WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
 """  # noqa: S608 - the age is a constant of this module
-_WAITING = text(f"{_COMMANDS} ORDER BY c.priority_rank, c.id LIMIT :limit")
-_BY_ID = text(f"{_COMMANDS} AND c.id > :after ORDER BY c.id LIMIT :limit")
+_FIRST = "SELECT * FROM command ORDER BY priority_rank, id LIMIT :read"  # index: command_claim
+_WAITING = text(f"{_COLUMNS.format(commands=_FIRST)} ORDER BY c.priority_rank, c.id LIMIT :limit")
+_AFTER = "SELECT * FROM command WHERE id > :after AND id <= :up_to"  # index: command_pkey
+_BY_ID = text(f"{_COLUMNS.format(commands=_AFTER)} ORDER BY c.id LIMIT :limit")
+_UP_TO = text("SELECT id FROM command WHERE id > :after ORDER BY id OFFSET CAST(:read AS bigint) - 1 LIMIT 1")
+_IS_LONGER = text("SELECT EXISTS (SELECT FROM command ORDER BY id OFFSET :read)")
 # Commands that need no room have priority: a full master takes them too.
 _WITHOUT_ROOM = text(f"""
     SELECT c.id, c.type, {_AGE}, nullif(split_part(c.parent, '/', 1), '') AS above
@@ -81,8 +100,15 @@ _RESIDUES = text("""
     SELECT slot, count(c.id),
            extract(epoch FROM clock_timestamp() - min(c.created_at) FILTER (WHERE isfinite(c.created_at)))::float8
     FROM generate_series(0, :total - 1) AS slot
-    LEFT JOIN command c ON (c.id / :id_step) % :total = slot
+    LEFT JOIN (SELECT id, created_at FROM command ORDER BY id LIMIT :read) AS c        -- index: command_pkey
+           ON (c.id / :id_step) % :total = slot
     GROUP BY slot ORDER BY slot
+""")
+# index: command_history_pkey. Of two that were taken at the same time that with the higher number is meant.
+_LAST_TAKEN = text("""
+    SELECT command_id, type, extract(epoch FROM clock_timestamp() - handled_at)::float8,
+           CASE WHEN isfinite(created_at) THEN extract(epoch FROM handled_at - created_at)::float8 END
+    FROM command_history WHERE outcome = 'DONE' ORDER BY command_id DESC LIMIT 1
 """)
 # Two subqueries, each with a partial index: a single one for both would read all tasks in the history.
 _QUEUE = text("""
@@ -101,20 +127,30 @@ _QUEUE = text("""
 async def waiting_commands(
     connection: AsyncConnection, limit: int, *, visible: Collection[str] | None = None
 ) -> list[WaitingCommand]:
-    """The first `limit` commands in the order in which they will be taken; `visible` as in `commands_by_id`."""
-    values = {"limit": limit, "visible": None if visible is None else list(visible)}
+    """The first `limit` commands in the order in which they will be taken; `visible` as in `commands_by_id`.
+
+    If not all may be seen, these are among the first `READ_MAX`.
+    """
+    values = {
+        "limit": limit,
+        "visible": None if visible is None else list(visible),
+        "read": limit if visible is None else max(limit, READ_MAX),
+    }
     return [WaitingCommand(*row) for row in (await connection.execute(_WAITING, values)).all()]
 
 
 async def commands_by_id(
     connection: AsyncConnection, limit: int, after: int, visible: Collection[str] | None
-) -> list[WaitingCommand]:
-    """The first `limit` commands with an id above `after`, by id.
+) -> tuple[list[WaitingCommand], CommandId | None]:
+    """The first `limit` commands with an id above `after`, by id; up to which id, if there are more than `READ_MAX`.
 
     `visible`: only those of workflows of these projects; None = all.
     """
-    values = {"limit": limit, "after": after, "visible": None if visible is None else list(visible)}
-    return [WaitingCommand(*row) for row in (await connection.execute(_BY_ID, values)).all()]
+    read = max(limit, READ_MAX)
+    up_to = (await connection.execute(_UP_TO, {"after": after, "read": read})).scalar()
+    values = {"limit": limit, "after": after, "up_to": up_to or 2**63 - 1}
+    rows = await connection.execute(_BY_ID, {**values, "visible": None if visible is None else list(visible)})
+    return [WaitingCommand(*row) for row in rows.all()], up_to
 
 
 async def without_room(connection: AsyncConnection, older_than: timedelta, limit: int) -> list[WithoutRoom]:
@@ -124,9 +160,20 @@ async def without_room(connection: AsyncConnection, older_than: timedelta, limit
 
 
 async def waiting_by_residue(connection: AsyncConnection, total: int, id_step: int = 1) -> list[Residue]:
-    """How many commands wait for each of `total` slots. Reads the whole of `command`."""
-    rows = (await connection.execute(_RESIDUES, {"total": total, "id_step": id_step})).all()
-    return [Residue(*row) for row in rows]
+    """How many of the `COUNTED_MAX` oldest commands wait for each of `total` slots."""
+    values = {"total": total, "id_step": id_step, "read": COUNTED_MAX}
+    return [Residue(*row) for row in (await connection.execute(_RESIDUES, values)).all()]
+
+
+async def is_longer(connection: AsyncConnection) -> bool:
+    """Whether more commands wait than `waiting_by_residue` counts."""
+    return bool((await connection.execute(_IS_LONGER, {"read": COUNTED_MAX})).scalar_one())
+
+
+async def last_taken(connection: AsyncConnection) -> LastTaken | None:
+    """The newest command that a master has taken; None in a new database."""
+    row = (await connection.execute(_LAST_TAKEN)).one_or_none()
+    return None if row is None else LastTaken(*row)
 
 
 async def queue_by_group(connection: AsyncConnection) -> list[GroupQueue]:

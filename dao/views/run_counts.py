@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import literal_column, select, text
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Select, literal_column, select, text
 
-from dao.views import run_pages
+from dao.postgres.engine import AsyncConnection
+from dao.views import run_pages, run_walks
 from dao.views.bulk import Matching, matching
-from dao.views.run_pages import WantedRuns
+from dao.views.run_conditions import ANY_RUN
 from model.states import WorkflowState
 
+CHECKED_MAX = 20_000
+"""So many runs are checked for a count under conditions that no index has."""
 READ_MAX = 100_000
 """Bars are made of so many of the newest runs: of those of the wanted workflow that match, or else of all."""
 
@@ -34,26 +37,57 @@ _BARS = """
       AND (CAST(:states AS text[]) IS NULL OR i.state = ANY(CAST(:states AS text[])))
       AND (CAST(:project AS text) IS NULL OR d.project = CAST(:project AS text))
       AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
-      AND (:children OR i.parent_instance_id IS NULL)
+      AND (:children OR i.parent_instance_id IS NULL) AND {condition}
     GROUP BY 1, 2 ORDER BY 1, 2
 """
-_ALL_BARS = text(_BARS.format(runs="SELECT * FROM workflow_instance ORDER BY id DESC LIMIT :read"))
+_NEWEST = "SELECT * FROM workflow_instance ORDER BY id DESC LIMIT :read"
 _FIRST_UNREAD = text("""
     SELECT started_at < CAST(:since AS timestamptz) FROM workflow_instance ORDER BY id DESC OFFSET :read LIMIT 1
 """)
 
 
-async def count(connection: AsyncConnection, wanted: Matching, most: int) -> int:
-    """How many match; `most` + 1 if more than `most` do. It reads little more than it counts."""
-    return int((await connection.execute(run_pages.counted(_wanted(wanted, most + 1)))).scalar_one())
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many match; `is_capped`: at least so many, since no more were counted or checked."""
+
+    number: int
+    is_capped: bool
+
+
+async def count(connection: AsyncConnection, wanted: Matching, most: int) -> Count:
+    """How many match, up to `most`: it reads little more than it counts.
+
+    Under conditions it checks up to `CHECKED_MAX` runs, and counts those that fit.
+    """
+    if not wanted.conditions.is_any:
+        walked = await run_walks.walk(connection, wanted.page(most + 1), wanted.conditions, CHECKED_MAX)
+        return Count(min(len(walked.ids), most), len(walked.ids) > most or walked.down_to is not None)
+    number = int((await connection.execute(run_pages.counted(wanted.page(most + 1)))).scalar_one())
+    return Count(min(number, most), number > most)
 
 
 async def estimate(connection: AsyncConnection, wanted: Matching) -> int:
-    """About how many match, as the database's planner estimates; it reads none of them."""
-    query = matching(select(literal_column("1")), wanted)
+    """About how many match, as the database's planner estimates; it reads none of them.
+
+    Of conditions the planner knows nothing: their share is that among the newest runs, which are checked.
+    """
+    if wanted.conditions.is_any:
+        return await _planned(connection, wanted)
+    walked = await run_walks.walk(connection, wanted.page(run_walks.WALK_MAX), wanted.conditions)
+    if walked.down_to is None:
+        return len(walked.ids)
+    return round(await _planned(connection, replace(wanted, conditions=ANY_RUN)) * walked.share)
+
+
+async def planned_rows(connection: AsyncConnection, query: Select[Any]) -> int:
+    """How many rows the database's planner expects of a query; it reads none of them."""
     compiled = query.compile(dialect=connection.dialect, compile_kwargs={"render_postcompile": True})
     row = await connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {compiled}", compiled.params)
     return int(row.scalar_one()[0]["Plan"]["Plan Rows"])
+
+
+async def _planned(connection: AsyncConnection, wanted: Matching) -> int:
+    return await planned_rows(connection, matching(select(literal_column("1")), wanted))
 
 
 async def bars(
@@ -74,12 +108,13 @@ async def bars(
         "children": wanted.children,
     }
     if wanted.workflow is None:
-        statement, values = _ALL_BARS, values | {"read": read}
+        runs, values = _NEWEST, values | {"read": read}
     else:
-        newest = run_pages.newest(_wanted(wanted, read))
+        newest = run_pages.newest(wanted.page(read))
         runs = f"SELECT * FROM workflow_instance WHERE {newest.text}"  # noqa: S608
-        statement, values = text(_BARS.format(runs=runs)), values | newest.compile().params
-    rows = (await connection.execute(statement, values)).all()
+        values |= newest.compile().params
+    condition, more = wanted.conditions.sql("i")
+    rows = (await connection.execute(text(_BARS.format(runs=runs, condition=condition)), values | more)).all()
     return [Bar(place, WorkflowState(state), number) for place, state, number in rows]
 
 
@@ -89,18 +124,6 @@ async def is_read(connection: AsyncConnection, wanted: Matching, read: int = REA
     If it reads the newest of all, runs are taken to start in the order of their ids.
     """
     if wanted.workflow is not None:
-        return await count(connection, wanted, read) <= read
+        return not (await count(connection, replace(wanted, conditions=ANY_RUN), read)).is_capped
     is_older = (await connection.execute(_FIRST_UNREAD, {"read": read, "since": wanted.since})).scalar()
     return is_older is None or bool(is_older)
-
-
-def _wanted(matching: Matching, limit: int) -> WantedRuns:
-    return WantedRuns(
-        limit,
-        matching.states,
-        matching.workflow,
-        matching.project,
-        matching.since,
-        children=matching.children,
-        visible=matching.visible,
-    )

@@ -2,12 +2,14 @@
 
 The runs are in ranges: of one workflow (if the filter limits that), children or not, in one state. An index has each
 range in the order of its ids, so the newest of all wanted ranges are merged, and what does not fit is not read. What
-started too early is not read either: an index has the starts of each block of ids, so the oldest block that contains a
-late enough start is found without reading the others. That is right for starts in any order, and quick for starts that
-grow with the ids, as they do unless somebody writes them by hand.
+started too early or too late is not read either: an index has the starts of each block of ids, so the oldest block that
+contains a late enough start, and the newest with an early enough one, are found without reading the others. That is
+right for starts in any order, and quick for starts that grow with the ids, as they do unless somebody writes them by
+hand.
 
 Each range costs a search in an index or two. If they are more than `RANGES_MAX`, since so many workflows may be seen,
-the newest runs of all are read first, up to a bound. The ranges are read only if these do not fill the page.
+the newest runs of all, or of all in the wanted states, are read first, up to a bound. The ranges are read only if these
+do not fill the page and are not all.
 
 The indexes are of expressions that no other statement has, and `-id` is an order that no other index has: with `ORDER
 BY id` the planner might walk the primary key, and read the whole history for a rare state.
@@ -29,6 +31,8 @@ RANGES_MAX = 500
 """Of more ranges than these the newest runs of all are read first."""
 WALK_MAX = 4_000
 """So many of the newest runs of all are read at least before the ranges are."""
+EACH_MIN = 20
+"""So many candidates at least are read of each range."""
 _ID_MAX = 2**63 - 1
 
 
@@ -44,6 +48,8 @@ class WantedRuns:
     before: int | None = None
     children: bool = True
     visible: Collection[str] | None = None
+    until: datetime | None = None
+    only_children: bool = False
 
     @property
     def is_of_workflows(self) -> bool:
@@ -53,7 +59,13 @@ class WantedRuns:
     @property
     def is_any(self) -> bool:
         """Whether all runs fit."""
-        return self.children and not self.states and not self.is_of_workflows and self.since is None
+        limits = self.states or self.is_of_workflows or self.since or self.until or self.only_children
+        return self.children and not limits
+
+    @property
+    def tops(self) -> list[bool]:
+        """Whether runs without a parent are wanted, those with one, or both."""
+        return [False] if self.only_children else [True, False] if self.children else [True]
 
 
 _IS_OF_WORKFLOWS = """(CAST(:workflow AS text) IS NULL OR name = :workflow)
@@ -74,35 +86,59 @@ _OLDEST = """
         WHERE NOT block.is_wanted
     ), oldest AS MATERIALIZED (SELECT number * 4096 AS id FROM block WHERE is_wanted)
 """
+# The same from the newest block on; without any block there is no id, and nothing is found.
+_NEWEST = """
+    late AS (
+        SELECT CAST(:before AS bigint) / 4096 + 1 AS number, false AS is_wanted
+        UNION ALL
+        SELECT previous.number, EXISTS (
+            SELECT FROM workflow_instance i                                     -- index: workflow_instance_started
+            WHERE i.id / 4096 = previous.number AND i.started_at < :until)
+        FROM late CROSS JOIN LATERAL (
+            SELECT i.id / 4096 AS number FROM workflow_instance i               -- index: workflow_instance_started
+            WHERE i.id / 4096 < late.number ORDER BY i.id / 4096 DESC, i.started_at DESC LIMIT 1) AS previous
+        WHERE NOT late.is_wanted
+    ), newest_block AS MATERIALIZED (
+        SELECT least(CAST(:before AS bigint), (number + 1) * 4096) AS id FROM late WHERE is_wanted
+    ), {oldest}
+"""
+_BEFORE, _BEFORE_LATE = "CAST(:before AS bigint)", "(SELECT id FROM newest_block)"
 _WITHOUT_OLDEST = "oldest AS MATERIALIZED (SELECT CAST(0 AS bigint) AS id)"
 # The workflow of a run is found by a scalar subquery, which stays one: a join might read all workflows first.
+_IS_WANTED = f"""i.state = ANY(CAST(:states AS text[]))
+          AND (i.parent_instance_id IS NULL) = ANY(CAST(:tops AS boolean[])) {{started}}
+          AND ((CAST(:workflow AS text) IS NULL AND CAST(:project AS text) IS NULL AND CAST(:visible AS text[]) IS NULL)
+               OR (SELECT {_IS_OF_WORKFLOWS} FROM workflow_definition WHERE code = i.workflow_code))"""  # noqa: S608
 _WALKED = f"""
     many AS MATERIALIZED (
         SELECT count(*) > :workflows_max AS are FROM ({_WORKFLOWS} LIMIT CAST(:workflows_max AS bigint) + 1) AS first
-    ), walked AS MATERIALIZED (
-        SELECT i.id FROM (
-            SELECT id, workflow_code, state, parent_instance_id, started_at
-            FROM workflow_instance                                              -- index: workflow_instance_pkey
-            WHERE id < CAST(:before AS bigint) AND (SELECT are FROM many) ORDER BY id DESC LIMIT :walk) AS i
-        WHERE i.state = ANY(CAST(:states AS text[]))
-          AND (i.parent_instance_id IS NULL) = ANY(CAST(:tops AS boolean[])) {{started}}
-          AND (SELECT {_IS_OF_WORKFLOWS} FROM workflow_definition WHERE code = i.workflow_code)
-        ORDER BY i.id DESC LIMIT :page
+    ), newest AS MATERIALIZED ({{source}}), walked AS MATERIALIZED (
+        SELECT i.id FROM newest AS i WHERE {_IS_WANTED} ORDER BY i.id DESC LIMIT :page
     ), workflow AS MATERIALIZED (
         {_WORKFLOWS} AND CASE WHEN NOT (SELECT are FROM many) THEN true
                               WHEN (SELECT count(*) FROM walked) = :page THEN false
-                              ELSE (SELECT id FROM oldest) < (
-            SELECT id FROM workflow_instance                                    -- index: workflow_instance_pkey
-            WHERE id < CAST(:before AS bigint) ORDER BY id DESC OFFSET CAST(:walk AS bigint) - 1 LIMIT 1) END
+                              ELSE (SELECT count(*) = :walk AND min(id) > (SELECT id FROM oldest) FROM newest) END
     ),
 """  # noqa: S608
+_NEWEST_OF_ALL = """
+    SELECT id, workflow_code, state, parent_instance_id, started_at
+    FROM workflow_instance                                                      -- index: workflow_instance_pkey
+    WHERE id < {before} AND (SELECT are FROM many) ORDER BY id DESC LIMIT :walk"""
+# Of a rare state these are all, however long ago they were, and no workflow is searched for.
+_NEWEST_OF_STATES = """
+    SELECT own.* FROM oldest CROSS JOIN {ranges} CROSS JOIN LATERAL (
+        SELECT i.id, i.workflow_code, i.state, i.parent_instance_id, i.started_at
+        FROM workflow_instance i                                                -- index: {index}
+        WHERE {is_in_range} AND -i.id > -{before} AND -i.id <= -oldest.id {started}
+        ORDER BY -i.id LIMIT :walk) AS own
+    WHERE (SELECT are FROM many) ORDER BY own.id DESC LIMIT :walk"""
 # First the newest of each range. Where those fill a page alone, it ends at the last of them at the latest.
 _OF_RANGES = """
     WITH RECURSIVE {oldest}, {walked} head AS MATERIALIZED (
         SELECT {names}, newest.id
         FROM oldest CROSS JOIN {ranges} CROSS JOIN LATERAL (
             SELECT i.id FROM workflow_instance i                                -- index: {index}
-            WHERE {is_in_range} AND -i.id > -CAST(:before AS bigint) AND -i.id <= -oldest.id {started}
+            WHERE {is_in_range} AND -i.id > -{before} AND -i.id <= -oldest.id {started}
             ORDER BY -i.id LIMIT 1) AS newest
         ORDER BY newest.id DESC LIMIT :page
     ), range AS (
@@ -120,9 +156,35 @@ _SOME_OF_RANGES = """
     WITH RECURSIVE {oldest}, {walked} range AS (SELECT {names}, oldest.id AS down_to FROM oldest CROSS JOIN {ranges})
     SELECT id FROM (SELECT found.id FROM range CROSS JOIN LATERAL (
         SELECT i.id FROM workflow_instance i                                    -- index: {index}
-        WHERE {is_in_range} AND -i.id > -CAST(:before AS bigint) AND -i.id <= -range.down_to {started}
+        WHERE {is_in_range} AND -i.id > -{before} AND -i.id <= -range.down_to {started}
         ORDER BY -i.id LIMIT :page) AS found LIMIT :page) AS some_found
     {or_walked} LIMIT :page
+"""
+# Each range down to so many runs; those that are older than the last of a range that has more may not be all.
+_CANDIDATES = """
+    WITH RECURSIVE {oldest}, workflow AS MATERIALIZED (
+        {workflows} LIMIT CAST(:workflows_max AS bigint) + 1
+    ), size AS MATERIALIZED (
+        SELECT is_many, CASE WHEN is_many THEN :page ELSE greatest(:each_min, :page / greatest(1, number)) END AS each
+        FROM (SELECT count(*) AS number, count(*) > :workflows_max AS is_many FROM workflow) AS counted
+    ), found AS MATERIALIZED (
+        SELECT {names}, own.id FROM oldest CROSS JOIN {ranges} CROSS JOIN LATERAL (
+            SELECT i.id FROM workflow_instance i                                -- index: {index}
+            WHERE {is_in_range} AND -i.id > -{before} AND -i.id <= -oldest.id {started}
+            ORDER BY -i.id LIMIT (SELECT each FROM size)) AS own
+        WHERE NOT (SELECT is_many FROM size)
+        UNION ALL
+        SELECT 0, {of_states[names]}, own.id FROM oldest CROSS JOIN {of_states[ranges]} CROSS JOIN LATERAL (
+            SELECT i.id FROM workflow_instance i                                -- index: {of_states[index]}
+            WHERE {of_states[is_in_range]} AND -i.id > -{before} AND -i.id <= -oldest.id {started}
+            ORDER BY -i.id LIMIT (SELECT each FROM size)) AS own
+        WHERE (SELECT is_many FROM size)
+    ), cut AS MATERIALIZED (
+        SELECT max(lowest) AS id FROM (
+            SELECT min(id) AS lowest FROM found GROUP BY {names}
+            HAVING count(*) = (SELECT each FROM size)) AS full_range
+    )
+    SELECT found.id, cut.id IS NOT NULL AS is_cut FROM found CROSS JOIN cut WHERE found.id >= coalesce(cut.id, 0)
 """
 _OF_STATES = {
     "walked": "",
@@ -145,8 +207,13 @@ _OF_WORKFLOWS = {
 
 def newest(wanted: WantedRuns) -> TextClause:
     """A condition on `workflow_instance`: the newest runs that are wanted."""
-    ids, values = _ids(wanted, _OF_RANGES)
+    ids, values = newest_ids(wanted)
     return text(f"workflow_instance.id = ANY(ARRAY({ids}))").bindparams(**values)
+
+
+def newest_ids(wanted: WantedRuns) -> tuple[str, dict[str, Any]]:
+    """A statement for the ids of the newest runs that are wanted, and its values; its limit is `page`."""
+    return _ids(wanted, _OF_RANGES)
 
 
 def counted(wanted: WantedRuns) -> TextClause:
@@ -155,27 +222,66 @@ def counted(wanted: WantedRuns) -> TextClause:
     return text(f"SELECT count(*) FROM ({ids}) AS counted").bindparams(**values)  # noqa: S608
 
 
+def candidates(wanted: WantedRuns) -> tuple[str, dict[str, Any]]:
+    """A statement for the newest runs that are wanted, about `wanted.limit`, and its values.
+
+    It finds ids, and whether older ones may be wanted too (`is_cut`). If they are of many workflows they are not all
+    wanted: check `plain_condition`. Each range is read as far as needed for this only, however unlike they are.
+    """
+    if not wanted.is_of_workflows:
+        ids, values = newest_ids(wanted)
+        return f"SELECT id, count(*) OVER () = :page AS is_cut FROM ({ids}) AS newest", values  # noqa: S608
+    statement = _with_parts(wanted, _CANDIDATES)
+    return statement, _values(wanted, statement)
+
+
+def plain_condition(wanted: WantedRuns) -> tuple[str, dict[str, Any]]:
+    """What is wanted of one row of `workflow_instance`, called `i`, and the values, `before` and `page` among them."""
+    condition = _IS_WANTED.format(started=_started(wanted))
+    return condition, _values(wanted, condition) | {"before": _before(wanted), "page": wanted.limit}
+
+
+def _started(wanted: WantedRuns) -> str:
+    since = "" if wanted.since is None else "AND i.started_at >= :since"
+    return since if wanted.until is None else f"{since} AND i.started_at < :until"
+
+
+def _before(wanted: WantedRuns) -> int:
+    return _ID_MAX if wanted.before is None else wanted.before
+
+
 def _ids(wanted: WantedRuns, of_ranges: str) -> tuple[str, dict[str, Any]]:
-    if wanted.is_any:
-        ids = _ANY
-    else:
-        parts = dict(_OF_WORKFLOWS if wanted.is_of_workflows else _OF_STATES)
-        started = "" if wanted.since is None else "AND i.started_at >= :since"
-        parts["walked"] = parts["walked"].format(started=started)
-        oldest = _WITHOUT_OLDEST if wanted.since is None else _OLDEST
-        ids = of_ranges.format(**parts, oldest=oldest, started=started)
+    ids = _ANY if wanted.is_any else _with_parts(wanted, of_ranges)
+    return ids, _values(wanted, ids)
+
+
+def _with_parts(wanted: WantedRuns, statement: str) -> str:
+    parts = dict(_OF_WORKFLOWS if wanted.is_of_workflows else _OF_STATES)
+    started, before = _started(wanted), _BEFORE if wanted.until is None else _BEFORE_LATE
+    source = _NEWEST_OF_STATES if wanted.states else _NEWEST_OF_ALL
+    source = source.format(**_OF_STATES, started=started, before=before)
+    parts["walked"] = parts["walked"].format(source=source, started=started)
+    oldest = _WITHOUT_OLDEST if wanted.since is None else _OLDEST
+    oldest = oldest if wanted.until is None else _NEWEST.format(oldest=oldest)
+    more = {"oldest": oldest, "started": started, "before": before, "workflows": _WORKFLOWS, "of_states": _OF_STATES}
+    return statement.format(**parts, **more)
+
+
+def _values(wanted: WantedRuns, statement: str) -> dict[str, Any]:
+    """The values of those parameters that the statement has."""
     states = [state.value for state in dict.fromkeys(wanted.states or WorkflowState)]
-    tops = [True, False] if wanted.children else [True]
     values = {
         "page": wanted.limit,
         "states": states,
-        "tops": tops,
-        "before": _ID_MAX if wanted.before is None else wanted.before,
+        "tops": wanted.tops,
+        "before": _before(wanted),
         "workflow": wanted.workflow,
         "project": wanted.project,
         "visible": None if wanted.visible is None else list(wanted.visible),
         "since": wanted.since,
-        "workflows_max": RANGES_MAX // (len(states) * len(tops)),
+        "until": wanted.until,
+        "workflows_max": RANGES_MAX // (len(states) * len(wanted.tops)),
         "walk": max(WALK_MAX, 2 * wanted.limit),
+        "each_min": EACH_MIN,
     }
-    return ids, {name: value for name, value in values.items() if re.search(f":{name}\\b", ids)}
+    return {name: value for name, value in values.items() if re.search(f":{name}\\b", statement)}

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
 from dao.runs.code_lists import read_codes
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId

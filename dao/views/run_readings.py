@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import nodes
 from dao.cluster.nodes import NodeRow
 from dao.definitions import definitions
+from dao.postgres.engine import AsyncConnection
 from dao.runs import relations
 from dao.runs.relations import ChildRun
 from dao.views import listings, lookups, queue_listings

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions.schedules import COLUMNS_WITH_WORKFLOW
+from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
 from model.schedules import ScheduleRow
 

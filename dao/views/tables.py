@@ -40,6 +40,7 @@ workflow_definition = Table(
     Column("release_state", Text, nullable=False),
     Column("created_at", _TIME, nullable=False),
     Column("updated_at", _TIME, nullable=False),
+    Column("is_trial", Boolean, nullable=False),
     UniqueConstraint("project", "name", name="workflow_definition_name"),
 )
 

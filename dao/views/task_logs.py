@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from model.ids import TaskCode, WorkflowCode
 
 RUNS_COUNTED = 20

@@ -10,12 +10,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.definitions import references
 from dao.definitions.backfill_dates import dates_of
+from dao.postgres.engine import AsyncConnection
 from model.backfill import BackfillSpec, rest
 from model.command_moves import CommandType
 from model.commands import BACKFILL, Start

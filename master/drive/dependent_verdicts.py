@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
+from dao.postgres.engine import AsyncConnection
 from dao.runs import dependencies
 from dao.runs.dependencies import Found, Span, WaitingTask
 from model.choices import TimeoutStrategy

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from dao.accounts import audit
-from dao.accounts.audit import AuditFilter, AuditRow
 from model.audits import ActorKind, Outcome
 from model.fields import NAME_LENGTH_MAX
 from model.ids import AuditId
@@ -16,6 +15,9 @@ from service.call import Call
 from service.fields import Answer, Id, Moment, Text
 from service.operation import operation
 from service.pages import PageOf, PageQuery, page_of
+
+if TYPE_CHECKING:
+    from dao.accounts.audit import AuditRow
 
 Word = Annotated[Text | None, Field(max_length=NAME_LENGTH_MAX)]
 
@@ -67,7 +69,7 @@ class AuditAnswer(Answer):
 @operation("GET", "/audit", Right.OWN, "audit")
 async def list_audit(call: Call, query: AuditQuery) -> PageOf[AuditAnswer]:
     """List who changed what, newest first: an owner sees its projects, an admin everything."""
-    wanted = AuditFilter(
+    wanted = audit.AuditFilter(
         projects=_projects(call, query.project),
         actor=query.actor,
         object_kind=query.object_kind,

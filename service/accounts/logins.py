@@ -11,24 +11,26 @@ import secrets
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
 from datetime import timedelta
-
-import structlog
-from sqlalchemy.ext.asyncio import AsyncConnection
+from typing import TYPE_CHECKING
 
 from dao.accounts import accounts, audit, login_attempts, login_links, sessions
-from dao.postgres.database import Database
+from dao.logger import logger
 from model.accounts import sent_name
 from model.audits import ActorKind
 from model.errors import TooMany, Unauthenticated
 from model.ids import AccountId, LoginSessionId
 from model.tokens import hash_of
-from service.accounts.passwords import Passwords
 from service.callers import Caller, Visitor
+
+if TYPE_CHECKING:
+    from dao.postgres.database import Database
+    from dao.postgres.engine import AsyncConnection
+    from service.accounts.passwords import Passwords
 
 SECRET_BYTES = 32
 USER_AGENT_CHARACTERS_MAX = 300
 
-log = structlog.get_logger()
+log = logger()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import secrets
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import accounts, audit, login_links, sessions
-from dao.accounts.accounts import Account
 from model.accounts import NAME_CHARACTERS_MAX, check_account_name
 from model.errors import Refused
 from model.ids import AccountId, LoginSessionId
@@ -22,6 +20,10 @@ from service.callers import Caller
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
 from service.pages import PageOf, PageQuery, page_of
+
+if TYPE_CHECKING:
+    from dao.accounts.accounts import Account
+    from dao.postgres.engine import AsyncConnection
 
 LINK_LIVES = timedelta(minutes=5)
 FIRST_NAME = "admin"

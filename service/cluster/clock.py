@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dao.postgres.database import database_time
+from dao.postgres import database
 from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Moment
@@ -20,4 +20,4 @@ async def read_clock(call: Call) -> Clock:
     """Show the database's time, from which ages are counted."""
     call.permit(None)
     async with call.reading() as connection:
-        return Clock(now=await database_time(connection))
+        return Clock(now=await database.database_time(connection))

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from dao.cluster import nodes, slot_changes
-from dao.views import lookups, node_listings, queue_listings
-from dao.views.queue_listings import WaitingCommand
-from model.ids import CommandId
+from dao.views import node_listings, queue_listings
 from model.nodes import Slot
 from model.rights import Right
 from service.call import Call
 from service.cluster.members import WorkerGroupAnswer, groups_of
 from service.cluster.slot_report import SlotReport, read_slots
-from service.explain.explanation import why_command
-from service.explain.facts import Masters, command_facts
 from service.fields import Answer, Asked, Id, WrittenId
 from service.operation import operation
 from service.pages import PageOf, PageQuery, page_of
+
+if TYPE_CHECKING:
+    from dao.views.queue_listings import WaitingCommand
 
 
 class WaitingCommandAnswer(Answer):
@@ -48,18 +47,30 @@ class SlotQueueAnswer(Answer):
     oldest_s: float | None = None
 
 
+class LastTakenAnswer(Answer):
+    """The newest command that a master has taken: how long ago, and how long after it was asked for."""
+
+    id: Id
+    type: str
+    ago_s: float
+    took_s: float | None = None
+
+
 class QueueAnswer(Answer):
     """All waiting work: the first commands in the order in which they will be taken, and the counts of all.
 
     `total` is the number of slots; without a master there is none, and `slots` is empty. A command with the number `id`
-    belongs to the slot `id / id_step mod total`.
+    belongs to the slot `id / id_step mod total`. If not `is_complete`, more than 50,000 commands wait, and `slots`
+    counts the oldest 50,000.
     """
 
     total: int
     id_step: int
+    is_complete: bool
     commands: Sequence[WaitingCommandAnswer]
     slots: Sequence[SlotQueueAnswer]
     worker_groups: Sequence[WorkerGroupAnswer]
+    last_taken: LastTakenAnswer | None = None
 
 
 class QueueQuery(Asked):
@@ -68,32 +79,12 @@ class QueueQuery(Asked):
     limit: Annotated[int, Field(ge=1, le=10_000, description="at most this many commands")] = 20
 
 
-class CommandSlotAnswer(Answer):
-    """Where a command belongs: the slot that it has now and the master that holds it, or who took it and when it did.
-
-    `slot` is such as `1/3`. `taken_by` is the address of the master that took it, `taken_slot` the slot that this
-    master had then; without one it took the command because that had waited for long. `slot_then` and `owner_then` (a
-    master's name) are those of the moment in which the command was asked for, as far as that is on record.
-    """
-
-    id: Id
-    waits: bool
-    slot: str | None = None
-    owner: str | None = None
-    slot_then: str | None = None
-    owner_then: str | None = None
-    run_id: WrittenId | None = None
-    taken_by: str | None = None
-    taken_slot: str | None = None
-    why: str
-    do: str
-
-
 @operation("GET", "/queue", Right.VIEW_CLUSTER, "cluster")
 async def get_queue(call: Call, query: QueueQuery) -> QueueAnswer:
     """Show what waits: commands for the masters, tasks for the worker groups.
 
-    Of the commands it shows those of the projects that the caller may see, of all others the numbers.
+    Of the commands it shows those of the projects that the caller may see, of all others the numbers. Who may not see
+    all projects gets those among the first 5,000 commands.
     """
     call.permit(None)
     step = call.settings.master.id_step
@@ -105,58 +96,40 @@ async def get_queue(call: Call, query: QueueQuery) -> QueueAnswer:
             connection, query.limit, visible=call.caller.projects_with(Right.VIEW)
         )
         residues = await queue_listings.waiting_by_residue(connection, slots.total, step) if slots.total else []
+        is_complete = not await queue_listings.is_longer(connection)
         queue = await queue_listings.queue_by_group(connection)
+        last = await queue_listings.last_taken(connection)
     owners = _owners(slots)
     return QueueAnswer(
         total=slots.total,
         id_step=step,
+        is_complete=is_complete,
         commands=[_waiting(each, slots.total, step, owners) for each in commands],
         slots=[
             SlotQueueAnswer(slot=each.slot, master=owners.get(each.slot), waiting=each.waiting, oldest_s=each.oldest_s)
             for each in residues
         ],
         worker_groups=[each for each in groups_of(queue, living) if each.waiting or each.running],
+        last_taken=None if last is None else LastTakenAnswer(**asdict(last)),
     )
 
 
 @operation("GET", "/commands", Right.VIEW, "commands")
 async def list_commands(call: Call, query: PageQuery) -> PageOf[WaitingCommandAnswer]:
-    """List the commands that wait for a master, in the order in which they were asked for."""
+    """List the commands that wait for a master, in the order in which they were asked for.
+
+    A page reads at most 5,000 commands, so one of a project that few of them are of may be short, and not the last.
+    """
     visible = call.visible()
     step = call.settings.master.id_step
     registered = await call.backend.registered.read()
     async with call.reading() as connection:
-        found = await queue_listings.commands_by_id(connection, query.limit + 1, query.after or 0, visible)
+        found, up_to = await queue_listings.commands_by_id(connection, query.limit + 1, query.after or 0, visible)
         slots = await read_slots(connection, registered)
     owners = _owners(slots)
-    return page_of(found, query.limit, lambda each: _waiting(each, slots.total, step, owners), lambda each: each.id)
-
-
-@operation("GET", "/commands/{id}/slot", Right.VIEW, "commands")
-async def locate_command(call: Call, id: Id) -> CommandSlotAnswer:
-    """Show to which slot a command belongs, which master holds that now, and why none has taken it or who did."""
-    registered = await call.backend.registered.read()
-    async with call.database.snapshot() as connection:
-        fate = await lookups.fate_of(connection, CommandId(id))
-        call.permit(await lookups.project_of_command(connection, CommandId(id)))
-        masters = Masters.of(await nodes.living(connection), registered.masters, call.settings.master)
-        then = await slot_changes.in_force_for(connection, CommandId(id))
-        taker = await lookups.node_life(connection, fate.master) if fate.master is not None else None
-    facts = command_facts(fate, masters)
-    why = why_command(facts)
-    slot_then = Slot.of(id, call.settings.master.id_step, len(then.members)) if then and then.members else None
-    return CommandSlotAnswer(
-        id=id,
-        waits=facts.waits,
-        slot=str(facts.slot) if facts.slot else None,
-        owner=facts.owner.address if facts.owner else None,
-        slot_then=str(slot_then) if slot_then else None,
-        owner_then=then.members[slot_then.current].name if then and slot_then else None,
-        run_id=fate.run,
-        taken_by=taker.address if taker else None,
-        taken_slot=str(fate.slot) if fate.slot else None,
-        why=why.sentence,
-        do=why.do,
+    return page_of(
+        *(found, query.limit, lambda each: _waiting(each, slots.total, step, owners), lambda each: each.id),
+        walked_to=up_to,
     )
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from dao.secrets import data_sources
 from dao.secrets.data_source_url import URL_BYTES_MAX, checkable_host, parse_data_source_url, pinned
-from dao.secrets.data_sources import DataSource
 from model.audits import ActorKind
 from model.errors import NotFound, Refused, Unavailable
 from model.rights import Right
@@ -19,6 +18,9 @@ from service.cluster.reach import reachable_address
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
 from service.secret_keys import open_vault
+
+if TYPE_CHECKING:
+    from dao.secrets.data_sources import DataSource
 
 TAG, KIND = "data-sources", "data-source"
 CHECKED_WITHIN_S = 20.0

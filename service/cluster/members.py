@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from dao.cluster.nodes import NodeRow
 from dao.views import node_listings, queue_listings
-from dao.views.node_listings import FencedNode
-from dao.views.queue_listings import GroupQueue
 from model.nodes import NodeKind, NodeState, NodeStatus
 from model.rights import Right
 from service.call import Call
 from service.cluster.slot_report import MasterSlot, SlotReport, read_slots
 from service.fields import Answer, Id, Moment
 from service.operation import operation
+
+if TYPE_CHECKING:
+    from dao.cluster.nodes import NodeRow
+    from dao.views.node_listings import FencedNode
+    from dao.views.queue_listings import GroupQueue
 
 
 class NodeAnswer(Answer):

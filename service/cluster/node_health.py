@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.checks.table_checks import SHOWN_MAX
 from dao.cluster.nodes import NodeRow
 from dao.commands import commands
+from dao.postgres.engine import AsyncConnection
 from dao.views import node_listings, queue_listings
 from model.nodes import NodeKind, NodeState
 from model.timing import Timing

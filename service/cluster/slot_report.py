@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from dao.cluster.nodes import NodeRow
 from dao.views import node_listings
-from dao.views.node_listings import FencedNode
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, Slot
 from model.slots import slot_view
-from service.cluster.registered_masters import Registered
+
+if TYPE_CHECKING:
+    from dao.cluster.nodes import NodeRow
+    from dao.postgres.engine import AsyncConnection
+    from dao.views.node_listings import FencedNode
+    from service.cluster.registered_masters import Registered
 
 FENCED_SHOWN_MAX = 5
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
+from dao.postgres.engine import AsyncConnection
 from dao.views import lookups
 from dao.views.listings import TaskRun
 from model.errors import Refused

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from shlex import quote
 
-from model.states import TaskState, WaitReason, WorkflowState
+from model.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.explain.answer import MOVES_WITHIN_S, NAMES_MAX, Why, going_on, names_of, next_step, task_named
 from service.explain.subjects import CommandFacts, MasterFacts, TaskFacts
-from service.explain.tasks_without_attempts import NotBegun
 from service.words import counted, duration, said_progress
 
 SILENT_AFTER_S = 6.0

@@ -17,13 +17,13 @@ from model.logic.dependent import DependentParams
 from model.master_settings import MasterSettings
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from model.plan import Plan
-from model.states import TaskState, WorkflowState
+from model.states import NotBegun, TaskState, WorkflowState
 from service.cluster.slot_report import MasterSlot, report
 from service.explain.choices import choice_behind, choices_of
 from service.explain.explanation import SILENT_AFTER_S, why_command
 from service.explain.run_explanation import RunFacts, why_run
 from service.explain.subjects import CommandFacts, GroupFacts, MasterFacts, TaskFacts
-from service.explain.tasks_without_attempts import NotBegun, latest_by_name, without_attempts
+from service.explain.tasks_without_attempts import latest_by_name, without_attempts
 from service.runs.references import plan_of
 
 

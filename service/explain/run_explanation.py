@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.states import TaskState, WorkflowState
+from model.states import NotBegun, TaskState, WorkflowState
 from service.explain.answer import Why, dates_waiting, going_on, names_of, next_step
 from service.explain.explanation import (
     SILENT_AFTER_S,
@@ -16,7 +16,6 @@ from service.explain.explanation import (
     why_task,
 )
 from service.explain.subjects import CommandFacts, TaskFacts
-from service.explain.tasks_without_attempts import NotBegun
 from service.words import duration
 from service.workflows.typed_names import typed
 

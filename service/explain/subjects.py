@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from model.nodes import Slot
 from model.progress import Progress
-from model.states import TaskState, WaitReason, WorkflowState
+from model.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.explain.answer import Why, names_of
-from service.explain.tasks_without_attempts import NotBegun
 
 
 @dataclass(frozen=True)

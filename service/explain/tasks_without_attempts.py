@@ -7,28 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from dao.views.listings import TaskRun
 from model.ids import TaskCode
 from model.plan import Plan
 from model.ready_tasks import Progress
-from model.states import TaskState
+from model.states import NotBegun, TaskState
 
-
-class NotBegun(StrEnum):
-    """Why a task has no attempt."""
-
-    WAITING = "WAITING"
-    """It has not been reached yet."""
-    NOT_BEGUN = "NOT_BEGUN"
-    """Its run ended before it."""
-    SKIPPED = "SKIPPED"
-    """It is only on branches that were not chosen."""
-    FORBIDDEN = "FORBIDDEN"
-    """Its definition has `flag: NO`."""
-    LEFT_OUT = "LEFT_OUT"
-    """The run was started, or run again, for other tasks only."""
+if TYPE_CHECKING:
+    from dao.views.listings import TaskRun
 
 
 @dataclass(frozen=True, slots=True)

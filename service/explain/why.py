@@ -7,13 +7,12 @@ from dao.views import listings, lookups, run_readings
 from model.errors import NotFound
 from model.ids import CommandId, WorkflowInstanceId
 from model.rights import Right
-from model.states import WorkflowState
+from model.states import NotBegun, WorkflowState
 from service.call import Call
 from service.explain.answer import Why
 from service.explain.explanation import why_command, why_task
 from service.explain.facts import Family, Masters, command_facts
 from service.explain.run_explanation import RunFacts, why_run
-from service.explain.tasks_without_attempts import NotBegun
 from service.fields import Answer, Id
 from service.operation import operation
 from service.runs.requests import WhyQuery

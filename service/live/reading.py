@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.cluster import nodes
+from dao.postgres.engine import AsyncConnection
 from dao.views import live
 from dao.views.live import ChangedRun
 from model.changes import Changes

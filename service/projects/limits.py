@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-
-from sqlalchemy.ext.asyncio import AsyncConnection
+from typing import TYPE_CHECKING
 
 from dao.accounts import members
-from dao.accounts.members import ProjectLimits
 from dao.definitions import definitions
-from dao.definitions.definitions import Definition
 from model.errors import Refused
 from model.ids import WorkflowInstanceId
 from model.rights import may_use
 from model.workflow import WorkflowSpec
+
+if TYPE_CHECKING:
+    from dao.accounts.members import ProjectLimits
+    from dao.definitions.definitions import Definition
+    from dao.postgres.engine import AsyncConnection
 
 
 async def check_limits(
@@ -33,7 +35,7 @@ async def check_limits_of_start(
     A version that is missing or cannot be read is left to the master. Raises `Refused`.
     """
     limits = await members.limits(connection, head.project)
-    if limits == ProjectLimits():
+    if limits == members.ProjectLimits():
         return
     spec = await definitions.spec_of(connection, head.code, version or head.version)
     if isinstance(spec, WorkflowSpec):

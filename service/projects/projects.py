@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Self
 
 from pydantic import Field
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions import projects
 from dao.definitions.projects import Project
+from dao.postgres.engine import AsyncConnection
 from model import fields
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from dao.runs.relations import ChildRun, FailedBelow
-from dao.views.attempts import Attempt
-from dao.views.listings import Run, TaskRun
-from dao.views.lookups import CommandFate
 from model.choices import Priority
 from model.progress import Progress
-from model.states import TaskState, WaitReason, WorkflowState
-from service.explain.tasks_without_attempts import NotBegun
+from model.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.fields import Answer, Id, Moment
+
+if TYPE_CHECKING:
+    from dao.runs.relations import ChildRun, FailedBelow
+    from dao.views.attempts import Attempt
+    from dao.views.listings import Run, TaskRun
+    from dao.views.lookups import CommandFate
 
 
 class RunAnswer(Answer):
@@ -51,9 +52,28 @@ class RunAnswer(Answer):
     dates_left: int | None = None
 
     @classmethod
-    def of(cls, run: Run) -> RunAnswer:
+    def of(cls, run: Run) -> Self:
         """The answer for a run, which needs no check: a page has many."""
-        return cls.model_construct(**_fields_of(run))
+        answer = cls.model_construct(**_fields_of(run))
+        assert isinstance(answer, cls)
+        return answer
+
+
+class ListedRun(RunAnswer):
+    """A run in a list, and when that was asked for, how far it is.
+
+    Of its `tasks_total` tasks (left out if its definition is gone) `tasks_done` have succeeded. If it has not ended,
+    `usual_s` is what runs of its workflow usually take; if it runs, `left_s` is an estimate of the time left.
+    """
+
+    usual_s: float | None = None
+    left_s: float | None = None
+    tasks_total: int | None = None
+    tasks_done: int | None = None
+
+
+PROGRESS = frozenset(ListedRun.model_fields) - frozenset(RunAnswer.model_fields)
+"""The fields that a list has only when they are asked for."""
 
 
 class ProgressAnswer(Answer):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dao.views import attempts
-from dao.views.attempts import AttemptFilter
+from dao.views import attempts, run_conditions, run_counts
 from model.ids import TaskInstanceId
 from model.names import as_id
 from model.rights import Right
@@ -12,8 +11,8 @@ from service.fields import Id
 from service.operation import operation
 from service.pages import PageOf, page_of
 from service.runs.answers import AttemptAnswer
-from service.runs.listing import started_after
-from service.runs.requests import TaskQuery
+from service.runs.listing import COUNTED_MAX, started_after
+from service.runs.requests import TaskQuery, pairs
 
 
 @operation("GET", "/task-instances", Right.VIEW, "task-instances")
@@ -22,7 +21,7 @@ async def list_task_instances(call: Call, query: TaskQuery) -> PageOf[AttemptAns
     visible = call.visible()
     worker_id = as_id(query.worker) if query.worker is not None else None
     async with call.reading() as connection:
-        wanted = AttemptFilter(
+        wanted = attempts.AttemptFilter(
             query.state,
             query.type,
             query.name,
@@ -33,11 +32,22 @@ async def list_task_instances(call: Call, query: TaskQuery) -> PageOf[AttemptAns
             query.worker_group,
             await started_after(connection, query),
             visible,
+            query.started_before,
+            query.q,
+            run_conditions.RunConditions(query.trigger, query.master, parameters=pairs(query.parameter)),
         )
         walked = await attempts.page(connection, query.limit + 1, wanted, query.after)
-    return page_of(
+        counted = None
+        if query.count == "estimate":
+            counted = run_counts.Count(await attempts.estimate(connection, wanted), is_capped=False)
+        elif query.count == "exact":
+            counted = await attempts.count(connection, wanted, COUNTED_MAX)
+    page = page_of(
         walked.found, query.limit, AttemptAnswer.of_attempt, lambda each: each.task.id, walked_to=walked.down_to
     )
+    if counted is None:
+        return page
+    return page.model_copy(update={"count": counted.number, "count_capped": counted.is_capped})
 
 
 @operation("GET", "/task-instances/{id}", Right.VIEW, "task-instances")

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions, references
 from dao.definitions.backfill_dates import dates_of
 from dao.definitions.definitions import Definition
+from dao.postgres.engine import AsyncConnection
 from dao.runs import backfills
 from dao.views import lookups
 from model.backfill import BackfillSpec
@@ -27,7 +26,7 @@ from service.fields import Answer, Id, Moment
 from service.operation import operation
 from service.projects.limits import check_limits_of_start
 from service.runs.backfill_progress import Backfill, BackfillProgress, read_progress
-from service.runs.command_asked import CommandAsked, once_taken
+from service.runs.command_asked import AskedFor, CommandAsked, once_taken
 from service.runs.references import check_startable
 from service.runs.requests import BackfillDates, StartBackfill, WaitQuery
 from service.runs.start import Start, ask_start
@@ -61,14 +60,13 @@ class FilledWorkflow(Answer):
     name: str
 
 
-class BackfillAnswer(Answer):
+class BackfillAnswer(AskedFor):
     """A backfill: its dates in chains, in which each waits for the one before, the same for each of `workflows`.
 
-    `command_id` is left out if nothing was asked for: `dry_run`, or no date is left. `first_run_id` is that of the
-    first date if a master took the command within the time that was waited; `reason` says why it refused it.
+    `command_id` is left out if nothing was asked for: `dry_run`, or no date is left. `first_run_id` and `run` are that
+    of the first date if a master took the command within the time that was waited; `reason` says why it refused it.
     """
 
-    command_id: Id | None = None
     workflow: str
     time_zone: str
     dates: int
@@ -79,7 +77,6 @@ class BackfillAnswer(Answer):
     params: Sequence[str]
     """The names of those that each run gets."""
     first_run_id: Id | None = None
-    reason: str | None = None
 
     @classmethod
     def of(cls, head: Definition, found: Dates) -> BackfillAnswer:
@@ -102,7 +99,8 @@ async def with_first_run(call: Call, asked: BackfillAnswer, query: WaitQuery) ->
     if asked.command_id is None:
         return asked
     taken = await once_taken(call, CommandAsked(command_id=asked.command_id), query.wait)
-    return asked.model_copy(update={"first_run_id": taken.run_id, "reason": taken.reason})
+    shared = {name: getattr(taken, name) for name in AskedFor.model_fields}
+    return asked.model_copy(update={**shared, "first_run_id": taken.run_id})
 
 
 @operation(

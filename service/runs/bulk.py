@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby
-
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.commands import commands
 from dao.commands.commands import NewCommand
+from dao.postgres.engine import AsyncConnection
 from dao.views import bulk
 from dao.views.bulk import Matching, RunState
 from model.bulk import COMMAND_OF, BulkAction
@@ -21,12 +19,11 @@ from service.call import Call, Subject
 from service.fields import Answer, Id
 from service.operation import operation
 from service.projects.limits import refused_reruns
-from service.runs.control import RUN
-from service.runs.listing import started_after
+from service.runs import large_bulk
+from service.runs.audited_runs import subjects_of
+from service.runs.listing import matching, started_after
 from service.runs.requests import BULK_MAX, BulkRuns, CommandsQuery, RunFilter
-from service.words import counted
 
-AUDITED_MAX = 20
 REFUSALS_SHOWN_MAX = 20
 
 
@@ -41,16 +38,29 @@ class Skipped(Answer):
 class BulkAnswer(Answer):
     """What is done with many runs, or with `dry_run` would be: `runs` are changed, `skipped` are not.
 
-    `command_ids` has a command for each run, in the order of `run_ids`; nothing has one if `dry_run`.
+    `command_ids` has a command for each run, in the order of `run_ids`; nothing has one if `dry_run`. More than 10,000
+    runs of a filter (`is_large`) are changed by an operation, which goes on after the answer: `operation_id`.
     """
 
     action: BulkAction
     dry_run: bool
+    is_large: bool = False
+    operation_id: Id | None = None
     runs: int
     skipped_count: int
     skipped: Sequence[Skipped]
     run_ids: Sequence[Id]
     command_ids: Sequence[Id] = ()
+
+    @property
+    def location(self) -> str | None:
+        """The address of the operation, below the API's base; None: all is asked for already."""
+        return None if self.operation_id is None else f"/operations/{self.operation_id}"
+
+    @property
+    def is_outcome(self) -> bool:
+        """Whether nothing was asked for."""
+        return self.dry_run
 
 
 class Refusal(Answer):
@@ -82,21 +92,29 @@ async def change_runs(call: Call, body: BulkRuns) -> BulkAnswer:
         if body.filter is None:
             runs, skipped = await _of_ids(call, connection, body.ids, type_)
         else:
-            runs, skipped = await _of_filter(call, connection, body.filter, type_)
-        if type_ in REVIVING:
+            wanted = await _wanted(call, connection, body.filter)
+            runs = await bulk.in_states(connection, wanted, COMMAND_MOVES[type_], BULK_MAX + 1)
+            skipped = _skipped(type_, await bulk.counts_of_others(connection, wanted, COMMAND_MOVES[type_]))
+            if len(runs) > BULK_MAX:
+                total = await bulk.count_in_states(connection, wanted, COMMAND_MOVES[type_])
+        if type_ in REVIVING and len(runs) <= BULK_MAX:
             runs, limited = await _within_limits(connection, runs)
             skipped += limited
+    is_large = len(runs) > BULK_MAX
     answer = BulkAnswer(
         action=body.action,
         dry_run=body.dry_run,
-        runs=len(runs),
+        is_large=is_large,
+        runs=total if is_large else len(runs),
         skipped_count=sum(each.count for each in skipped),
         skipped=skipped,
-        run_ids=[run.id for run in runs],
+        run_ids=() if is_large else [run.id for run in runs],
     )
     if body.dry_run:
         return answer
-    async with call.changing(*_subjects(runs)) as change:
+    if is_large:
+        return await _begin_large(call, answer, wanted, runs[0].id)
+    async with call.changing(*subjects_of(runs)) as change:
         new = [NewCommand(type_, workflow_instance_id=run.id, created_by=call.caller.name) for run in runs]
         ids = await commands.insert_many(change.connection, new)
         change.after = {"action": body.action}
@@ -148,22 +166,31 @@ async def _of_ids(
     return [run for run in found if run.state in fitting], skipped
 
 
-async def _of_filter(
-    call: Call, connection: AsyncConnection, asked: RunFilter, type_: CommandType
-) -> tuple[list[RunState], list[Skipped]]:
+async def _wanted(call: Call, connection: AsyncConnection, asked: RunFilter) -> Matching:
     if asked.project is not None:
         call.permit(asked.project)
     visible = call.visible()
     if visible is not None and not visible:
         raise Forbidden(f"{call.caller.name} may not do this: it needs {Right.OPERATE} in a project; ask an owner")
-    since = await started_after(connection, asked)
-    children = asked.children or asked.workflow is not None
-    wanted = Matching(asked.state, asked.workflow, asked.project, since, children, visible)
-    fitting = COMMAND_MOVES[type_]
-    runs = await bulk.in_states(connection, wanted, fitting, BULK_MAX + 1)
-    if len(runs) > BULK_MAX:
-        raise Refused(f"more than {BULK_MAX} runs match; narrow the filter, such as by `workflow`, `state` or `since`")
-    return runs, _skipped(type_, await bulk.counts_of_others(connection, wanted, fitting))
+    return matching(asked, await started_after(connection, asked), visible)
+
+
+async def _begin_large(call: Call, answer: BulkAnswer, wanted: Matching, first: int) -> BulkAnswer:
+    """Begin an operation that an API goes on with. Raises `Refused`: there is none in this process."""
+    if (begun := call.backend.large_bulk) is None:
+        raise Refused(
+            f"more than {BULK_MAX} runs match; narrow the filter, such as by `workflow`, `state` or `since`, or ask an "
+            f"API, which goes on with it: --server"
+        )
+    projects = [wanted.project] if wanted.project is not None else wanted.visible
+    subjects = [Subject(large_bulk.OPERATION, None, project) for project in ([None] if projects is None else projects)]
+    async with call.changing(*subjects) as change:
+        change.id = await large_bulk.begin(change.connection, call.caller, answer.action, wanted, first, answer.runs)
+        change.after = {"action": answer.action, "runs": answer.runs}
+        change.answer = answer.model_copy(update={"operation_id": change.id})
+    begun.set()
+    done: BulkAnswer = change.answered()
+    return done
 
 
 def _skipped(type_: CommandType, counts: Mapping[WorkflowState, int]) -> list[Skipped]:
@@ -181,17 +208,3 @@ def _why(type_: CommandType, state: WorkflowState, count: int) -> str:
     if state is WorkflowState.SERIAL_WAIT:
         return f"{count} {are} waiting in line"
     return f"{count} {are} still running ({state})"
-
-
-def _subjects(runs: Sequence[RunState]) -> list[Subject]:
-    """A subject for each project, so that each one's audit says what was done with its runs."""
-
-    def project_of(run: RunState) -> str:
-        return run.project or ""
-
-    subjects = []
-    for project, group in groupby(sorted(runs, key=project_of), project_of):
-        ids = [str(run.id) for run in group]
-        after = {"runs": len(ids), "first": ids[:AUDITED_MAX]}
-        subjects.append(Subject(RUN, None, project or None, counted(len(ids), "run"), after))
-    return subjects

@@ -3,42 +3,75 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TypeVar
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from dao.views import lookups
+from dao.views import listings, lookups
 from model.errors import NotFound, Unavailable
 from model.ids import CommandId
 from service.call import Call
 from service.fields import Answer, Id
+from service.runs.answers import RunAnswer
 
 LOOK_EVERY_S = 0.05
 
 
-class CommandAsked(Answer):
+class AskedFor(Answer):
+    """What a request asked for by a command: the resource `/commands/ID` says what becomes of it.
+
+    `slot`, such as `1/3`, and `owner`, the address of a master, are where the command belongs at the moment of the
+    answer; left out when no master lives. `run` is the run that a master started or changed within the time that was
+    waited: the answer has the status 200 then.
+    """
+
+    command_id: Id | None = None
+    slot: str | None = None
+    owner: str | None = None
+    is_taken: bool = False
+    """Whether a master has taken it."""
+    reason: str | None = None
+    """Why the master refused it."""
+    run: RunAnswer | None = None
+
+    @property
+    def location(self) -> str | None:
+        """The address of the command, below the API's base; None: nothing was asked for."""
+        return None if self.command_id is None else f"/commands/{self.command_id}"
+
+    @property
+    def is_outcome(self) -> bool:
+        """Whether it says what came of the request, which has nothing more to wait for."""
+        return self.run is not None or self.command_id is None
+
+
+class CommandAsked(AskedFor):
     """A command was inserted. `run_id` is the run that it changes, or has started within the time that was waited."""
 
     command_id: Id
     workflow: str | None = None
     run_id: Id | None = None
-    is_taken: bool = False
-    """Whether a master has taken it."""
-    reason: str | None = None
-    """Why the master refused it."""
 
 
-async def once_taken(call: Call, asked: CommandAsked, wait_s: float) -> CommandAsked:
+AnyCommand = TypeVar("AnyCommand", bound=CommandAsked)
+
+
+async def _with_place(call: Call, asked: AnyCommand) -> AnyCommand:
+    """The answer with the slot and master to which its command belongs now."""
+    place = await call.backend.slot_owners.place_of(asked.command_id)
+    return asked.model_copy(update={"slot": str(place.slot) if place.slot else None, "owner": place.owner})
+
+
+async def once_taken(call: Call, asked: AnyCommand, wait_s: float) -> AnyCommand:
     """The answer once a master has taken the command, or after `wait_s` seconds.
 
     The command is inserted: that nobody can be asked about it any more is no error of the request.
     """
+    asked = await _with_place(call, asked)
     if not wait_s:
         return asked
     try:
         async with asyncio.timeout(wait_s):
             while True:
-                async with call.reading() as connection:
-                    found = await _fate(connection, asked)
+                found = await _fate(call, asked)
                 if found.is_taken:
                     return found
                 await asyncio.sleep(LOOK_EVERY_S)
@@ -46,10 +79,15 @@ async def once_taken(call: Call, asked: CommandAsked, wait_s: float) -> CommandA
         return asked
 
 
-async def _fate(connection: AsyncConnection, asked: CommandAsked) -> CommandAsked:
-    try:
-        fate = await lookups.fate_of(connection, CommandId(asked.command_id))
-    except NotFound:  # a person deleted it
-        return asked
+async def _fate(call: Call, asked: AnyCommand) -> AnyCommand:
+    async with call.reading() as connection:
+        try:
+            fate = await lookups.fate_of(connection, CommandId(asked.command_id))
+        except NotFound:  # a person deleted it
+            return asked
+        run = None
+        if fate.run is not None and fate.reason is None:
+            run = RunAnswer.of(await listings.run_head(connection, fate.run))
     is_taken = fate.handled_at is not None or fate.reason is not None
-    return asked.model_copy(update={"is_taken": is_taken, "run_id": fate.run or asked.run_id, "reason": fate.reason})
+    more = {"is_taken": is_taken, "run_id": fate.run or asked.run_id, "reason": fate.reason, "run": run}
+    return asked.model_copy(update=more)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from dao.postgres.database import database_time
-from dao.views import run_counts, run_progress, usual_times
-from dao.views.bulk import Matching
-from dao.views.run_progress import Reporting, RunExtent
+from dao.views import run_counts, run_progress
+from dao.views.run_progress import Reporting
 from model.errors import Refused
-from model.estimate import run_left_s
 from model.ids import WorkflowInstanceId
 from model.rights import Right
 from model.states import TaskState, WorkflowState
@@ -22,12 +20,12 @@ from service.call import Call
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation
 from service.runs.answers import ProgressAnswer
-from service.runs.listing import started_after
+from service.runs.listing import COUNTED_MAX, matching, started_after
 from service.runs.requests import RunFilter
+from service.runs.run_progress import Extent, read_extents
 
 DEFAULT_SPAN = timedelta(days=1)
 REPORTS_EACH = 3
-COUNTED_MAX = 10_000
 
 
 class HistogramQuery(RunFilter):
@@ -61,7 +59,11 @@ class HistogramAnswer(Answer):
 
 
 class CountAnswer(Answer):
-    """How many runs match: `exact` up to 10,000 (`is_more`: there are more than that), or about so many."""
+    """How many runs match: `exact` up to 10,000, or about so many.
+
+    `is_more`: at least so many, since there are more than 10,000, or no more than 20,000 runs are checked for what no
+    index has.
+    """
 
     number: int
     kind: Literal["exact", "estimate"]
@@ -127,7 +129,7 @@ async def count_runs_by_time(call: Call, query: HistogramQuery) -> HistogramAnsw
         if since >= until:
             raise Refused("the first bar begins after the last one ends; give an earlier `since` or `started_after`")
         bar_s = (until - since).total_seconds() / query.bars
-        wanted = _matching(query, since, visible)
+        wanted = matching(query, since, visible)
         found = await run_counts.bars(connection, wanted, until, bar_s)
         is_complete = await run_counts.is_read(connection, wanted)
     by_place: dict[int, dict[WorkflowState, int]] = defaultdict(dict)
@@ -147,11 +149,11 @@ async def count_runs(call: Call, query: CountQuery) -> CountAnswer:
     """Count the runs that match: exactly up to 10,000, or as the database estimates."""
     visible = call.visible()
     async with call.reading() as connection:
-        wanted = _matching(query, await started_after(connection, query), visible)
+        wanted = matching(query, await started_after(connection, query), visible)
         if query.count == "estimate":
             return CountAnswer(number=await run_counts.estimate(connection, wanted), kind="estimate")
-        number = await run_counts.count(connection, wanted, COUNTED_MAX)
-    return CountAnswer(number=min(number, COUNTED_MAX), kind="exact", is_more=number > COUNTED_MAX)
+        found = await run_counts.count(connection, wanted, COUNTED_MAX)
+    return CountAnswer(number=found.number, kind="exact", is_more=found.is_capped)
 
 
 @operation("GET", "/workflow-instances:progress", Right.VIEW, "workflow-instances")
@@ -159,15 +161,12 @@ async def show_progress(call: Call, query: ProgressQuery) -> ProgressOfRuns:
     """Show how far runs are: their tasks by state, what running ones report, and the time left."""
     visible = call.visible()
     async with call.reading() as connection:
-        runs = await run_progress.extents(connection, query.id, visible)
-        ids = [run.id for run in runs]
-        states = await run_progress.states(connection, ids)
+        extents = await read_extents(connection, query.id, visible)
+        ids = [each.run.id for each in extents]
         reports: dict[WorkflowInstanceId, list[Reporting]] = defaultdict(list)
         for report in await run_progress.reports(connection, ids, REPORTS_EACH):
             reports[report.run].append(report)
-        running = {run.code for run in runs if not run.state.is_final}
-        usual = await usual_times.of_runs(connection, running) if running else {}
-    return ProgressOfRuns(items=[_progress(run, states[run.id], reports[run.id], usual.get(run.code)) for run in runs])
+    return ProgressOfRuns(items=[_progress(each, reports[each.run.id]) for each in extents])
 
 
 def _begin_before(until: datetime) -> datetime:
@@ -179,23 +178,16 @@ def _begin_before(until: datetime) -> datetime:
         ) from None
 
 
-def _matching(query: RunFilter, since: datetime | None, visible: Collection[str] | None) -> Matching:
-    children = query.children or query.workflow is not None
-    return Matching(query.state, query.workflow, query.project, since, children, visible)
-
-
-def _progress(
-    run: RunExtent, states: Mapping[TaskState, int], reports: Sequence[Reporting], usual_s: float | None
-) -> RunProgressAnswer:
-    is_running = run.state is WorkflowState.RUNNING_EXECUTION and run.elapsed_s is not None
+def _progress(extent: Extent, reports: Sequence[Reporting]) -> RunProgressAnswer:
+    run = extent.run
     return RunProgressAnswer(
         id=run.id,
         state=run.state,
         total=run.tasks,
-        done=sum(count for state, count in states.items() if state in (TaskState.SUCCESS, TaskState.FORCED_SUCCESS)),
-        states=states,
+        done=extent.done,
+        states=extent.states,
         elapsed_s=run.elapsed_s,
-        usual_s=None if run.state.is_final else usual_s,
-        left_s=run_left_s(run.elapsed_s or 0.0, usual_s) if is_running else None,
+        usual_s=extent.usual_s,
+        left_s=extent.left_s,
         reports=[TaskReport.of(each) for each in reports],
     )

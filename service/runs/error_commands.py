@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import audit
 from dao.commands import error_commands
-from dao.commands.error_commands import Corrections, ErrorCommand
 from dao.definitions import definitions
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.command_moves import HALTING, REVIVING, STARTING, CommandType
@@ -30,10 +28,15 @@ from service.operation import operation
 from service.pages import LIMIT_MAX, PageOf, PageQuery, page_of
 from service.projects.limits import check_limits_of_reruns
 from service.runs import retry_check
-from service.runs.requests import Name
+from service.runs.command_asked import CommandAsked, once_taken
+from service.runs.requests import Name, WaitQuery
 from service.runs.retry_check import Touched
 from service.runs.start_check import check_start
 from service.workflows.sealing import sealed_for_start
+
+if TYPE_CHECKING:
+    from dao.commands.error_commands import Corrections, ErrorCommand
+    from dao.postgres.engine import AsyncConnection
 
 TAG, KIND = "error-commands", "error-command"
 NAME_MAX = 100
@@ -110,6 +113,17 @@ class RetriedAnswer(Answer):
     command_id: Id
 
 
+class RetriedCommand(CommandAsked):
+    """The same of one, with what became of the new command."""
+
+    id: Id
+
+
+async def with_fate(call: Call, retried: RetriedCommand, query: WaitQuery) -> RetriedCommand:
+    """An answer with what became of the new command, as far as the time that may be waited allows it."""
+    return await once_taken(call, retried, query.wait)
+
+
 class SkippedAnswer(Answer):
     """An error command that is still there, and why."""
 
@@ -146,8 +160,8 @@ async def get_error_command(call: Call, id: Id) -> ErrorCommandAnswer:
     return ErrorCommandAnswer.of(found.error)
 
 
-@operation("POST", "/error-commands/{id}/retry", Right.OPERATE, TAG, status=202)
-async def retry_error_command(call: Call, id: Id, body: CorrectedCommand) -> RetriedAnswer:
+@operation("POST", "/error-commands/{id}/retry", Right.OPERATE, TAG, status=202, completes=with_fate)
+async def retry_error_command(call: Call, id: Id, body: CorrectedCommand, query: WaitQuery) -> RetriedCommand:
     """Ask again for what an error command asked for, as it was or corrected; the error command is deleted."""
     [found] = await _read(call, [id], retried=True)
     error = found.error
@@ -159,10 +173,9 @@ async def retry_error_command(call: Call, id: Id, body: CorrectedCommand) -> Ret
         said = body.model_dump(mode="json", exclude_defaults=True)
         change.before = _said(error)
         change.after = {"command": str(new), **said, **({"params": sorted(body.params)} if body.params else {})}
-        change.answer = RetriedAnswer(id=id, command_id=new)
+        change.answer = RetriedCommand(id=id, command_id=new)
         await _record_corrected(call, change, found, corrections)
-    answer: RetriedAnswer = change.answered()
-    return answer
+    return await with_fate(call, change.answered(), query)
 
 
 @operation("DELETE", "/error-commands/{id}", Right.OPERATE, TAG, status=204)
@@ -255,7 +268,7 @@ async def _corrections(
             given = await sealed_for_start(connection, head, given, call.settings.secrets, version)
         kept = {name: value for name, value in retry_check.params_of(error).items() if name not in body.params}
         params = json.dumps({**kept, **given}, ensure_ascii=False)
-    return Corrections(
+    return error_commands.Corrections(
         type=body.type,
         workflow_code=None if body.workflow_code is None else WorkflowCode(body.workflow_code),
         workflow_version=body.version,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
+from dao.postgres.engine import AsyncConnection
 from dao.runs import relations
 from dao.views import listings, task_logs
 from dao.views.listings import Run, TaskRun
@@ -61,12 +60,17 @@ async def read_log(call: Call, id: Id, query: StreamQuery) -> Source:
     For a task that stands for other runs, it is the log of the child's task that failed or runs; `Content-Location`
     names it. For a task that chose a branch, which no worker runs, it is the decision and the reason.
     """
+    return await open_log(call, TaskInstanceId(id), waits=query.follow)
+
+
+async def open_log(call: Call, id_: TaskInstanceId, *, waits: bool) -> Source:
+    """The log of an attempt. `waits`: one that has not begun is empty; otherwise it is refused."""
     async with call.reading() as connection:
-        found = await _source(call, connection, id)
+        found = await _source(call, connection, id_)
     if found.decision is not None:
         return Decision(found.place.id, found.place.project, found.decision)
     store = WorkerStore(call.database, call.settings.log_ca)
-    return TaskLog(call.database, found.place, store, waits=query.follow)
+    return TaskLog(call.database, found.place, store, waits=waits)
 
 
 async def _source(call: Call, connection: AsyncConnection, id_: int) -> LogSource:

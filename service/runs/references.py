@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from shlex import quote
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
+from dao.postgres.engine import AsyncConnection
 from dao.views import listings, lookups
 from dao.views.listings import Run, TaskRun
 from model.choices import ReleaseState

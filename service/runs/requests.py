@@ -8,41 +8,98 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, field_validator
 
+from dao.views import run_conditions
 from model.backfill import DATES_MAX, Order
 from model.bulk import BulkAction
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.fields import NAME_LENGTH_MAX
 from model.states import TaskState, WorkflowState
+from model.triggers import Trigger
 from service.fields import Asked, Id, Moment, Text
-from service.pages import PageQuery
+from service.pages import HowCounted, PageQuery
+from service.runs.answers import AttemptAnswer, ListedRun
+from service.wanted_fields import FieldOf, Fields
 
 REFERENCE_LENGTH_MAX = 400
 BULK_MAX = 10_000
+WAIT_S_MAX = 30
 Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
 Date = Annotated[Text, Field(max_length=60)]
 Chain = Annotated[Sequence[Moment], Field(max_length=DATES_MAX)]
 Project = Annotated[Name | None, Field(description="only of workflows of this project")]
+Triggers = Annotated[
+    Sequence[Trigger],
+    Field(max_length=20, description="started by one of these: HAND is a person, a program or a row of `command`"),
+]
+Words = Annotated[Text, Field(min_length=1, max_length=200)]
+Parameters = Annotated[
+    Sequence[Annotated[Text, Field(max_length=2_000, pattern="^[^=]+=")]],
+    Field(
+        max_length=10,
+        description="with these start parameters, each as name=value, with the value that the run has; all of them",
+    ),
+]
+
+
+def pairs(parameters: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Their names and values."""
+    return tuple((name, value) for name, _, value in (each.partition("=") for each in parameters))
 
 
 class RunFilter(Asked):
     """Which runs are meant; newest first."""
 
     state: Annotated[Sequence[WorkflowState], Field(description="in one of these states")] = ()
+    trigger: Triggers = ()
+    master: Annotated[Name | None, Field(description="that this master drives now: its id, address or name")] = None
+    worker: Annotated[
+        Name | None, Field(description="of which this worker has or had an attempt: its id, address or name")
+    ] = None
+    parameter: Parameters = ()
+    q: Annotated[
+        Words | None,
+        Field(description="digits: the beginning of its id; else a part of its workflow's name, or of its reason"),
+    ] = None
     workflow: Annotated[Name | None, Field(description="of workflows with this name")] = None
     project: Project = None
     since: Annotated[Text | None, Field(max_length=40, description="started within this time: 30s, 15m, 12h, 7d")] = (
         None
     )
     started_after: Annotated[Moment | None, Field(description="started then or later")] = None
+    started_before: Annotated[Moment | None, Field(description="started before then")] = None
     children: Annotated[
-        bool, Field(description="also child runs, of SUB_PROCESS and DYNAMIC tasks; with `workflow` always")
+        bool,
+        Field(
+            description="also child runs, of SUB_PROCESS and DYNAMIC tasks; always with `workflow`, `q` or the trigger "
+            "PARENT"
+        ),
     ] = False
+
+    @property
+    def has_children(self) -> bool:
+        """Whether child runs are meant too."""
+        return self.children or self.workflow is not None or self.q is not None or Trigger.PARENT in self.trigger
+
+    @property
+    def conditions(self) -> run_conditions.RunConditions:
+        """What no index has of it."""
+        return run_conditions.RunConditions(self.trigger, self.master, self.worker, pairs(self.parameter), self.q)
 
 
 class RunQuery(RunFilter, PageQuery):
-    """A page of runs."""
+    """A page of runs. Where few of many fit, a page may be short or empty and not the last: `has_more` says so."""
 
-    count_children: Annotated[bool, Field(description="count the child runs that are left out")] = False
+    count_children: Annotated[
+        bool,
+        Field(
+            description="count the child runs that are left out; not with `trigger`, `master`, `worker`, `parameter`"
+        ),
+    ] = False
+    progress: Annotated[
+        bool, Field(description="also `usual_s`, `left_s`, `tasks_total` and `tasks_done`; naming one in `fields` too")
+    ] = False
+    fields: Annotated[Sequence[Annotated[Text, FieldOf(ListedRun)]], *Fields] = ()
+    count: HowCounted = None
 
 
 class RunReference(Asked):
@@ -128,7 +185,7 @@ class BackfillDates(Asked):
 class WaitQuery(Asked):
     """How long the answer may wait for a master to take the command."""
 
-    wait: Annotated[float, Field(ge=0, le=30, description="seconds")] = 0.0
+    wait: Annotated[float, Field(ge=0, le=WAIT_S_MAX, description="seconds")] = 0.0
 
 
 class WhyQuery(Asked):
@@ -148,10 +205,19 @@ class TaskQuery(PageQuery):
     project: Project = None
     worker: Annotated[Name | None, Field(description="that this worker ran: its id, address or name")] = None
     worker_group: Annotated[Name | None, Field(description="of this worker group")] = None
+    trigger: Triggers = ()
+    master: Annotated[Name | None, Field(description="of runs that this master drives now")] = None
+    parameter: Parameters = ()
+    q: Annotated[
+        Words | None, Field(description="digits: the beginning of its id; else a part of the task's name or its reason")
+    ] = None
     since: Annotated[Text | None, Field(max_length=40, description="started within this time: 30s, 15m, 12h, 7d")] = (
         None
     )
     started_after: Annotated[Moment | None, Field(description="started then or later")] = None
+    started_before: Annotated[Moment | None, Field(description="started before then")] = None
+    fields: Annotated[Sequence[Annotated[Text, FieldOf(AttemptAnswer)]], *Fields] = ()
+    count: HowCounted = None
 
 
 class BulkRuns(Asked):

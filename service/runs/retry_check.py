@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
-
-from sqlalchemy.ext.asyncio import AsyncConnection
+from typing import TYPE_CHECKING, Any
 
 from dao.commands import error_commands
-from dao.commands.error_commands import ErrorCommand
 from dao.definitions import definitions, references
-from dao.definitions.definitions import Definition
 from model.backfill import BackfillSpec
 from model.command_moves import REVIVING, CommandType
 from model.commands import BACKFILL
 from model.errors import Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
 from service.projects.limits import check_limits_of_reruns, check_limits_of_start
+
+if TYPE_CHECKING:
+    from dao.commands.error_commands import ErrorCommand
+    from dao.definitions.definitions import Definition
+    from dao.postgres.engine import AsyncConnection
 
 
 @dataclass(frozen=True)

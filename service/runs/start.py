@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.accounts import members
 from dao.accounts.members import ProjectLimits
 from dao.commands import commands
@@ -16,6 +14,7 @@ from dao.commands.commands import NewCommand
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
 from dao.definitions.startable import Startable
+from dao.postgres.engine import AsyncConnection
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
 from model.parameters import check_size, parse_parameters

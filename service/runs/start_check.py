@@ -6,13 +6,15 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
-
-from sqlalchemy.ext.asyncio import AsyncConnection
+from typing import TYPE_CHECKING
 
 from dao.definitions import definitions, projects
-from dao.definitions.definitions import Definition
 from model.errors import Refused
 from model.workflow import WorkflowSpec
+
+if TYPE_CHECKING:
+    from dao.definitions.definitions import Definition
+    from dao.postgres.engine import AsyncConnection
 
 _GIVES_TO_CHILDREN = {"SUB_PROCESS", "DYNAMIC"}
 

@@ -15,14 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.accounts import audit, idempotency
 from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions, startable
 from dao.definitions.startable import Startable
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from model.errors import Refused, Unavailable
 from model.ids import WorkflowCode
 from service.call import Call, Change, Replayed, Subject

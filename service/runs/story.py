@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
+from dao.postgres.engine import AsyncConnection
 from dao.views import listings, run_story
 from dao.views.listings import Run, TaskRun
 from dao.views.run_story import ChildLife, HandledCommand

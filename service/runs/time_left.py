@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-from sqlalchemy.ext.asyncio import AsyncConnection
+from typing import TYPE_CHECKING
 
 from dao.views import usual_times
-from dao.views.listings import Run, TaskRun
 from model.estimate import run_left_s, task_left_s
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.states import TaskState, WorkflowState
+
+if TYPE_CHECKING:
+    from dao.postgres.engine import AsyncConnection
+    from dao.views.listings import Run, TaskRun
 
 TASKS_MAX = 200
 """More running tasks of a run are estimated by their own progress only."""

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.definitions import definitions, references, release
 from dao.definitions.definitions import Definition
+from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import ScheduleId

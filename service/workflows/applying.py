@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import audit
 from dao.postgres.database import database_time
+from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
 from model.errors import Forbidden, Refused
 from model.rights import Right

@@ -11,7 +11,6 @@ from difflib import unified_diff
 from typing import Annotated
 
 from pydantic import Field
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions import definitions, versions
 from dao.definitions import drafts as rows
@@ -19,6 +18,7 @@ from dao.definitions.definitions import Definition
 from dao.definitions.drafts import Draft, DraftHead, ListedDraft
 from dao.definitions.versions import Authorship
 from dao.postgres.database import database_time
+from dao.postgres.engine import AsyncConnection
 from model.errors import Forbidden, NotFound, Refused
 from model.ids import WorkflowCode
 from model.rights import Right

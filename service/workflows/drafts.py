@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.definitions import definitions, drafts, versions
 from dao.definitions.definitions import Definition
 from dao.definitions.drafts import Draft, DraftHead
+from dao.postgres.engine import AsyncConnection
 from model.errors import Changed, NotFound, Refused
 from model.fields import NAME_LENGTH_MAX
 from model.parameters import is_storable

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.definitions import definitions, schedule_contents, schedules
 from dao.definitions.definitions import Definition
 from dao.definitions.schedule_contents import StoredSchedule
+from dao.postgres.engine import AsyncConnection
 from model.ids import ScheduleId
 from model.schedules import ScheduleSpec
 from service.runs.start_check import check_start

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.definitions import definitions, layouts, versions
 from dao.definitions.definitions import Definition
+from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
 from model.layout import Layout, Note, Place

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.definitions import definitions
+from dao.postgres.engine import AsyncConnection
 from model.ids import WorkflowCode
 from model.logic.references import references
 from model.rights import Right

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.definitions import definitions, release
 from dao.definitions.definitions import Definition
 from dao.definitions.release import Users
+from dao.postgres.engine import AsyncConnection
 from model.errors import Refused
 
 

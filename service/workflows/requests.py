@@ -11,12 +11,13 @@ from model.choices import ReleaseState
 from model.fields import NAME_LENGTH_MAX
 from service.fields import Asked, Text
 from service.pages import PageQuery, PairPageQuery
-from service.workflows.yaml_lines import BYTES_MAX
 
 FILES_MAX = 1_000
 VERSION_MAX = 2**31 - 1
 Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
 Version = Annotated[int, Field(ge=1, le=VERSION_MAX)]
+BYTES_MAX = 4_000_000
+"""Of one file of workflows."""
 Yaml = Annotated[str, Field(max_length=BYTES_MAX)]
 """The content of a file; what must not stand in it is said with its line."""
 

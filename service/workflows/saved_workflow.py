@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import unified_diff
-
-from sqlalchemy.ext.asyncio import AsyncConnection
+from typing import TYPE_CHECKING
 
 from dao.definitions import definitions, layouts, schedule_contents
 from dao.definitions.definitions import Definition
+from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound, Refused
 from model.schedules import ScheduleSpec
 from model.secret_values import without_sealed
 from model.workflow import WorkflowSpec
 from service.secret_keys import SecretSettings
 from service.workflows.sealing import masked, sealed_for_saving, sealed_schedule
-from service.workflows.workflow_file import WorkflowDocument
 from service.workflows.workflow_text import WorkflowContent, yaml_of
+
+if TYPE_CHECKING:
+    from service.workflows.workflow_file import WorkflowDocument
 
 
 async def read_version(connection: AsyncConnection, head: Definition, version: int | None = None) -> WorkflowSpec:

@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.definitions import definitions, references, versions
 from dao.definitions import release as release_rows
 from dao.definitions.definitions import Definition
 from dao.postgres.database import database_time
+from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
 from model.errors import Refused
 from model.ids import WorkflowCode

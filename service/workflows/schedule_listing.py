@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dao.definitions import definitions, schedules
-from dao.definitions.schedule_contents import contents_of
-from dao.postgres.database import database_time
+from dao.definitions import definitions, schedule_contents, schedules
+from dao.postgres import database
 from dao.views import schedule_listings
 from model.errors import Refused
 from model.ids import ScheduleId, WorkflowCode
@@ -49,8 +48,12 @@ async def get_schedule(call: Call, id: Id, query: DetailQuery) -> ScheduleDetail
     async with call.reading() as connection:
         row = await schedules.find(connection, ScheduleId(id))
         call.permit(row.project)
-        now = await database_time(connection)
-        stored = next(each for each in await contents_of(connection, WorkflowCode(row.workflow_code)) if each.id == id)
+        now = await database.database_time(connection)
+        stored = next(
+            each
+            for each in await schedule_contents.contents_of(connection, WorkflowCode(row.workflow_code))
+            if each.id == id
+        )
     fields: dict[str, Any] = {"params": _shown(stored.params), "next_fires": []}
     if stored.spec is not None:
         fields |= {name: getattr(stored.spec, name) for name in OPTIONS}
@@ -72,7 +75,7 @@ async def preview_schedule(call: Call, body: PreviewSchedule) -> Preview:
     """Show when a schedule would fire, before it is saved."""
     call.visible()  # it shows nothing that is stored
     async with call.reading() as connection:
-        now = await database_time(connection)
+        now = await database.database_time(connection)
     return preview(body.cron, body.time_zone, now, body.count, body.start_time, body.end_time)
 
 
@@ -82,13 +85,13 @@ async def list_fires(call: Call, query: FiresQuery) -> NextFires:
     if query.workflow_code is None:
         visible = call.visible()
         async with call.reading() as connection:
-            now = await database_time(connection)
+            now = await database.database_time(connection)
             rows = await schedule_listings.upcoming(connection, query.count, project=query.project, visible=visible)
         return next_fires(rows, now, query.count, query.count)
     async with call.reading() as connection:
         head = await definitions.head(connection, WorkflowCode(query.workflow_code))
         call.permit(head.project)
-        now = await database_time(connection)
+        now = await database.database_time(connection)
         rows = await schedules.of_workflow(connection, head.code)
     return next_fires(rows, now, query.count, FIRES_SHOWN_MAX)
 

@@ -45,7 +45,7 @@ class NewSchedule(Asked):
     state: ReleaseState = ReleaseState.ONLINE
     params: Values
     misfire: Misfire = Misfire.FIRE_ONCE
-    misfire_grace_s: Annotated[float, Field(allow_inf_nan=False, description="a later fire is missed")] = 60.0
+    misfire_grace_s: Annotated[float, Field(ge=0, allow_inf_nan=False, description="a later fire is missed")] = 60.0
     priority: Priority | None = None
     failure_strategy: FailureStrategy | None = None
     warning_type: WarningType | None = None
@@ -66,7 +66,7 @@ class ChangeSchedule(Asked):
     params: Values
     without_params: Annotated[Sequence[Name], Field(max_length=1000, description="values to remove")] = ()
     misfire: Misfire | None = None
-    misfire_grace_s: Annotated[float | None, Field(allow_inf_nan=False)] = None
+    misfire_grace_s: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
     priority: Priority | None = None
     failure_strategy: FailureStrategy | None = None
     warning_type: WarningType | None = None

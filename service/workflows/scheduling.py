@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.definitions import definitions, schedule_contents, schedules
 from dao.definitions.definitions import Definition
 from dao.definitions.schedule_contents import contents_of
+from dao.postgres.engine import AsyncConnection
 from dao.secrets.parameters import sealed_values
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused

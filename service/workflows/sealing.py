@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-
-from sqlalchemy.ext.asyncio import AsyncConnection
+from typing import TYPE_CHECKING
 
 from dao.definitions import definitions
-from dao.definitions.definitions import Definition
-from dao.definitions.schedule_contents import StoredSchedule
 from dao.secrets.parameters import sealed_spec, sealed_values
 from model.errors import NotFound, Refused
 from model.parameters import parse_parameters
@@ -18,7 +15,12 @@ from model.schedules import ScheduleSpec
 from model.secret_values import without_sealed
 from model.workflow import WorkflowSpec
 from service.secret_keys import SecretSettings, open_vault
-from service.workflows.workflow_file import WorkflowDocument
+
+if TYPE_CHECKING:
+    from dao.definitions.definitions import Definition
+    from dao.definitions.schedule_contents import StoredSchedule
+    from dao.postgres.engine import AsyncConnection
+    from service.workflows.workflow_file import WorkflowDocument
 
 
 async def sealed_for_saving(

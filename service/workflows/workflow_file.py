@@ -165,7 +165,7 @@ def _task_problems(spec: WorkflowSpec, types: TaskTypes) -> list[Problem]:
 
 
 def _workflow(document: Document, file: str, types: TaskTypes) -> WorkflowDocument:
-    content = _plain(document.content)
+    content = plain(document.content)
     if not isinstance(content, dict):
         raise InvalidWorkflow([Problem(where=(), sentence="a workflow is a mapping with `name:` and `tasks:`")])
     if isinstance(params := document.content.get("params"), dict):
@@ -269,16 +269,17 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Content as it was read, with numbers instead of how they were written."""
     if isinstance(value, Number):
         return value.value
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: plain(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     return value
 
 
 def _written(value: Any) -> Any:
     """A parameter is a text: a number becomes its original spelling."""
-    return value.written if isinstance(value, Number) else _plain(value)
+    return value.written if isinstance(value, Number) else plain(value)

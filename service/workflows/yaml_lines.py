@@ -20,8 +20,8 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scanner import Scanner
 
 from model.errors import Refused
+from service.workflows.requests import BYTES_MAX
 
-BYTES_MAX = 4_000_000
 VALUES_MAX = 300_000
 TOKENS_MAX = 4 * VALUES_MAX
 """As many as that many values can be."""

@@ -68,6 +68,7 @@ def main() -> None:
         sys.stderr.write(f"shoal: {error}\n")
         sys.exit(exit_code(error))
     finally:
+        gc.freeze()  # the end of the interpreter collects; what is left is given back with the process
         gc.enable()
 
 

@@ -10,6 +10,7 @@ import typer
 from model.bulk import BulkAction
 from model.errors import Refused, Unavailable
 from model.states import WorkflowState
+from shoal.cli.filters import After, Before, Master, Parameters, RunWorker, Triggers, Words
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import Timeout
 from shoal.cli.verbs import verb
@@ -44,6 +45,13 @@ async def bulk(
     project: Annotated[str | None, typer.Option(help="Runs of workflows of this project.")] = None,
     since: Annotated[str | None, typer.Option(help="Runs started within this time: 30s, 15m, 12h, 7d.")] = None,
     children: Annotated[bool, typer.Option("--children", help="Also child runs.")] = False,
+    trigger: Triggers = None,
+    master: Master = None,
+    worker: RunWorker = None,
+    parameter: Parameters = None,
+    q: Words = None,
+    started_after: After = None,
+    started_before: Before = None,
     all_: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
     do: Annotated[bool, typer.Option("--do", help="Do it; without it, only say what would be done.")] = False,
     wait: Annotated[
@@ -58,10 +66,14 @@ async def bulk(
     from shoal.cli import output
     from shoal.cli.following import wait_limit_s
 
-    filters = {"state": state or None, "workflow": workflow, "project": project, "since": since}
+    filters: dict[str, object] = {
+        **{"state": state or None, "workflow": workflow, "project": project, "since": since},
+        **{"trigger": trigger or None, "master": master, "worker": worker, "parameter": parameter or None, "q": q},
+        **{"started_after": started_after, "started_before": started_before},
+    }
     is_filter = any(filters.values()) or all_
     if bool(run) == is_filter:
-        raise Refused("say which runs: their ids, or --state, --workflow, --project, --since; or --all")
+        raise Refused("say which runs: their ids, or a filter such as --state or --workflow; or --all")
     if wait and not do:
         raise Refused("--wait waits for what --do does; give that too")
     if since is not None:

@@ -78,7 +78,8 @@ async def retry(
     environment: Annotated[str | None, typer.Option(help="Another one.")] = None,
 ) -> None:
     """Retry with a new command, as it was, or one of them corrected by the options. Fix the cause first."""
-    from service.runs.error_commands import CorrectedCommand, retry_error_command
+    from service.runs.error_commands import CorrectedCommand, RetriedAnswer, retry_error_command
+    from service.runs.requests import WaitQuery
     from shoal.cli import output
 
     if bool(commands) == everything:
@@ -101,7 +102,8 @@ async def retry(
         elif commands is None or len(commands) != 1:
             raise Refused("a correction is of one error command; name one")
         else:
-            asked = [await client.ask(retry_error_command, commands[0], corrected)]
+            retried = await client.ask(retry_error_command, commands[0], corrected, WaitQuery())
+            asked = [RetriedAnswer(id=retried.id, command_id=retried.command_id)]
     if call.as_json:
         output.print_json([output.answer_fields(each) for each in asked])
         return

@@ -12,7 +12,7 @@ from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from service.runs.listing import StoryEventAnswer
+    from service.runs.story_answers import StoryEventAnswer
 
 
 def add_to(app: typer.Typer) -> None:
@@ -23,8 +23,9 @@ def add_to(app: typer.Typer) -> None:
 async def events(call: Invocation, run: RunName, project: AnyProject = None) -> None:
     """List what happened to a run, in order: what was asked and by whom, masters, attempts, children, its end."""
     from service.cluster.clock import read_clock
-    from service.runs.listing import find_run, get_story
     from service.runs.requests import RunReference
+    from service.runs.showing import find_run
+    from service.runs.story_answers import get_story
     from service.words import when
     from shoal.cli import output
     from shoal.cli.output import Column

@@ -64,8 +64,8 @@ async def _change(
     wait: bool,
     fine: Collection[WorkflowState],
 ) -> None:
-    from service.runs.listing import find_run
     from service.runs.requests import RunReference, WaitQuery
+    from service.runs.showing import find_run
     from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change
 
     async with call.client() as client:

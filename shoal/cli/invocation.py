@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from model.errors import Refused
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from dao.postgres.database import Database
+    from dao.postgres.engine import AsyncConnection
     from shoal.clients.client import Client
     from shoal.config.settings import Settings
 

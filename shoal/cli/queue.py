@@ -49,7 +49,8 @@ def _print_commands(waiting: QueueAnswer) -> None:
         output.say("No master is alive, so no command is taken.")
     else:
         count = sum(each.waiting for each in waiting.slots)
-        output.say(f"Waiting for a master: {counted(count, 'command')}.")
+        more = "" if waiting.is_complete else "more than "
+        output.say(f"Waiting for a master: {more}{counted(count, 'command')}.")
     if not waiting.commands:
         return
     slots, commands = waiting.slots, waiting.commands

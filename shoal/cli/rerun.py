@@ -40,8 +40,8 @@ async def rerun(
 ) -> None:
     """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
     from service.runs.control import rerun_run
-    from service.runs.listing import find_run
     from service.runs.requests import RerunRun, RunReference, WaitQuery
+    from service.runs.showing import find_run
     from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change
 
     if failed and task:
@@ -72,8 +72,8 @@ async def mark(
 ) -> None:
     """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is rerun."""
     from service.runs.control import force_task_success
-    from service.runs.listing import find_task_instance
     from service.runs.requests import TaskReference
+    from service.runs.showing import find_task_instance
     from shoal.cli import output
 
     if not success:

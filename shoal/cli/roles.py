@@ -49,6 +49,11 @@ async def up(
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="The API's port; else 7465, or a free one if that is taken.")
     ] = None,
+    sample: Annotated[bool, typer.Option(help="Save the sample workflow in a new database, and run it once.")] = True,
+    examples: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Save the workflow files in it, and run each new one once.")
+    ] = None,
+    opened: Annotated[bool, typer.Option("--open", help="Open the web page in a browser.")] = False,
 ) -> None:
     """Run everything on this machine: PostgreSQL, masters, workers, an API. Ctrl-C stops everything cleanly."""
     from shoal.config.logging import configure_logging
@@ -58,7 +63,10 @@ async def up(
 
     hide()
     configure_logging("quiet")
-    standalone = Up(call.own_settings({"folder": folder}), masters, workers, typer.echo, port)
+    settings = call.own_settings({"folder": folder})
+    standalone = Up(
+        settings, masters, workers, typer.echo, port, has_sample=sample, examples=examples, is_opened=opened
+    )
     await until_stopped(standalone.serve, standalone.started, LEAVE_S_MAX + 60)
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from model.states import TaskState, WorkflowState
+from model.states import NotBegun, TaskState, WorkflowState
 from service.explain.answer import dates_waiting, going_on, task_named
-from service.explain.tasks_without_attempts import NotBegun
 from service.runs.answers import FailedBelowAnswer, RunAnswer, RunPageAnswer, TaskAnswer, TaskNotBegun, TaskOrder
 from service.words import MEANINGS, counted, duration, exact, plain, said_progress, when
 from shoal.cli.output import Column, hint, say, state, table

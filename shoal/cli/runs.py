@@ -8,6 +8,7 @@ import typer
 
 from model.states import TaskState, WorkflowState
 from shoal.cli.completion import complete_run
+from shoal.cli.filters import After, Before, Master, Parameters, RunWorker, Triggers, Words
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
@@ -26,7 +27,7 @@ RunName = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     """Add these verbs."""
-    verb(app, "shoal runs", "shoal runs --state failure --since 1d", "shoal runs --workflow hello")(runs)
+    verb(app, "shoal runs", "shoal runs --state failure --since 1d", "shoal runs --trigger schedule --q timeout")(runs)
     verb(app, "shoal tasks --state failure --since 1d", "shoal tasks --worker w1 --state running_execution")(tasks)
     verb(app, "shoal show @last", "shoal show hello", "shoal show 1042")(show)
     verb(app, "shoal log 1042/greet -f", "shoal log 88123")(log)
@@ -42,8 +43,18 @@ async def runs(
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many, newest first.")] = 20,
     since: Annotated[str | None, typer.Option(help="Only runs started within this time: 30s, 15m, 12h, 7d.")] = None,
     children: Annotated[bool, typer.Option("--children", help="Also show child runs, each with its parent.")] = False,
+    trigger: Triggers = None,
+    master: Master = None,
+    worker: RunWorker = None,
+    parameter: Parameters = None,
+    q: Words = None,
+    started_after: After = None,
+    started_before: Before = None,
 ) -> None:
-    """List runs, newest first; child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children or --workflow."""
+    """List runs, newest first.
+
+    Child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children, --workflow, --q or --trigger parent.
+    """
     from model.durations import read_duration
     from service.cluster.clock import read_clock
     from service.pages import LIMIT_MAX
@@ -54,9 +65,12 @@ async def runs(
 
     if since is not None:
         read_duration(since, "--since")
-    asked = RunQuery.read(
-        state=state, workflow=workflow, project=project, since=since, children=children, count_children=True
-    )
+    filters: dict[str, object] = {
+        **{"state": state, "workflow": workflow, "project": project, "since": since, "trigger": trigger},
+        **{"master": master, "worker": worker, "parameter": parameter, "q": q},
+        **{"started_after": started_after, "started_before": started_before},
+    }
+    asked = RunQuery.read(**filters, children=children, count_children=True)
     async with call.client() as client:
         now = (await client.ask(read_clock)).now
         page = await client.ask(list_runs, asked.model_copy(update={"limit": min(limit, LIMIT_MAX)}))
@@ -71,7 +85,7 @@ async def runs(
             runs += page.items
     hidden = f"{counted(hidden_count, 'child run')} not shown: the same with --children" if hidden_count else ""
     if call.as_json or not runs:
-        none = "No run matches." if state or workflow or project or since or hidden else "There is no run yet."
+        none = "No run matches." if any(filters.values()) or hidden else "There is no run yet."
         how = hidden or "Start one: shoal run NAME   What can be started: shoal workflow list"
         output.print_result(call, [output.answer_fields(run) for run in runs], none, how)
         return
@@ -128,6 +142,12 @@ async def tasks(
     worker_group: Annotated[str | None, typer.Option(help="Only of this worker group.")] = None,
     since: Annotated[str | None, typer.Option(help="Only those started within this time: 30s, 15m, 12h, 7d.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many, newest first.")] = 20,
+    trigger: Triggers = None,
+    master: Master = None,
+    parameter: Parameters = None,
+    q: Words = None,
+    started_after: After = None,
+    started_before: Before = None,
 ) -> None:
     """List attempts of tasks of all runs, newest first."""
     from model.durations import read_duration
@@ -148,6 +168,12 @@ async def tasks(
         worker=worker,
         worker_group=worker_group,
         since=since,
+        trigger=trigger,
+        master=master,
+        parameter=parameter,
+        q=q,
+        started_after=started_after,
+        started_before=started_before,
     )
     found: list[AttemptAnswer] = []
     async with call.client() as client:
@@ -195,8 +221,8 @@ async def show(
 ) -> None:
     """Show one run: its tasks, every attempt, and the tree of what waits for what."""
     from service.cluster.clock import read_clock
-    from service.runs.listing import find_run, get_run
     from service.runs.requests import RunReference
+    from service.runs.showing import find_run, get_run
     from shoal.cli import output, run_page
 
     async with call.client() as client:
@@ -225,9 +251,9 @@ async def log(
     import sys
     from contextlib import aclosing
 
-    from service.runs.listing import find_task_instance
     from service.runs.log_source import find_log, read_log
     from service.runs.requests import TaskReference
+    from service.runs.showing import find_task_instance
     from service.stream import StreamQuery
     from service.words import plain
     from shoal.cli import output

@@ -33,8 +33,8 @@ async def why(
 ) -> None:
     """Explain in one sentence why something does not move, and what to do about it."""
     from service.explain.why import explain_command, explain_run
-    from service.runs.listing import find_run
     from service.runs.requests import RunReference, WhyQuery
+    from service.runs.showing import find_run
     from service.words import plain
     from shoal.cli import output
 

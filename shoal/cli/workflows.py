@@ -126,7 +126,8 @@ async def show(
     whole_params: Annotated[bool, typer.Option("--whole", help="Show long scripts and parameters in full.")] = False,
 ) -> None:
     """Show what a workflow does: its tasks, their order, and their scripts and parameters."""
-    from service.workflows.listing import WorkflowAnswer, find_workflow, get_workflow, get_workflow_version
+    from service.workflows.content import get_workflow, get_workflow_version
+    from service.workflows.listing import WorkflowAnswer, find_workflow
     from service.workflows.requests import WorkflowReference
     from service.workflows.typed_names import typed
     from shoal.cli.output import Column, answer_fields, hint, print_json, say, state, table

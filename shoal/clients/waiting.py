@@ -10,7 +10,7 @@ from typing import TypeVar
 from model.errors import Denied, Refused, ShoalError, Unavailable
 from model.states import WorkflowState
 from service.runs.answers import CommandAnswer, TaskAnswer
-from service.runs.listing import get_command, get_run
+from service.runs.showing import get_command, get_run
 from shoal.clients.client import Client
 
 T = TypeVar("T")

@@ -51,6 +51,7 @@ RUN, TASK, DEFINITION, ALL_OF_THEM = (
     Row(is_list=True),
 )
 COMMAND, ERROR, SCHEDULE = Row({"id": "command"}), Row({"id": "error"}), Row({"id": "schedule"})
+VIEW = Row({"id": "view"})
 NAMED = Row({"name": "x"})
 FILES = [{"name": "w.yaml", "content": "name: w2\nproject: <project>\ntasks: [{name: a, type: FAKE}]\n"}]
 PROJECT = {"project": "project"}
@@ -71,11 +72,15 @@ ROWS: Mapping[str, Row] = {
     "force_task_success": TASK,
     "explain_run": RUN,
     "change_runs": Row(body={"action": "STOP", "ids": ["<run>"], "dry_run": False}),
+    "get_operation": Row({"id": "operation"}),
+    "stop_operation": Row({"id": "operation"}),
+    "resume_operation": Row({"id": "operation"}),
     "count_commands": Row(body={"ids": ["<command>"]}, is_list=True),
     "explain_command": COMMAND,
     "get_story": RUN,
     "find_log": TASK,
     "read_log": TASK,
+    "search_log": TASK,
     "list_task_instances": ALL_OF_THEM,
     "get_task_instance": TASK,
     "list_error_commands": ALL_OF_THEM,
@@ -108,12 +113,15 @@ ROWS: Mapping[str, Row] = {
     "publish_draft": Row(DRAFT),
     "check_draft": Row(DRAFT),
     "diff_draft": Row(DRAFT),
+    "try_task": Row(body={"project": "<project>", "task": {"name": "a", "type": "FAKE"}}),
     "get_layout": DEFINITION,
     "put_layout": Row({"code": "workflow"}, {}),
     "list_last_runs": Row(query={"code": "workflow"}, is_list=True),
     "get_grid": DEFINITION,
     "count_runs_by_time": ALL_OF_THEM,
     "count_runs": ALL_OF_THEM,
+    "list_late": ALL_OF_THEM,
+    "list_failed": ALL_OF_THEM,
     "show_progress": Row(query={"id": "run"}, is_list=True),
     "list_relations": ALL_OF_THEM,
     "get_workflow_relations": DEFINITION,
@@ -128,6 +136,7 @@ ROWS: Mapping[str, Row] = {
     "get_schedule": SCHEDULE,
     "preview_schedule": Row(body={"cron": "0 0 5 * * ?"}, is_list=True),
     "list_fires": ALL_OF_THEM,
+    "get_calendar": Row(query={"from": "2026-01-01", "to": "2026-01-02"}, is_list=True),
     "add_schedule": Row({"code": "workflow"}, {"cron": "0 0 6 * * ?", "again": True}),
     "change_schedule": Row({"id": "schedule"}, {"cron": "0 0 7 * * ?"}),
     "turn_on_schedule": SCHEDULE,
@@ -138,8 +147,16 @@ ROWS: Mapping[str, Row] = {
     "list_workers": Row(),
     "list_worker_groups": Row(),
     "list_slot_changes": Row(),
+    "get_receipt": Row({"number": 1}),
     "list_claims": Row(),
+    "get_frame": Row(),
+    "list_arrivals": Row(query={"arrived_after": "2026-01-31T14:00:00Z", "arrived_before": "2026-01-31T14:01:00Z"}),
+    "get_database": Row(),
+    "get_registry": Row(),
+    "get_drill": Row(),
+    "kill_master": Row(body={"master": "m1"}),
     "suggest_names": Row(query={"kind": "run"}, is_list=True),
+    "search": Row(query={"q": "w"}, is_list=True),
     "get_queue": Row(),
     "examine_cluster": Row(),
     "get_settings": Row(),
@@ -178,5 +195,12 @@ ROWS: Mapping[str, Row] = {
     "remove_member": Row({**PROJECT, "name": "stranger"}),
     "get_project_limits": Row(PROJECT),
     "set_project_limits": Row(PROJECT, {}),
+    "list_saved_views": ALL_OF_THEM,
+    "get_saved_view": VIEW,
+    "create_saved_view": Row(
+        body={"list": "workflow-instances", "name": "x", "query": {"state": ["FAILURE"]}, "project": "<project>"}
+    ),
+    "change_saved_view": Row({"id": "view"}, {"name": "mine", "query": {}}),
+    "delete_saved_view": VIEW,
     "list_audit": Row(query={"project": "project"}),
 }

@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
 
+from api.page import Page
 from api.server import ApiServer
 from api.settings import ApiSettings
 from dao.accounts import accounts, tokens
@@ -23,6 +25,8 @@ from shoal.backend import backend_of
 from shoal.config.settings import load_settings
 
 BASE = "/api/v1"
+NO_PAGE = Page(Path(__file__).parent / "none")
+"""As where the web page could not be built; tests/page has the other case."""
 
 
 @dataclass
@@ -50,7 +54,7 @@ async def serving(database_url: str, registry_url: str | None = None, **settings
     """An API on a free port of loopback. `settings` are its own."""
     database = Database(database_url, application_name="shoal-api", connections_max=8)
     backend = backend_of(database, load_settings({"database_url": database_url, "registry_url": registry_url}))
-    server = ApiServer(backend, ApiSettings(port=0, **settings), "0.0.0-test")
+    server = ApiServer(backend, ApiSettings(port=0, **settings), "0.0.0-test", NO_PAGE)
     server.listen()
     stop = asyncio.Event()
     running = asyncio.create_task(server.serve(stop))

@@ -119,10 +119,13 @@ async def test_a_request_is_answered_where_another_connection_has_none_any_more(
     async with serving(database_url, connections_max=3) as api, asyncio.timeout(30):
         token = await token_of(api.backend, "ada", is_admin=True)
         bearer = f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\n".encode()
+        bearer += b"Expect: 100-continue\r\n"
         head = HEAD.replace(b"clock", b"users").replace(b"Content-Length", bearer + b"Content-Length")
         busy = [await Raw.to(api) for _ in range(3)]
         for each in busy:
             each.writer.write(head)
+        for each in busy:
+            await each.reader.readuntil(b"100 Continue\r\n\r\n")
         one_more = await Raw.to(api)
         assert (await one_more.get(f"{BASE}/version")).startswith(b"HTTP/1.1 503"), "all have requests"
         one_more = await Raw.to(api)

@@ -175,7 +175,7 @@ async def test_one_is_asked_for_again_with_what_is_corrected_once_a_key(api: Ser
     assert answers[0].json() == answers[1].json()
     rows = cluster.rows("SELECT id, workflow_code, workflow_version, params, worker_group, priority FROM command")
     [(id_, *values)] = rows
-    assert answers[0].json() == {"id": "1", "command_id": str(id_)}
+    assert answers[0].json().items() >= {"id": "1", "command_id": str(id_)}.items()
     assert (values[:2], json.loads(values[2]), values[3:]) == (
         [7, 1],
         {"day": "2026-01-31", "seconds": "5"},

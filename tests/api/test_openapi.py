@@ -12,6 +12,8 @@ import pytest
 from api.app import create_app
 from api.open_streams import OpenStreams
 from api.openapi import text_of
+from api.page import Page
+from api.rate_limits import RateLimits
 from dao.postgres.database import Database
 from service.live.hub import Hub
 from service.operations import ALL
@@ -26,9 +28,8 @@ FILE = Path(__file__).parents[2] / "docs" / "openapi.json"
 def app() -> Any:
     url = "postgresql+psycopg://nobody@127.0.0.1:1/none"  # nothing is asked of it
     database = Database(url, application_name="shoal-test")
-    return create_app(
-        backend_of(database, load_settings({"database_url": url})), Hub(database), shoal_version(), OpenStreams(1, 1)
-    )
+    backend = backend_of(database, load_settings({"database_url": url}))
+    return create_app(backend, Hub(database), shoal_version(), OpenStreams(1, 1), RateLimits(), Page.installed())
 
 
 def test_the_document_is_the_committed_one(app: Any) -> None:

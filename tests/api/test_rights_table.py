@@ -141,7 +141,7 @@ async def _objects(scene: Scene, place: int, project: str) -> dict[str, Any]:
     (command,) = await scene.sql(
         "INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', :code) RETURNING id", code=code
     )
-    same = dict.fromkeys(("workflow", "error", "schedule"), code)
+    same = dict.fromkeys(("workflow", "error", "schedule", "view", "operation"), code)
     return {"project": project, "run": run, "task": task, "command": command, **same}
 
 
@@ -156,6 +156,17 @@ async def _restore(scene: Scene, code: int, project: str) -> None:
         ), schedule AS (
             INSERT INTO schedule (id, workflow_code, crontab) OVERRIDING SYSTEM VALUE
             VALUES (:code, :code, '0 0 5 * * ?') ON CONFLICT DO NOTHING
+        ), operation AS (
+            INSERT INTO bulk_operation (id, action, state, wanted, total, last_run, actor_kind, actor)
+            OVERRIDING SYSTEM VALUE
+            VALUES (:code, 'STOP', 'STOPPED', jsonb_build_object('states', '[]'::jsonb, 'workflow', NULL,
+                    'project', CAST(:project AS text), 'since', NULL, 'until', NULL, 'children', true,
+                    'visible', NULL, 'conditions', '{"triggers": [], "master": null, "worker": null, "parameters": [],
+                    "words": null}'::jsonb),
+                    0, 0, 'TOKEN', 'ada') ON CONFLICT DO NOTHING
+        ), view AS (
+            INSERT INTO saved_view (id, person, project, list, name, query, created_by) OVERRIDING SYSTEM VALUE
+            VALUES (:code, 'account 0', :project, 'audit', 'v', '{}', 'nobody') ON CONFLICT DO NOTHING
         )
         INSERT INTO error_command (command_id, type, workflow_code, reason, master_id)
         VALUES (:code, 'START_PROCESS', :code, 'a test', 1) ON CONFLICT DO NOTHING

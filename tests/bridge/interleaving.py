@@ -14,9 +14,9 @@ from itertools import combinations
 from typing import Any, Protocol, cast
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from model.errors import ShoalError
 from tests.bridge.rows import Moments, plain
 from tests.bridge.two_stores import UNORDERED, outcome_of

@@ -11,7 +11,6 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import fencing, nodes
 from dao.cluster.nodes import Me, NodeRow
@@ -21,6 +20,7 @@ from dao.definitions import schedules
 from dao.definitions.schedules import DueSchedules, Fire
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from model.choices import Misfire, Priority
 from model.command_moves import COMMAND_MOVES, CommandType
 from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId

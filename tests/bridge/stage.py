@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from tests.bridge.interleaving import ModelSession, RealSession, Script, Side, play
 from tests.bridge.rows import SEQUENCES, TABLES, Rows
 from tests.bridge.two_stores import CLOCK_STEP_S, TwoStores

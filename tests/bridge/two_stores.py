@@ -12,9 +12,9 @@ from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData, translated
 from model.errors import ShoalError
 from tests.bridge.rows import SEQUENCES, SNAPSHOT, Moments, Rows, Told, of_database, of_model, plain

@@ -25,7 +25,8 @@ _PARTS = {
         SELECT tgrelid::regclass::text, tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
     """,
     "functions": """
-        SELECT proname, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+        SELECT proname, pg_get_functiondef(oid), proacl IS NULL, obj_description(oid, 'pg_proc')
+        FROM pg_proc WHERE pronamespace = 'public'::regnamespace
     """,
     "words": """
         SELECT t.typname, e.enumsortorder, e.enumlabel, obj_description(t.oid, 'pg_type')

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
+
+from dao.postgres.engine import AsyncConnection
 
 Node = Mapping[str, Any]
 

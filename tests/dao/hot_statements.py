@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
 from dao.cluster import nodes
 from dao.commands import commands, waiting_work
 from dao.definitions import schedules
 from dao.definitions.schedules import Fire
+from dao.postgres.engine import AsyncConnection
 from dao.runs import children, completion, control, failover, serial_line, workflow_instances
 from dao.runs.children import Unmade
 from dao.runs.control import Revival

@@ -8,11 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import fencing, nodes
 from dao.cluster.nodes import Me, NodeRow
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from dao.runs import workflow_instances
 from dao.runs.workflow_instances import NewInstance
 from dao.tasks import task_claims, task_instances

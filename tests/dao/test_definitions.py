@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions import definitions
 from dao.definitions.definitions import Whereabouts
+from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
 from model.errors import NotFound
 from model.ids import WorkflowCode

@@ -8,11 +8,11 @@ from typing import cast
 
 import psycopg
 import pytest
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import nodes
 from dao.postgres import newer_schema, schema, schema_scripts
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 from tests.dao.test_nodes import heartbeat_of

@@ -16,7 +16,6 @@ from typing import Any, cast
 import pytest
 import pytest_asyncio
 from sqlalchemy import event, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.checks import stuck_runs, table_checks
 from dao.checks.stuck_runs import UnderWay
@@ -24,6 +23,7 @@ from dao.checks.table_checks import AFTER_REASONS, BEFORE_REASONS, RECENT
 from dao.cluster import gone_nodes
 from dao.commands import commands, waiting_work
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from dao.runs import dependencies
 from dao.runs.dependencies import BEGINNING, DependentEnd
 from dao.tasks import task_claims, task_events

@@ -12,10 +12,10 @@ from typing import cast
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.commands import commands
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from dao.tasks import task_events
 from model.ids import Epoch
 from model.nodes import Slot

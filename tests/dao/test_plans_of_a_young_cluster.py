@@ -13,11 +13,11 @@ from typing import Any, cast
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from dao.runs import children, completion, control, failover, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd

@@ -8,13 +8,14 @@ from typing import Any, cast
 import pytest
 import pytest_asyncio
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.accounts import audit, expired, idempotency, login_attempts, sessions, tokens
 from dao.accounts.audit import AuditFilter
 from dao.accounts.idempotency import KeyedRequest
+from dao.commands import bulk_operations
 from dao.definitions import startable
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from model.audits import Outcome
 from model.ids import AuditId, WorkflowCode
 from tests.dao.explaining import Explaining
@@ -39,6 +40,12 @@ FULL = f"""
     INSERT INTO audit (actor_kind, actor, account_id, action, object_kind, object_id, project, outcome)
     SELECT 'SESSION', 'name' || n % 500, n % 500, 'start_run', 'run', (n % 500)::text, 'project' || n % 100, 'DONE'
     FROM generate_series(1, {ROWS}) n;
+    INSERT INTO bulk_operation (action, state, wanted, total, last_run, actor_kind, actor, ended_at)
+    SELECT 'STOP', CASE WHEN n % 5000 = 0 THEN 'RUNNING' ELSE 'DONE' END,
+           '{{"states": [], "workflow": null, "project": null, "since": null, "until": null, "children": true,
+              "visible": null, "conditions": {{"triggers": [], "master": null, "worker": null, "parameters": [],
+              "words": null}}}}',
+           1, 1, 'SESSION', 'ada', CASE WHEN n % 5000 > 0 THEN now() END FROM generate_series(1, {ROWS}) n;
 """
 STATISTICS = {
     "none": "DELETE FROM pg_statistic WHERE starelid >= 16384;"
@@ -67,7 +74,12 @@ CALLS: dict[str, tuple[Call, set[str], int]] = {
         lambda c, _: startable.find(c, [WorkflowCode(n) for n in range(1, 65)]),
         {"workflow_definition_pkey", "project_name"}, 128,
     ),
-    "what has expired": (lambda c, _: expired.delete(c), {"login_attempt_at", "idempotency_key_created"}, 2_100),
+    "what has expired": (
+        lambda c, _: expired.delete(c), {"login_attempt_at", "idempotency_key_created", "bulk_operation_ended"}, 2_100,
+    ),
+    "the next part of a bulk operation": (
+        lambda c, _: bulk_operations.lock_next(c), {"bulk_operation_running"}, 8,
+    ),
     "audit of all": (lambda c, _: audit.page(c, AuditFilter(), 50), {"audit_pkey"}, 100),
     "audit, a later page": (lambda c, _: audit.page(c, AuditFilter(), 50, AuditId(9_000)), {"audit_pkey"}, 100),
     "audit of a project": (lambda c, _: audit.page(c, AuditFilter({"project7"}), 50), {"audit_project"}, 110),

@@ -36,7 +36,7 @@ ASK = "INSERT INTO command (type, workflow_code{}) VALUES ('START_PROCESS', 1{})
 AUDIT = "INSERT INTO audit (actor_kind, actor, action, object_kind, outcome) VALUES ('NODE', 'm', 'x', 'run', 'DONE')"
 OF_USERS = (
     *("account", "login_link", "login_session", "token", "project_member", "login_attempt"),
-    *("audit", "idempotency_key"),
+    *("audit", "idempotency_key", "saved_view", "bulk_operation"),
 )
 END = "UPDATE task_instance SET state = 'RUNNING_EXECUTION', worker_id = 1, started_at = now() WHERE id = 1"
 
@@ -97,6 +97,7 @@ ALLOWED = {
         ASK.format("", ""),
         ASK.format(", params, priority, start_tasks", ", '{}', 'HIGH', 'a'") + " RETURNING id",
         "INSERT INTO command (type, workflow_instance_id) VALUES ('STOP', 1)",
+        "SELECT start_workflow(1)",
         "SELECT code, name FROM workflow_definition",
         "SELECT id, state, reason FROM workflow_instance",
         "SELECT command_id, reason FROM error_command",
@@ -118,6 +119,7 @@ REFUSED = {
     "worker": [
         ASK.format("", ""),
         "DELETE FROM command",
+        "SELECT start_workflow(1)",
         "UPDATE workflow_instance SET state = 'SUCCESS', ended_at = now()",
         "UPDATE task_instance SET params = '{}'",
         "UPDATE task_instance SET tenant = 'root'",

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.views import listings, run_pages
 from dao.views.run_pages import WantedRuns
 from model.states import WorkflowState
@@ -52,6 +52,7 @@ PLAIN = """
       AND (CAST(:project AS text) IS NULL OR d.project = :project)
       AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
       AND (CAST(:since AS timestamptz) IS NULL OR i.started_at >= :since)
+      AND (CAST(:until AS timestamptz) IS NULL OR i.started_at < :until)
       AND (CAST(:before AS bigint) IS NULL OR i.id < :before) AND (:children OR i.parent_instance_id IS NULL)
     ORDER BY i.id DESC LIMIT :limit
 """
@@ -68,6 +69,7 @@ OF: list[dict[str, Any]] = [
     {"visible": ["a", "b"]},
     {"visible": []},
 ]
+UNTIL = [None, BEGIN, BEGIN + timedelta(minutes=59), BEGIN + timedelta(minutes=100), BEGIN + timedelta(days=9)]
 SINCE = [None, BEGIN, BEGIN + timedelta(minutes=60), BEGIN + timedelta(minutes=119), BEGIN + timedelta(days=9)]
 
 
@@ -82,10 +84,10 @@ async def test_a_page_contains_what_a_plain_query_finds(
     await scene.sql(f"ALTER TABLE workflow_instance ALTER COLUMN id RESTART WITH {BELOW + 1}")
     await scene.sql(RUNS, begin=BEGIN)
     await scene.sql(ODD, begin=BEGIN)
-    cases = list(product(STATES, OF, SINCE, BEFORE, [True, False], [4, 200]))
+    cases = list(product(STATES, OF, SINCE, UNTIL, BEFORE, [True, False], [4, 200]))
     async with scene.database.reading() as connection:
-        for states, of, since, before, children, limit in Random(1).sample(cases, 400):
-            asked = {"states": states, "since": since, "before": before, "children": children, **of}
+        for states, of, since, until, before, children, limit in Random(1).sample(cases, 600):
+            asked = {"states": states, "since": since, "until": until, "before": before, "children": children, **of}
             found = await _found(connection, limit, asked)
             values = {"workflow": None, "project": None, "visible": None, **asked, "limit": limit}
             rows = await connection.execute(text(PLAIN), {**values, "states": states or None})
@@ -96,4 +98,4 @@ async def test_a_page_contains_what_a_plain_query_finds(
 
 
 async def _found(connection: AsyncConnection, limit: int, asked: dict[str, Any]) -> list[int]:
-    return [run.id for run in await listings.runs(connection, limit, **asked)]
+    return [run.id for run in await listings.wanted_runs(connection, WantedRuns(limit, **asked))]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.views import run_story
 from model.ids import WorkflowInstanceId
 from model.nodes import Slot

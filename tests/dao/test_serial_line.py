@@ -7,9 +7,9 @@ from itertools import count
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster.nodes import Me
+from dao.postgres.engine import AsyncConnection
 from dao.runs import control, serial_line, workflow_instances
 from dao.runs.serial_line import InLine
 from dao.runs.workflow_instances import InstanceEnd, NewInstance

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster.nodes import Me
 from dao.commands import waiting_work
+from dao.postgres.engine import AsyncConnection
 from dao.runs import failover
 from dao.tasks import task_events
 from dao.tasks.task_events import Unreadable

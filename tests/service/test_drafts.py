@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from pydantic import ValidationError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.definitions import definitions, drafts, versions
 from dao.definitions.drafts import DraftHead
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound, Refused
 from model.layout import Layout, Note, Place
 from service.secret_keys import SecretSettings

@@ -13,13 +13,12 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import event, text
 
-from dao.accounts.idempotency import OtherRequest, StillRunning
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions
 from dao.postgres.database import Database
 from model.audits import ActorKind
 from model.command_moves import CommandType
-from model.errors import Forbidden, NotFound, Refused, Unavailable
+from model.errors import Forbidden, NotFound, OtherRequest, Refused, StillRunning, Unavailable
 from model.ids import WorkflowCode
 from model.rights import Role
 from model.workflow import WorkflowSpec

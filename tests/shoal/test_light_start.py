@@ -1,11 +1,15 @@
-"""`shoal --version` and the help must answer at once: nothing heavy is imported for them."""
+"""`shoal --version`, the help and lists must answer at once: nothing is imported for them that they do not use."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import subprocess
 import sys
 
 import pytest
+
+from tests.api.serving import serving, token_of
 
 HEAVY = ["sqlalchemy", "psycopg", "pydantic_settings", "httpx", "uvicorn", "starlette", "kazoo", "ruamel", "psutil"]
 SCRIPT = """
@@ -26,3 +30,39 @@ def test_nothing_heavy_is_imported_before_it_is_needed(arguments: list[str]) -> 
     script = SCRIPT.format(arguments=arguments, heavy=heavy)
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert said.splitlines()[-1] == "heavy: []"
+
+
+LISTS = [
+    *(["runs"], ["tasks"], ["workflow", "list"], ["schedules"], ["queue"], ["errors"], ["slots"], ["workers"]),
+    *(["datasources"], ["environments"], ["audit"], ["user", "list"]),
+]
+ON_DATABASE = ["sqlalchemy.orm", "structlog", "httpx", "kazoo", "ruamel", "cryptography", "psutil", "model.plan"]
+THROUGH_API = ["sqlalchemy", "psycopg", "argon2", "structlog", "kazoo", "ruamel", "cryptography", "psutil"]
+LIMITS_BESIDE_STATEMENTS = (["datasources"], ["environments"])
+"""Their requests have limits that stand in `dao/`."""
+
+
+def loaded_by(arguments: list[str], heavy: list[str], **environment: str) -> str:
+    """What a verb that succeeds prints last: which of these modules it has imported."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(arguments=arguments, heavy=heavy)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("arguments", LISTS, ids=" ".join)
+def test_a_list_from_the_database_imports_only_what_it_uses(arguments: list[str], database_url: str) -> None:
+    assert loaded_by(arguments, ON_DATABASE, SHOAL_DATABASE_URL=database_url) == "heavy: []"
+
+
+async def test_a_list_through_an_api_imports_no_statement(database_url: str) -> None:
+    lists = [each for each in LISTS if each not in LIMITS_BESIDE_STATEMENTS]
+    async with serving(database_url) as api:
+        token = await token_of(api.backend, "ada", is_admin=True)
+        for arguments in lists:
+            loaded = await asyncio.to_thread(loaded_by, arguments, THROUGH_API, SHOAL_SERVER=api.url, SHOAL_TOKEN=token)
+            assert loaded == "heavy: []", arguments

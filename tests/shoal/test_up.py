@@ -14,9 +14,17 @@ import httpx
 import psutil
 import pytest
 
+from dao.postgres.database import Database
+from dao.views import lookups
 from model.errors import Refused
+from service.callers import Caller
+from shoal.backend import backend_of
+from shoal.clients.direct import DirectClient
+from shoal.config.settings import load_settings
 from shoal.config.whereabouts import FILE_NAME, read_whereabouts
+from shoal.local import sample
 from shoal.local.up import _free_port
+from tests.dao.scene import Scene
 from tests.eventually import eventually
 from tests.shoal.command_line import CommandLine
 
@@ -60,6 +68,73 @@ async def up(tmp_path: Path) -> AsyncIterator[RunningUp]:
         if process.returncode is None:
             process.kill()
         await process.wait()
+
+
+async def test_a_new_database_is_left_without_the_sample_if_that_is_asked(tmp_path: Path) -> None:
+    shoal = CommandLine.at(PYTHONUNBUFFERED="1")
+    folder = tmp_path / "data"
+    process = await shoal.start("up", "--masters", "1", "--no-sample", "--folder", str(folder))
+    running = RunningUp(process, folder)
+    try:
+        await running.says(r"In another terminal: shoal workflow apply FILE")
+        assert "Sample" not in running.said
+        assert (await CommandLine.at(SHOAL_FOLDER=str(folder))("workflow", "list", "--json")).json == []
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), 40) == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def test_the_examples_of_a_folder_are_saved_and_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    task = "{name: one, type: SHELL, params: {script: 'exit %s'}}"
+    for name, code in (("good", 0), ("bad", 1)):
+        (folder / f"{name}.yaml").write_text(f"name: {name}\ntasks: [{task % code}]\n", "utf-8")
+    sql = "{name: one, type: SQL, params: {datasource: none, sql: SELECT 1}}"
+    (folder / "source.yaml").write_text(f"name: source\ntasks: [{sql}]\n", "utf-8")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    shoal = CommandLine.at(PYTHONUNBUFFERED="1")
+    for ends in ("1 FAILURE, 1 SUCCESS", "none is new"):
+        words = (
+            "--masters",
+            "1",
+            "--no-sample",
+            "--examples",
+            str(folder),
+            "--open",
+            "--folder",
+            str(tmp_path / "data"),
+        )
+        process = await shoal.start("up", *words)
+        running = RunningUp(process, tmp_path / "data")
+        try:
+            await running.says(rf"examples +3 workflows of {folder}; runs: {ends}")
+            process.send_signal(signal.SIGINT)
+            assert await asyncio.wait_for(process.wait(), 40) == 0
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+
+async def test_a_deleted_sample_does_not_come_back(database_url: str) -> None:
+    database = Database(database_url, application_name="shoal-test")
+    async with database.reading() as connection:
+        assert await lookups.is_unused(connection)
+    scene = Scene(database)
+    await scene.sql(
+        "INSERT INTO command_history (command_id, type, outcome, master_id, created_at) "
+        "VALUES (1, 'START_PROCESS', 'DONE', 1, now())"
+    )
+    client = DirectClient(
+        backend_of(database, load_settings({"database_url": database_url})), Caller.of_system_user("x")
+    )
+    assert await sample.run_once(database, client) is None
+    assert await scene.sql("SELECT code FROM workflow_definition") == []
+    await database.close()
 
 
 def _living(processes: list[psutil.Process]) -> list[psutil.Process]:

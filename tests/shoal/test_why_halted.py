@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from model.states import TaskState, WorkflowState
+from model.states import NotBegun, TaskState, WorkflowState
 from service.explain.answer import Why
 from service.explain.explanation import why_task
 from service.explain.run_explanation import RunFacts, why_run
 from service.explain.subjects import CommandFacts, GroupFacts, TaskFacts
-from service.explain.tasks_without_attempts import NotBegun
 
 T, W = TaskState, WorkflowState
 TASK = TaskFacts(12, "load", 88, T.RUNNING_EXECUTION, worker="w3:1", since_s=12.0)

@@ -8,8 +8,8 @@ import pytest
 
 from model.errors import NotFound
 from service.workflows import yaml_lines
+from service.workflows.requests import BYTES_MAX
 from service.workflows.workflow_file import BadWorkflowFile, parse_workflows
-from service.workflows.yaml_lines import BYTES_MAX
 from shoal.workflow_files import read_workflow_files
 from worker.tasks.catalog import TaskCatalog
 

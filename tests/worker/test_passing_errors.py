@@ -9,8 +9,8 @@ from typing import cast
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from dao.postgres.engine import AsyncConnection
 from dao.runs.dependencies import WaitingTask
 from master.drive.dependent_verdicts import evaluate_all
 from model.errors import Unavailable

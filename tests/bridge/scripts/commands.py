@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.commands import commands, suspect_commands
 from dao.commands.commands import Outcome
 from dao.definitions import schedules
 from dao.definitions.schedules import Fire
+from dao.postgres.engine import AsyncConnection
 from dao.runs import serial_line, workflow_instances
 from model.ids import ScheduleId
 from model.states import WorkflowState

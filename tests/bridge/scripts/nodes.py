@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from dao.cluster import nodes
 from dao.cluster.nodes import Me, NodeRow
+from dao.postgres.engine import AsyncConnection
 from dao.runs import failover
 from dao.tasks import lost_tasks, past_attempts, task_events
 from model.nodes import Heartbeat, NodeKind, NodeState

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
+from dao.postgres.engine import AsyncConnection
 from dao.runs import children, completion, control, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd

@@ -1,0 +1,150 @@
+"""`saved_view`: named filters of lists, of a person alone or shared with the members of a project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+
+from dao.postgres.engine import AsyncConnection
+from model.errors import NotFound
+
+Filters = Mapping[str, Any]
+"""Names of filters and their values."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedView:
+    """A view. `project` None: only `person`, the key of a caller, sees it. `revision` rises with each change."""
+
+    id: int
+    person: str
+    project: str | None
+    list: str
+    name: str
+    query: Filters
+    revision: int
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+
+
+_COLUMNS = "id, person, project, list, name, query, revision, created_by, created_at, updated_at"
+# Two parts, so that each walks its own index: the views of other people are not read.
+_PAGE = text(f"""
+    SELECT * FROM (
+        SELECT {_COLUMNS} FROM saved_view                                       -- index: saved_view_own
+        WHERE person = :person AND project IS NULL AND list = coalesce(CAST(:list AS text), list)
+        UNION ALL
+        SELECT {_COLUMNS} FROM saved_view                                       -- index: saved_view_shared
+        WHERE project IS NOT NULL AND list = coalesce(CAST(:list AS text), list)
+          AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[])))
+    ) AS seen
+    WHERE id > :after ORDER BY id LIMIT :limit
+""")  # noqa: S608 - the columns are a constant of this module
+_FIND = text(f"SELECT {_COLUMNS} FROM saved_view WHERE id = :id")  # noqa: S608 - as above
+_HOLD = text(f"SELECT {_COLUMNS} FROM saved_view WHERE id = :id FOR UPDATE")  # noqa: S608 - as above
+_COUNT_OWN = text("SELECT count(*) FROM saved_view WHERE person = :person AND project IS NULL")
+_COUNT_SHARED = text("SELECT count(*) FROM saved_view WHERE project = :project")
+_INSERT = text(f"""
+    INSERT INTO saved_view (person, project, list, name, query, created_by)
+    VALUES (:person, CAST(:project AS text), :list, :name, CAST(:query AS jsonb), :created_by)
+    ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
+""")  # noqa: S608 - as above
+_UPDATE = text(f"""
+    UPDATE saved_view SET name = :name, query = CAST(:query AS jsonb), revision = revision + 1,
+           updated_at = clock_timestamp()
+    WHERE id = :id AND NOT EXISTS (
+        SELECT FROM saved_view other
+        WHERE other.id <> :id AND other.list = saved_view.list AND other.name = :name
+          AND (other.project = saved_view.project
+               OR other.project IS NULL AND saved_view.project IS NULL AND other.person = saved_view.person))
+    RETURNING {_COLUMNS}
+""")  # noqa: S608 - as above
+_DELETE = text("DELETE FROM saved_view WHERE id = :id")
+# One change at a time for each person and project: two at once could exceed the limit, or make two views of one name.
+_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:of, 10))")
+
+
+async def page(
+    connection: AsyncConnection,
+    person: str,
+    limit: int,
+    *,
+    after: int = 0,
+    of_list: str | None = None,
+    visible: Collection[str] | None = None,
+) -> list[SavedView]:
+    """Up to `limit` views that a person sees, by id: the person's own, and those shared with projects.
+
+    Args:
+        after: the last id of the page before.
+        of_list: only views of this list.
+        visible: only those shared with these projects; None = with any.
+    """
+    values = {"person": person, "after": after, "limit": limit, "list": of_list}
+    rows = await connection.execute(_PAGE, {**values, "visible": None if visible is None else list(visible)})
+    return [SavedView(*row) for row in rows.all()]
+
+
+async def find(connection: AsyncConnection, id_: int) -> SavedView:
+    """A view. Raises `NotFound`."""
+    return _one((await connection.execute(_FIND, {"id": id_})).first(), id_)
+
+
+async def hold(connection: AsyncConnection, id_: int) -> SavedView:
+    """A view that no other transaction changes until this one ends. Raises `NotFound`."""
+    return _one((await connection.execute(_HOLD, {"id": id_})).first(), id_)
+
+
+async def count(connection: AsyncConnection, person: str, project: str | None) -> int:
+    """How many views are shared with a project, or with None how many a person has alone.
+
+    Until this transaction ends no other one makes or changes one of those.
+    """
+    await _lock(connection, person, project)
+    if project is None:
+        return int((await connection.execute(_COUNT_OWN, {"person": person})).scalar_one())
+    return int((await connection.execute(_COUNT_SHARED, {"project": project})).scalar_one())
+
+
+async def insert(
+    connection: AsyncConnection,
+    person: str,
+    project: str | None,
+    of_list: str,
+    name: str,
+    query: Filters,
+    created_by: str,
+) -> SavedView | None:
+    """Make a view; None if there is one of this name."""
+    values = {"person": person, "project": project, "list": of_list, "name": name, "created_by": created_by}
+    row = (await connection.execute(_INSERT, {**values, "query": json.dumps(query)})).first()
+    return None if row is None else SavedView(*row)
+
+
+async def update(connection: AsyncConnection, view: SavedView, name: str, query: Filters) -> SavedView | None:
+    """Change a view that is held; None if another one has this name."""
+    await _lock(connection, view.person, view.project)
+    row = (await connection.execute(_UPDATE, {"id": view.id, "name": name, "query": json.dumps(query)})).first()
+    return None if row is None else SavedView(*row)
+
+
+async def delete(connection: AsyncConnection, id_: int) -> None:
+    """Delete a view that is held."""
+    await connection.execute(_DELETE, {"id": id_})
+
+
+async def _lock(connection: AsyncConnection, person: str, project: str | None) -> None:
+    of = f"saved_view of {person}" if project is None else f"saved_view in {project}"
+    await connection.execute(_LOCK, {"of": of})
+
+
+def _one(row: Any, id_: int) -> SavedView:
+    if row is None:
+        raise NotFound(f"there is no saved view {id_}")
+    return SavedView(*row)

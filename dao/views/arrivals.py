@@ -1,0 +1,103 @@
+"""Which commands came at a time, and what became of them: for pictures of the slots at work. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+
+from dao.postgres.engine import AsyncConnection
+from model.ids import CommandId, Epoch, WorkflowInstanceId
+
+READ_MAX = 2_000
+"""Of the handled commands the newest so many are searched for those that were handled lately."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A command and, once a master handled it, when, by whom and how. `run` is None too if it may not be shown."""
+
+    id: CommandId
+    type: str
+    created_at: datetime
+    handled_at: datetime | None
+    master: Epoch | None
+    outcome: str | None
+    run: WorkflowInstanceId | None
+
+
+_WAITING = """
+    SELECT c.id, c.type, c.created_at, CAST(NULL AS timestamptz) AS handled_at, CAST(NULL AS bigint) AS master_id,
+           CAST(NULL AS text) AS outcome, c.workflow_instance_id AS run
+    FROM command c WHERE isfinite(c.created_at)
+"""
+_HANDLED = """
+    SELECT h.command_id AS id, h.type, h.created_at, h.handled_at, h.master_id, h.outcome, h.workflow_instance_id AS run
+    FROM command_history h
+"""
+# A command that starts a run is named by its run, one that changes a run names it.
+_SHOWN = """
+    SELECT a.id, a.type, a.created_at, a.handled_at, a.master_id, a.outcome,
+           CASE WHEN CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])) THEN i.id END
+    FROM arrived a LEFT JOIN workflow_instance s ON a.run IS NULL AND s.command_id = a.id
+    LEFT JOIN workflow_instance i ON i.id = coalesce(a.run, s.id)
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    ORDER BY a.id
+"""
+# index: command_history_pkey, of which only the newest entries are read.
+_LATELY = text(f"""
+    WITH arrived AS MATERIALIZED (
+        (SELECT * FROM ({_WAITING}) AS waiting ORDER BY id LIMIT :limit)
+        UNION ALL
+        (SELECT newest.* FROM ({_HANDLED} ORDER BY h.command_id DESC LIMIT {READ_MAX}) AS newest
+         WHERE newest.handled_at >= CAST(:since AS timestamptz) AND isfinite(newest.created_at)
+         ORDER BY newest.id DESC LIMIT :limit)
+    ) {_SHOWN}
+""")  # noqa: S608 - the parts are constants of this module
+# Ids grow with the time of their insert, but for moments: the ids of a time are found by bisection, some forty reads
+# in the primary key, instead of by an index that every command would have to write. The margin covers those moments.
+_BETWEEN = text(f"""
+    WITH RECURSIVE bisected (wanted, low, high) AS (
+        SELECT w.at, CAST(0 AS bigint), coalesce((SELECT max(command_id) FROM command_history), 0) + 1
+        FROM (VALUES (CAST(:since AS timestamptz)), (CAST(:until AS timestamptz))) AS w (at)
+        UNION ALL
+        SELECT b.wanted,
+               CASE WHEN there.created_at < b.wanted THEN there.command_id + 1 ELSE b.low END,
+               CASE WHEN there.created_at < b.wanted THEN b.high ELSE (b.low + b.high) / 2 END
+        FROM bisected b LEFT JOIN LATERAL (
+            SELECT h.command_id, h.created_at FROM command_history h
+            WHERE h.command_id >= (b.low + b.high) / 2 ORDER BY h.command_id LIMIT 1) AS there ON true
+        WHERE b.low < b.high
+    ), bounds AS (
+        SELECT min(low) AS first, max(low) AS past FROM bisected WHERE low >= high
+    ), arrived AS MATERIALIZED (
+        (SELECT * FROM ({_WAITING}) AS waiting
+         WHERE created_at >= CAST(:since AS timestamptz) AND created_at < CAST(:until AS timestamptz)
+         ORDER BY id LIMIT :limit)
+        UNION ALL
+        (SELECT found.* FROM ({_HANDLED}, bounds b WHERE h.command_id >= b.first - 100 AND h.command_id < b.past + 100
+                              ORDER BY h.command_id LIMIT :limit + 200) AS found
+         WHERE found.created_at >= CAST(:since AS timestamptz) AND found.created_at < CAST(:until AS timestamptz))
+    ) {_SHOWN}
+""")  # noqa: S608 - the parts are constants of this module
+
+
+async def lately(
+    connection: AsyncConnection, since: datetime, limit: int, visible: Collection[str] | None
+) -> list[Arrival]:
+    """The commands that wait, and those that were handled since then, at most `limit` of each, by id.
+
+    `visible`: the projects whose runs may be shown; None = all.
+    """
+    values = {"since": since, "limit": limit, "visible": None if visible is None else list(visible)}
+    return [Arrival(*row) for row in (await connection.execute(_LATELY, values)).all()]
+
+
+async def between(
+    connection: AsyncConnection, since: datetime, until: datetime, limit: int, visible: Collection[str] | None
+) -> list[Arrival]:
+    """The first commands that came between these times, by id. `visible` as in `lately`."""
+    values = {"since": since, "until": until, "limit": limit, "visible": None if visible is None else list(visible)}
+    return [Arrival(*row) for row in (await connection.execute(_BETWEEN, values)).all()][:limit]

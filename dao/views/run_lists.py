@@ -1,0 +1,57 @@
+"""Pages of runs under any filter: those that indexes find, and those that a walk finds. Reads only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlalchemy import func, select
+
+from dao.postgres.engine import AsyncConnection
+from dao.views import listings, run_walks
+from dao.views.listings import Run
+from dao.views.run_conditions import RunConditions
+from dao.views.run_pages import WantedRuns
+from dao.views.tables import workflow_definition, workflow_instance
+from model.ids import WorkflowInstanceId
+
+
+@dataclass(frozen=True, slots=True)
+class RunsFound:
+    """Runs, newest first. The next page is of those `before` this id; None: there is none.
+
+    `down_to` is the last id that was checked, if that is why the page ends: older ones are not known yet.
+    """
+
+    runs: list[Run]
+    before: WorkflowInstanceId | None
+    down_to: WorkflowInstanceId | None = None
+
+
+async def page(connection: AsyncConnection, wanted: WantedRuns, conditions: RunConditions) -> RunsFound:
+    """Up to `wanted.limit` runs."""
+    more = replace(wanted, limit=wanted.limit + 1)
+    if conditions.is_any:
+        found = await listings.wanted_runs(connection, more)
+        runs = found[: wanted.limit]
+        return RunsFound(runs, runs[-1].id if len(found) > wanted.limit else None)
+    walked = await run_walks.walk(connection, more, conditions)
+    ids = walked.ids[: wanted.limit]
+    by_id = await listings.present(connection, ids)
+    # One whose state changed between the two statements is no longer wanted.
+    runs = [
+        run for id_ in ids if (run := by_id.get(id_)) is not None and (not wanted.states or run.state in wanted.states)
+    ]
+    if len(walked.ids) > wanted.limit:
+        return RunsFound(runs, ids[-1])
+    return RunsFound(runs, walked.down_to, walked.down_to)
+
+
+async def child_count(connection: AsyncConnection, wanted: WantedRuns, *, after: int | None = None) -> int:
+    """The number of child runs that a page leaves out without `children`; only those with an id above `after`."""
+    i = workflow_instance.c
+    query = select(func.count()).select_from(workflow_instance).where(i.parent_instance_id.is_not(None))
+    if wanted.is_of_workflows:
+        query = query.join(workflow_definition, workflow_definition.c.code == i.workflow_code)
+    if after is not None:
+        query = query.where(i.id > after)
+    return int((await connection.execute(listings.that_match(query, wanted))).scalar_one())

@@ -1,0 +1,107 @@
+"""The operations about the servers that Shoal relies on: its database and its registry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dao.cluster import cluster
+from dao.views import server_load
+from model.rights import Right
+from registry.belonging import OWN_DATABASE
+from service.call import Call
+from service.fields import Answer, Id, Moment
+from service.operation import operation
+
+
+class SessionsAnswer(Answer):
+    """The connections of one application that are in one state, such as `idle`."""
+
+    application: str
+    state: str
+    count: int
+
+
+class OpenTransactionAnswer(Answer):
+    """An open transaction: its session, how long it is open, and the lock that it waits for, if any."""
+
+    pid: int
+    application: str
+    state: str
+    age_s: float
+    waits_for: str | None = None
+
+
+class TableSizeAnswer(Answer):
+    """A table with its indexes. `rows` is an estimate; dead rows are removed by the next vacuum."""
+
+    name: str
+    bytes: int
+    rows: int
+    dead_rows: int
+    vacuumed_at: Moment | None = None
+
+
+class DatabaseAnswer(Answer):
+    """How full and how busy the database is: its connections, oldest transactions first, largest tables first."""
+
+    version: str
+    bytes: int
+    connections_max: int
+    sessions: Sequence[SessionsAnswer]
+    transactions: Sequence[OpenTransactionAnswer]
+    tables: Sequence[TableSizeAnswer]
+
+
+class RegisteredMasterAnswer(Answer):
+    """A master that the registry has."""
+
+    epoch: Id
+    name: str
+    address: str
+
+
+class RegistryAnswer(Answer):
+    """Where living masters are registered: `place` is `database` or the address of a ZooKeeper, without secrets.
+
+    Without `place` no node has started yet. `fault`: the registry could not be read, and why.
+    """
+
+    place: str | None = None
+    is_database: bool
+    fault: str | None = None
+    masters: Sequence[RegisteredMasterAnswer]
+
+
+@operation("GET", "/database", Right.ADMINISTER, "cluster")
+async def get_database(call: Call) -> DatabaseAnswer:
+    """Show how full and how busy the database is: connections, open transactions, sizes of tables.
+
+    Applications and sessions of others who use the server are named, so only an admin may ask.
+    """
+    call.permit(None)
+    async with call.reading() as connection:
+        found = await server_load.read(connection)
+    return DatabaseAnswer(
+        version=found.version,
+        bytes=found.bytes,
+        connections_max=found.connections_max,
+        sessions=[SessionsAnswer.model_validate(each) for each in found.sessions],
+        transactions=[OpenTransactionAnswer.model_validate(each) for each in found.transactions],
+        tables=[TableSizeAnswer.model_validate(each) for each in found.tables],
+    )
+
+
+@operation("GET", "/registry", Right.VIEW_CLUSTER, "cluster")
+async def get_registry(call: Call) -> RegistryAnswer:
+    """Show where living masters are registered, whether that answers, and which masters it has."""
+    call.permit(None)
+    registered = await call.backend.registered.read()
+    async with call.reading() as connection:
+        recorded = await cluster.registry(connection)
+    place = recorded.place if recorded is not None else None
+    return RegistryAnswer(
+        place=place,
+        is_database=place in (None, OWN_DATABASE),
+        fault=registered.fault,
+        masters=[RegisteredMasterAnswer.model_validate(each) for each in registered.masters or ()],
+    )

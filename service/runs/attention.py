@@ -1,0 +1,149 @@
+"""The operations about what may need a person: what is late, and what failed and did not succeed since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from dao.views import attention, usual_times
+from dao.views.attention import FailedRun
+from model.estimate import late_s
+from model.ids import WorkflowCode
+from model.rights import Right
+from model.schedules import ScheduleRow
+from service.call import Call
+from service.fields import Answer, Asked, Id, Moment
+from service.operation import operation
+from service.workflows.missed_fires import MissedWhy, missed_fire
+
+TAG = "attention"
+USUAL_MAX = 200
+"""Of so many workflows with long runs, those with the oldest, the usual time is computed."""
+WEEK_DAYS = 7
+
+
+class LateQuery(Asked):
+    """How much."""
+
+    limit: Annotated[int, Field(ge=1, le=200, description="at most so many runs, and so many schedules")] = 50
+
+
+class LateRun(Answer):
+    """A run that takes longer than usual: `late_s` more than `usual_s`, the median of earlier ones."""
+
+    id: Id
+    workflow_code: Id
+    workflow: str | None = None
+    project: str | None = None
+    started_at: Moment
+    elapsed_s: float
+    usual_s: float
+    late_s: float
+
+
+class LateSchedule(Answer):
+    """A schedule whose last fire was missed. SKIPPED: by its misfire rule; STOPPED: it has no fire time any more.
+
+    `due_at` is the first fire that was missed; it is left out where it is not known.
+    """
+
+    id: Id
+    workflow_code: Id
+    workflow: str | None = None
+    project: str | None = None
+    why: MissedWhy
+    reason: str
+    due_at: Moment | None = None
+    late_s: float | None = None
+
+
+class LateAnswer(Answer):
+    """What is late, the latest first. A run is late by a minute and half of its usual time at least."""
+
+    runs: Sequence[LateRun]
+    schedules: Sequence[LateSchedule]
+
+
+class FailedRunAnswer(Answer):
+    """The last failed run of a workflow that did not succeed since; `times_this_week`: so many of its runs failed.
+
+    `task_id`, `task`, `task_reason` are the first of its tasks that failed.
+    """
+
+    id: Id
+    workflow_code: Id
+    workflow: str | None = None
+    project: str | None = None
+    started_at: Moment
+    ended_at: Moment
+    reason: str | None = None
+    times_this_week: int
+    task_id: Id | None = None
+    task: str | None = None
+    task_reason: str | None = None
+
+    @classmethod
+    def of(cls, run: FailedRun) -> FailedRunAnswer:
+        """The answer for a run."""
+        same = ("id", "workflow", "project", "started_at", "ended_at", "reason", "task_id", "task", "task_reason")
+        return cls(**{name: getattr(run, name) for name in same}, workflow_code=run.code, times_this_week=run.times)
+
+
+class FailedAnswer(Answer):
+    """Failed runs, newest first. Of all that failed this week the newest 5,000 are read."""
+
+    items: Sequence[FailedRunAnswer]
+
+
+@operation("GET", "/attention/late", Right.VIEW, TAG)
+async def list_late(call: Call, query: LateQuery) -> LateAnswer:
+    """List runs that take longer than usual, and schedules whose last fire was missed."""
+    visible = call.visible()
+    async with call.reading() as connection:
+        runs = await attention.running(connection, visible)
+        codes = list(dict.fromkeys(run.code for run in runs))[:USUAL_MAX]
+        usual = await usual_times.of_runs(connection, codes) if codes else {}
+        now, rows = await attention.schedules(connection, visible)
+    late = [
+        LateRun(
+            **{name: getattr(run, name) for name in ("id", "workflow", "project", "started_at", "elapsed_s")},
+            workflow_code=run.code,
+            usual_s=usual[run.code],
+            late_s=over_s,
+        )
+        for run in runs
+        if (over_s := late_s(run.elapsed_s, usual.get(run.code))) is not None
+    ]
+    schedules = [] if now is None else [each for row in rows if (each := _late_schedule(row, now)) is not None]
+    return LateAnswer(
+        runs=sorted(late, key=lambda each: -each.late_s)[: query.limit],
+        schedules=sorted(schedules, key=lambda each: -(each.late_s or 0))[: query.limit],
+    )
+
+
+@operation("GET", "/attention/failed", Right.VIEW, TAG)
+async def list_failed(call: Call, query: LateQuery) -> FailedAnswer:
+    """List workflows whose last runs failed and that did not succeed since, with how often they failed this week."""
+    visible = call.visible()
+    async with call.reading() as connection:
+        found = await attention.failed(connection, WEEK_DAYS, visible, query.limit)
+    return FailedAnswer(items=[FailedRunAnswer.of(run) for run in found])
+
+
+def _late_schedule(row: ScheduleRow, now: datetime) -> LateSchedule | None:
+    missed = missed_fire(row, now)
+    if missed is None:
+        return None
+    return LateSchedule(
+        id=row.id,
+        workflow_code=WorkflowCode(row.workflow_code),
+        workflow=row.workflow,
+        project=row.project,
+        why=missed.why,
+        reason=missed.reason,
+        due_at=missed.due_at,
+        late_s=None if missed.due_at is None else (now - missed.due_at).total_seconds(),
+    )

@@ -1,0 +1,115 @@
+"""The operations that find and show one run, one attempt of a task, or what became of a command."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from dao.postgres.engine import AsyncConnection
+from dao.runs import relations
+from dao.runs.relations import ChildRun
+from dao.views import listings, lookups
+from dao.views.listings import Run, TaskRun
+from model.ids import CommandId, WorkflowInstanceId
+from model.rights import Right
+from service.call import Call
+from service.explain.choices import read_choices
+from service.explain.tasks_without_attempts import of_this_round, without_attempts
+from service.fields import Id
+from service.operation import operation
+from service.runs.answers import (
+    ChildAnswer,
+    CommandAnswer,
+    FailedBelowAnswer,
+    RunAnswer,
+    RunPageAnswer,
+    TaskAnswer,
+    TaskNotBegun,
+    TaskOrder,
+    run_page_fields,
+)
+from service.runs.references import find_plan, find_task, named_run
+from service.runs.requests import RunReference, TaskReference
+from service.runs.time_left import time_left
+
+CHILDREN_NAMED_MAX = 3
+
+
+@operation("GET", "/workflow-instances:find", Right.VIEW, "workflow-instances")
+async def find_run(call: Call, query: RunReference) -> RunAnswer:
+    """Find the run that a person names: by its id, as @last or @failed, or the last one of a workflow."""
+    async with call.reading() as connection:
+        run = await named_run(connection, query.name, query.project, call.visible())
+    call.permit(run.project)
+    return RunAnswer.of(run)
+
+
+@operation("GET", "/task-instances:find", Right.VIEW, "task-instances")
+async def find_task_instance(call: Call, query: TaskReference) -> TaskAnswer:
+    """Find the attempt that a person names: by its id, or as RUN/name for the last attempt of that task."""
+    async with call.reading() as connection:
+        run, task = await find_task(connection, query.name, query.project, call.visible())
+    call.permit(run.project)
+    return TaskAnswer.of(task)
+
+
+@operation("GET", "/workflow-instances/{id}", Right.VIEW, "workflow-instances")
+async def get_run(call: Call, id: Id) -> RunPageAnswer:
+    """Show a run: its tasks with all their attempts, what has not begun, and its child runs."""
+    async with call.reading() as connection:
+        run, tasks = await listings.run(connection, WorkflowInstanceId(id))
+        call.permit(run.project)
+        return await _page(connection, run, tasks)
+
+
+@operation("GET", "/commands/{id}", Right.VIEW, "commands")
+async def get_command(call: Call, id: Id) -> CommandAnswer:
+    """Show what became of a command: it waits, was done, or was refused."""
+    async with call.reading() as connection:
+        fate = await lookups.fate_of(connection, CommandId(id))
+        call.permit(await lookups.project_of_command(connection, CommandId(id)))
+    return CommandAnswer.of(fate)
+
+
+async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun]) -> RunPageAnswer:
+    plan = await find_plan(connection, run)
+    children = (await relations.children(connection, [run.id]))[run.id]
+    command = await lookups.started_by(connection, run.id)
+    choices = await read_choices(connection, plan, tasks)
+    failures = {(each.code, each.attempt): each for each in await relations.failures_below(connection, run.id)}
+    left = await time_left(connection, run, tasks)
+    counting = {each.id for each in of_this_round(tasks)}
+    not_begun = without_attempts(plan, run.scope, tasks, ended=run.state.is_final) if plan is not None else {}
+    answers = []
+    for task in tasks:
+        below = failures.get((task.code, task.attempt))
+        answers.append(
+            TaskAnswer.of(
+                task,
+                left_s=left.tasks_s.get(task.id),
+                choice=choices.get(task.name) if task.valid else None,
+                failed_below=FailedBelowAnswer.of(below) if below is not None else None,
+                stands_for=_said_children(children, task) or None,
+                counts=task.id in counting,
+            )
+        )
+    return RunPageAnswer(
+        **run_page_fields(run),
+        command_id=command.id if command else None,
+        slot_at_start=str(command.slot) if command and command.slot else None,
+        usual_s=left.usual_s,
+        left_s=left.run_s,
+        tasks=answers,
+        not_begun=[TaskNotBegun(name=name, state=it.state, missing=it.missing) for name, it in not_begun.items()],
+        children=[ChildAnswer.of(child) for child in children],
+        graph=[TaskOrder(name=each.name, after=each.after) for each in plan.spec.tasks] if plan is not None else None,
+    )
+
+
+def _said_children(children: Sequence[ChildRun], task: TaskRun) -> str:
+    """The runs that an attempt represents, in words; empty without any."""
+    own = [child for child in children if (child.code, child.attempt) == (task.code, task.attempt)]
+    if len(own) <= CHILDREN_NAMED_MAX:
+        return ", ".join(f"run {child.id} ({child.state})" for child in own)
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(Counter(child.state for child in own).items()))
+    return f"{len(own)} runs from {own[0].id} to {own[-1].id}: {counts}"

@@ -1,0 +1,63 @@
+"""The operation that lists what happened to a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dao.views import listings
+from model.ids import WorkflowInstanceId
+from model.rights import Right
+from service.call import Call
+from service.fields import Answer, Id, Moment
+from service.operation import operation
+from service.runs.story import EventKind, StoryEvent, read_story
+
+
+class StoryEventAnswer(Answer):
+    """One event of a run's story.
+
+    Of a command: `command_id`, `command_type`, who asked (`by`), the master that handled it with the `slot` that it
+    believed to have, and why it was refused (`reason`). Of an attempt: `task`, `task_id`, `attempt`, its worker, and
+    at its end `state` and `reason`. Of a child run: `child_id`, its `workflow`, the `task` and `attempt` that it stands
+    for. `node` is the name of the master or worker.
+    """
+
+    at: Moment
+    kind: EventKind
+    command_id: Id | None = None
+    command_type: str | None = None
+    by: str | None = None
+    master_id: Id | None = None
+    slot: str | None = None
+    task: str | None = None
+    task_id: Id | None = None
+    attempt: int | None = None
+    worker_id: Id | None = None
+    node: str | None = None
+    child_id: Id | None = None
+    workflow: str | None = None
+    state: str | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, event: StoryEvent) -> StoryEventAnswer:
+        """The answer for an event."""
+        fields = {name: getattr(event, name) for name in cls.model_fields if hasattr(event, name)}
+        slot = str(event.slot) if event.slot else None
+        return cls(**{**fields, "slot": slot, "master_id": event.master, "worker_id": event.worker})
+
+
+class Story(Answer):
+    """What happened to a run, oldest first."""
+
+    events: Sequence[StoryEventAnswer]
+
+
+@operation("GET", "/workflow-instances/{id}/events", Right.VIEW, "workflow-instances")
+async def get_story(call: Call, id: Id) -> Story:
+    """List what happened to a run: what was asked and by whom, masters, attempts, children, its end."""
+    run_id = WorkflowInstanceId(id)
+    async with call.reading() as connection:
+        call.permit((await listings.run_head(connection, run_id)).project)
+        found = await read_story(connection, run_id)
+    return Story(events=[StoryEventAnswer.of(event) for event in found])

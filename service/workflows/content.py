@@ -1,0 +1,70 @@
+"""The operations that show the content of a workflow."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from dao.definitions import versions
+from dao.definitions.definitions import Definition
+from dao.postgres.engine import AsyncConnection
+from model.errors import NotFound
+from model.rights import Right
+from model.workflow import WorkflowSpec
+from service.call import Call
+from service.fields import Id, Moment
+from service.operation import operation
+from service.workflows.listing import WorkflowAnswer, permitted_head
+from service.workflows.requests import VERSION_MAX
+from service.workflows.saved_workflow import read_version
+from service.workflows.sealing import masked
+
+
+class WorkflowContentAnswer(WorkflowAnswer):
+    """A version of a workflow; of SECRET parameters asterisks, which a save understands as what is there."""
+
+    is_current: bool
+    created_at: Moment
+    created_by: Annotated[str, Field(description="who saved it")]
+    spec: WorkflowSpec
+
+    @property
+    def etag(self) -> str:
+        """The version."""
+        return str(self.version)
+
+
+@operation("GET", "/workflow-definitions/{code}", Right.VIEW, "workflow-definitions")
+async def get_workflow(call: Call, code: Id) -> WorkflowContentAnswer:
+    """Show a workflow in its current version; the ETag is the version."""
+    async with call.reading() as connection:
+        head = await permitted_head(call, connection, code)
+        return await _content(connection, head, head.version)
+
+
+@operation("GET", "/workflow-definitions/{code}/versions/{version}", Right.VIEW, "workflow-definitions")
+async def get_workflow_version(call: Call, code: Id, version: Id) -> WorkflowContentAnswer:
+    """Show a version of a workflow."""
+    async with call.reading() as connection:
+        head = await permitted_head(call, connection, code)
+        if not 0 < version <= VERSION_MAX:
+            raise NotFound(f'workflow "{head.name}" has no version {version}')
+        return await _content(connection, head, version)
+
+
+async def _content(connection: AsyncConnection, head: Definition, version: int) -> WorkflowContentAnswer:
+    spec = await read_version(connection, head, version)
+    saved = await versions.authorship(connection, head.code, version)
+    assert saved is not None
+    return WorkflowContentAnswer(
+        code=head.code,
+        project=head.project,
+        name=head.name,
+        version=version,
+        release_state=head.release_state,
+        is_current=version == head.version,
+        created_at=saved.created_at,
+        created_by=saved.created_by,
+        spec=masked(spec),
+    )
