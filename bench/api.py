@@ -13,8 +13,10 @@ import uuid
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from statistics import median
+from typing import Any
 
 import psutil
+import psycopg
 
 from bench import lists
 from bench.cluster import BenchFailed, Cluster, fake
@@ -61,7 +63,7 @@ _TASKS = """
     INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
                                workflow_priority, task_priority, worker_id, started_at, ended_at)
     SELECT id, 1, 'a', 'FAKE', 'SUCCESS', 'default', 'MEDIUM', 'MEDIUM', 1, started_at, ended_at
-    FROM workflow_instance WHERE ended_at IS NOT NULL
+    FROM workflow_instance WHERE ended_at IS NOT NULL AND command_id < 0
 """
 _ACCOUNT = "INSERT INTO account (name, is_admin) VALUES ('bench', true) RETURNING id"
 _TOKEN = """
@@ -81,13 +83,18 @@ def api(server: BenchServer, sizes: Sizes) -> list[Figure]:
 def _prepare(cluster: Cluster, count: int) -> str:
     """Definitions, history and an admin; returns his token."""
     cluster.define(_STARTED, [fake("a")])
-    cluster.connection.execute(_DEFINITIONS.encode(), {"rare": _RARE, "workflows": _WORKFLOWS, "projects": _PROJECTS})
-    cluster.connection.execute(_HISTORY.encode(), {"rare": _RARE, "count": count})
-    cluster.connection.execute(_TASKS.encode())
-    cluster.connection.execute(b"VACUUM (ANALYZE) workflow_instance, task_instance")
+    insert_history(cluster.connection, count)
     token = tokens.make(os.urandom(tokens.RANDOM_BYTES))
     cluster.one(_TOKEN, account=cluster.one(_ACCOUNT), hash=token.hash)
     return token.text
+
+
+def insert_history(connection: psycopg.Connection[Any], count: int) -> None:
+    """200 workflows and this many runs of them, with a task each."""
+    connection.execute(_DEFINITIONS.encode(), {"rare": _RARE, "workflows": _WORKFLOWS, "projects": _PROJECTS})
+    connection.execute(_HISTORY.encode(), {"rare": _RARE, "count": count})
+    connection.execute(_TASKS.encode())
+    connection.execute(b"VACUUM (ANALYZE) workflow_instance, task_instance")
 
 
 @contextmanager

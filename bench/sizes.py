@@ -42,6 +42,11 @@ class Sizes:
     api_starts: int
     api_events: int
     api_listeners: int
+    page_tasks: int
+    page_log_lines: int
+    page_rounds: int
+    page_steps: int
+    page_changes: int
     is_quick: bool
 
 
@@ -79,6 +84,11 @@ FULL = Sizes(
     api_starts=5_000,
     api_events=30,
     api_listeners=500,
+    page_tasks=2_000,
+    page_log_lines=1_000_000,
+    page_rounds=5,
+    page_steps=20,
+    page_changes=10,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -115,5 +125,10 @@ QUICK = Sizes(
     api_starts=50,
     api_events=3,
     api_listeners=10,
+    page_tasks=400,
+    page_log_lines=2_000,
+    page_rounds=1,
+    page_steps=2,
+    page_changes=1,
     is_quick=True,
 )

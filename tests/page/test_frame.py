@@ -44,6 +44,17 @@ def test_the_first_load_and_each_chunk_stay_small() -> None:
             assert _packed(path) <= CHUNK_BYTES_MAX, path.name
 
 
+def test_each_part_of_the_library_has_its_style() -> None:
+    """ui/src/app/styles.ts names them one by one."""
+    classes = re.compile(r"\bm_[0-9a-f]{6,8}\b")
+    every = (ROOT / "ui/node_modules/@mantine/core/styles.css").read_text("utf-8")
+    scripts = "".join(path.read_text("utf-8") for path in (BUILT / "assets").glob("*.js"))
+    styled = "".join(path.read_text("utf-8") for path in (BUILT / "assets").glob("*.css"))
+    used = set(classes.findall(scripts)) & set(classes.findall(every))
+    assert len(used) > 50
+    assert used <= set(classes.findall(styled))
+
+
 def test_nobody_sees_anything_without_a_login(open_page: OpenPage, seen: Seen) -> None:
     seen.expected.append("401")
     page = open_page("/runs?state=FAILURE", as_admin=False)

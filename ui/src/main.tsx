@@ -1,4 +1,4 @@
-import "@mantine/core/styles.layer.css";
+import "./app/styles";
 import "./parts/tokens.css";
 import "./parts/parts.css";
 import "./app/app.css";
@@ -9,11 +9,13 @@ import { StrictMode, Suspense } from "react";
 import { createRoot } from "react-dom/client";
 import { queries } from "./api/queries";
 import { colorSchemes } from "./app/colorSchemes";
-import { router } from "./app/router";
+import { router, startLoading } from "./app/router";
 import { theme, variables } from "./app/theme";
 import { startWords } from "./words/i18n";
 
-await startWords();
+const words = startWords();
+startLoading();
+await words;
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no root");
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? "";

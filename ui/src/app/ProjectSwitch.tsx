@@ -1,9 +1,9 @@
-import { Select } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
-import { useSyncExternalStore } from "react";
+import { UnstyledButton } from "@mantine/core";
+import { IconChevronDown } from "@tabler/icons-react";
+import { lazy, Suspense, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
 
+const ProjectList = lazy(async () => ({ default: (await import("./ProjectList")).ProjectList }));
 const KEY = "shoal-project";
 const listeners = new Set<() => void>();
 
@@ -25,25 +25,28 @@ export function chooseProject(name: string | null): void {
   for (const each of listeners) each();
 }
 
-/** Chooses the project. */
+/** Chooses the project. The list and what draws it are loaded when it is opened. */
 export function ProjectSwitch() {
   const { t } = useTranslation("app");
   const project = useProject();
-  const projects = useQuery({
-    queryKey: ["projects"],
-    queryFn: () => bodyOf(api.GET("/api/v1/projects", { params: { query: { limit: 200 } } })),
-  });
-  return (
-    <Select
+  const [isOpen, setIsOpen] = useState(false);
+  const shown = (
+    <UnstyledButton
       className="project"
       aria-label={t("project")}
-      placeholder={t("allProjects")}
-      data={projects.data?.items.map((each) => each.name) ?? []}
-      value={project}
-      onChange={chooseProject}
-      searchable
-      clearable
-      variant="unstyled"
-    />
+      aria-haspopup="listbox"
+      data-empty={project === null}
+      onClick={() => setIsOpen(true)}
+    >
+      <span className="cut">{project ?? t("allProjects")}</span>
+      <IconChevronDown size={14} stroke={1.5} aria-hidden />
+    </UnstyledButton>
+  );
+  return isOpen ? (
+    <Suspense fallback={shown}>
+      <ProjectList project={project} onClose={() => setIsOpen(false)} />
+    </Suspense>
+  ) : (
+    shown
   );
 }

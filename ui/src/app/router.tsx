@@ -12,6 +12,7 @@ import { ROOT } from "@/api/client";
 import { queries } from "@/api/queries";
 import { currentSession } from "@/login/session";
 import { runOf } from "@/run/queries";
+import { loadWords } from "@/words/i18n";
 import { NotFound } from "./NotFound";
 import { PageFailure } from "./PageFailure";
 import { Shell } from "./Shell";
@@ -39,14 +40,25 @@ const shell = createRoute({
   errorComponent: PageFailure,
 });
 
-/** A page of the shell, whose code is loaded when it is opened. Filters keep their words: a page checks its own. */
-function page<Path extends string>(path: Path, load: () => Promise<Record<string, () => ReactNode>>, name: string) {
+type Load = () => Promise<Record<string, () => ReactNode>>;
+
+/**
+ * A page of the shell, whose code and words are loaded when it is opened. Filters keep their words: a page checks its
+ * own.
+ */
+function page<Path extends string>(path: Path, load: Load, name: string, ...words: string[]) {
   return createRoute({
     getParentRoute: () => shell,
     path,
     validateSearch: (given: Record<string, unknown>): Record<string, unknown> => given,
-    component: lazyRouteComponent(load, name),
+    component: lazyRouteComponent(() => withWords(load, words), name),
   });
+}
+
+/** The words come beside the code, not after it. */
+async function withWords<Loaded>(load: () => Promise<Loaded>, words: string[]): Promise<Loaded> {
+  const [loaded] = await Promise.all([load(), loadWords(words)]);
+  return loaded;
 }
 
 /** A run is asked for while the code of its page is loaded. */
@@ -55,26 +67,31 @@ const run = createRoute({
   path: "/runs/$id",
   validateSearch: (given: Record<string, unknown>): Record<string, unknown> => given,
   loader: ({ params }) => void queries.prefetchQuery(runOf(params.id)),
-  component: lazyRouteComponent(() => import("@/run/RunPage"), "RunPage"),
+  component: lazyRouteComponent(() => withWords(() => import("@/run/RunPage"), ["run"]), "RunPage"),
 });
 
 const routes = root.addChildren([
   login,
   shell.addChildren([
-    page("/", () => import("@/now/NowPage"), "NowPage"),
-    page("/runs", () => import("@/runs/RunsPage"), "RunsPage"),
+    page("/", () => import("@/now/NowPage"), "NowPage", "now", "lists", "runs", "palette"),
+    page("/runs", () => import("@/runs/RunsPage"), "RunsPage", "runs", "lists"),
     run,
-    page("/attempts", () => import("@/attempts/AttemptsPage"), "AttemptsPage"),
-    page("/workflows", () => import("@/workflows/WorkflowsPage"), "WorkflowsPage"),
-    page("/workflows/$project/$name", () => import("@/workflow/WorkflowPage"), "WorkflowPage"),
-    page("/relations", () => import("@/relations/RelationsPage"), "RelationsPage"),
-    page("/schedules", () => import("@/schedules/SchedulesPage"), "SchedulesPage"),
-    page("/schedules/backfill", () => import("@/schedules/BackfillPage"), "BackfillPage"),
-    page("/schedules/backfills/$id", () => import("@/schedules/BackfillProgressPage"), "BackfillProgressPage"),
-    page("/queue", () => import("@/queue/QueuePage"), "QueuePage"),
-    page("/cluster", () => import("@/cluster/ClusterPage"), "ClusterPage"),
-    page("/settings", () => import("@/settings/SettingsPage"), "SettingsPage"),
-    page("/settings/$section", () => import("@/settings/SettingsPage"), "SettingsPage"),
+    page("/attempts", () => import("@/attempts/AttemptsPage"), "AttemptsPage", "attempts", "lists", "runs"),
+    page("/workflows", () => import("@/workflows/WorkflowsPage"), "WorkflowsPage", "workflows"),
+    page("/workflows/$project/$name", () => import("@/workflow/WorkflowPage"), "WorkflowPage", "workflow"),
+    page("/relations", () => import("@/relations/RelationsPage"), "RelationsPage", "relations"),
+    page("/schedules", () => import("@/schedules/SchedulesPage"), "SchedulesPage", "schedules"),
+    page("/schedules/backfill", () => import("@/schedules/BackfillPage"), "BackfillPage", "schedules"),
+    page(
+      "/schedules/backfills/$id",
+      () => import("@/schedules/BackfillProgressPage"),
+      "BackfillProgressPage",
+      "schedules",
+    ),
+    page("/queue", () => import("@/queue/QueuePage"), "QueuePage", "queue"),
+    page("/cluster", () => import("@/cluster/ClusterPage"), "ClusterPage", "cluster"),
+    page("/settings", () => import("@/settings/SettingsPage"), "SettingsPage", "settings"),
+    page("/settings/$section", () => import("@/settings/SettingsPage"), "SettingsPage", "settings"),
   ]),
 ]);
 
@@ -85,6 +102,15 @@ export const router = createRouter({
   defaultPreloadDelay: 60,
   scrollRestoration: true,
 });
+
+/** Begin to load the page that the address names, and who is logged in, before anything of it is drawn. */
+export function startLoading(): void {
+  for (const { routeId } of router.matchRoutes(router.latestLocation)) {
+    // What went wrong is shown by the page, which asks again.
+    if (routeId === shell.id) void currentSession().catch(() => undefined);
+    void router.loadRouteChunk(router.routesById[routeId as keyof typeof router.routesById])?.catch(() => undefined);
+  }
+}
 
 declare module "@tanstack/react-router" {
   interface Register {

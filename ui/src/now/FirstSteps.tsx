@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { IconAlignLeft, IconCode, IconPencil, IconSitemap, type TablerIcon } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Ago } from "@/parts/Time";
 import { runsPage } from "@/runs/queries";
@@ -10,10 +10,11 @@ import { runFilterOf } from "@/runs/runFilter";
 import { CopyBlock } from "./CopyBlock";
 import { python, YAML } from "./examples";
 import { NeedsYou } from "./NeedsYou";
-import { PasteYaml } from "./PasteYaml";
 import { SampleCard } from "./SampleCard";
 import { SlotsCard } from "./SlotsCard";
 import { useNeeds } from "./useNeeds";
+
+const PasteYaml = lazy(async () => ({ default: (await import("./PasteYaml")).PasteYaml }));
 
 const KEYS = [
   ["Enter", "keyAdd"],
@@ -70,7 +71,11 @@ export function FirstSteps({ hasSample }: { hasSample: boolean }) {
       </div>
       {needs !== undefined && needs.length > 0 && <NeedsYou />}
       <Quiet isNeeded={needs !== undefined && needs.length > 0} />
-      {isPasting && <PasteYaml text={YAML} onClose={() => setIsPasting(false)} />}
+      {isPasting && (
+        <Suspense fallback={null}>
+          <PasteYaml text={YAML} onClose={() => setIsPasting(false)} />
+        </Suspense>
+      )}
     </>
   );
 }

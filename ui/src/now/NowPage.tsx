@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
 import { useTranslation } from "react-i18next";
 import { useFilters } from "@/lists/filters";
 import "@/lists/lists.css";
 import { useTopics } from "@/live/browser";
 import { Failure, Skeleton } from "@/parts/Answer";
-import { WhyDialog } from "@/runs/WhyDialog";
 import { FirstSteps } from "./FirstSteps";
 import { HealthLine } from "./HealthLine";
 import { LastRunsPanel } from "./LastRunsPanel";
@@ -14,6 +14,8 @@ import { Next } from "./Next";
 import "./now.css";
 import { firstWorkflows, SAMPLE } from "./queries";
 import { Running } from "./Running";
+
+const WhyDialog = lazy(async () => ({ default: (await import("@/runs/WhyDialog")).WhyDialog }));
 
 /** The first screen: is it healthy, what is broken, what runs, what is late, what comes next. */
 export function NowPage() {
@@ -49,11 +51,13 @@ export function NowPage() {
         </div>
       )}
       {search.why !== undefined && (
-        <WhyDialog
-          run={String(search.why)}
-          task={search.task}
-          onClose={() => place({ why: undefined, task: undefined })}
-        />
+        <Suspense fallback={null}>
+          <WhyDialog
+            run={String(search.why)}
+            task={search.task}
+            onClose={() => place({ why: undefined, task: undefined })}
+          />
+        </Suspense>
       )}
     </div>
   );

@@ -36,6 +36,11 @@ export async function startWords(): Promise<void> {
     });
 }
 
+/** Have the words of these folders ready. */
+export function loadWords(folders: string[]): Promise<void> {
+  return i18next.loadNamespaces(folders);
+}
+
 /** Change the language of the page, and remember it in this browser. */
 export async function chooseLanguage(language: Language): Promise<void> {
   localStorage.setItem("shoal-language", language);

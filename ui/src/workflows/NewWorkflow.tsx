@@ -8,43 +8,43 @@ import { api, bodyOf } from "@/api/client";
 import { queries } from "@/api/queries";
 import { saveDraft } from "@/editor/queries";
 import { mayAs } from "@/login/roles";
-import { me } from "@/login/session";
+import { type Me, me } from "@/login/session";
 import { Failure } from "@/parts/Answer";
+import { projectList } from "@/settings/queries";
 
 /** Begin a workflow: its draft is saved, and opened in the editor. */
 export function NewWorkflow({ project, onClose }: { project: string | undefined; onClose: () => void }) {
   const { t } = useTranslation("workflows");
   const navigate = useNavigate();
   const who = useQuery(me);
-  const projects = useQuery({
-    queryKey: ["projects"],
-    queryFn: () => bodyOf(api.GET("/api/v1/projects", { params: { query: { limit: 200 } } })),
-  });
-  const mine = (projects.data?.items ?? [])
-    .map((each) => each.name)
-    .filter((each) => who.data !== undefined && mayAs(who.data, "EDITOR", each));
+  const all = useQuery(projectList);
+  const mine = who.data && all.data && editedBy(who.data, all.data);
   const [chosen, setChosen] = useState<string | null>(project ?? null);
   const [typed, setTyped] = useState("");
   const [fault, setFault] = useState<string | null>(null);
-  const within = chosen ?? (mine.includes("default") ? "default" : mine[0]) ?? null;
+  const within = chosen ?? firstOf(mine ?? []);
   const name = typed.trim();
   const create = useMutation({
     mutationFn: async () => {
-      const text = textOf(name, within ?? "default");
-      await refuseTaken(name, within ?? "default", t("taken", { name, project: within }));
-      return saveDraft(within ?? "default", name, text, undefined);
+      // Whoever is quicker than the answers waits for them here.
+      const known = await Promise.all([queries.ensureQueryData(me), queries.ensureQueryData(projectList)]);
+      const inside = chosen ?? firstOf(editedBy(...known));
+      if (inside === null) throw new Error(t("noProject"));
+      await refuseTaken(name, inside, t("taken", { name, project: inside }));
+      await saveDraft(inside, name, textOf(name, inside), undefined);
+      return inside;
     },
     retry: false,
-    onSuccess: () => {
+    onSuccess: (inside) => {
       void queries.invalidateQueries({ queryKey: ["drafts"] });
-      void navigate({ to: "/workflows/$project/$name", params: { project: within ?? "default", name } });
+      void navigate({ to: "/workflows/$project/$name", params: { project: inside, name } });
     },
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const isBad = name === "" || /^\d+$/.test(name) || /^[@-]/.test(name) || name.includes("/");
-    setFault(isBad ? t("badName") : within === null ? t("noProject") : null);
-    if (!isBad && within !== null) create.mutate();
+    setFault(isBad ? t("badName") : null);
+    if (!isBad) create.mutate();
   };
   return (
     <Modal opened onClose={onClose} title={t("newTitle")} closeButtonProps={{ "aria-label": t("close") }}>
@@ -57,8 +57,15 @@ export function NewWorkflow({ project, onClose }: { project: string | undefined;
           value={typed}
           onChange={(event) => setTyped(event.currentTarget.value)}
         />
-        <Select label={t("project")} data={mine} value={within} allowDeselect={false} onChange={setChosen} searchable />
-        {projects.data !== undefined && mine.length === 0 && <p className="mute">{t("noProject")}</p>}
+        <Select
+          label={t("project")}
+          data={mine ?? []}
+          value={within}
+          allowDeselect={false}
+          onChange={setChosen}
+          searchable
+        />
+        {mine?.length === 0 && <p className="mute">{t("noProject")}</p>}
         {create.error !== null && <Failure error={create.error} />}
         <div className="dialog-end">
           <Button variant="default" onClick={onClose}>
@@ -71,6 +78,15 @@ export function NewWorkflow({ project, onClose }: { project: string | undefined;
       </form>
     </Modal>
   );
+}
+
+/** The projects whose workflows somebody may change. */
+function editedBy(who: Me, all: { items: { name: string }[] }): string[] {
+  return all.items.map((each) => each.name).filter((each) => mayAs(who, "EDITOR", each));
+}
+
+function firstOf(names: string[]): string | null {
+  return names.includes("default") ? "default" : (names[0] ?? null);
 }
 
 /** The first text of a workflow. */

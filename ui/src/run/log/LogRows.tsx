@@ -35,10 +35,15 @@ export function LogRows({ reader, at, sought, wrap, goTo }: Props) {
   const items = virtual.getVirtualItems();
   const place = useRef<{ at: number; by: number; isAtEnd: boolean } | null>(null);
   const shownAt = useRef<number | undefined>(undefined);
+  const aim = useRef(reader.aim);
   // What was in sight stays where it was when lines come before it or go; a reader at the end stays at the end.
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null || rows.length === 0) return;
+    if (reader.aim !== aim.current) {
+      aim.current = reader.aim;
+      place.current = reader.aim.at === null ? null : { at: reader.aim.at, by: 0, isAtEnd: false };
+    }
     if (at !== undefined && at !== shownAt.current) {
       const row = rows.findIndex((each) => each.line.at >= at);
       if (row >= 0) {
@@ -54,7 +59,7 @@ export function LogRows({ reader, at, sought, wrap, goTo }: Props) {
       const row = rows.findIndex((each) => each.line.at >= kept.at);
       if (row >= 0) element.scrollTop = row * ROW + kept.by;
     }
-  }, [rows, at]);
+  }, [rows, at, reader]);
   const onScroll = () => {
     const element = box.current;
     if (element === null) return;

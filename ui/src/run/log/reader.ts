@@ -23,6 +23,8 @@ export class LogReader {
   isFollowing = false;
   problem: Error | null = null;
   isRead = false;
+  /** Where the last part was opened, a new object each time; null = at the end of the log. */
+  aim: { at: number | null } = { at: null };
   version = 0;
   private readonly listeners = new Set<() => void>();
   private reading: Promise<void> | null = null;
@@ -45,10 +47,13 @@ export class LogReader {
   }
 
   /** Begin at a byte at which a line begins; without one at the end. */
-  open(at: number | null): Promise<void> {
+  async open(at: number | null): Promise<void> {
+    // What is read now is another part, and must not be taken for this one.
+    while (this.reading !== null) await this.reading;
     return this.alone(async () => {
       const found = at === null ? await this.end() : await this.slice(Math.max(0, at - BEFORE), SLICE);
       const lines = linesOf(found.bytes, found.from, found.from > 0, found.from + found.bytes.length >= found.size);
+      this.aim = { at };
       this.lines = lines;
       this.from = lines[0]?.at ?? found.from;
       this.to = endOf(lines, this.from);
@@ -180,7 +185,7 @@ export class LogReader {
     };
   }
 
-  /** One request at a time: a second one waits, and would ask for the same. */
+  /** One request at a time: a second one would ask for the same. */
   private alone(read: () => Promise<void>): Promise<void> {
     this.reading ??= read()
       .then(
