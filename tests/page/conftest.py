@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.page.running import RunningShoal, running_shoal
 
@@ -96,7 +96,7 @@ def open_page(browser: Browser, running: RunningShoal, logged_in: Path, seen: Se
         context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda said: seen.faults.append(f"console: {said.text}") if said.type == "error" else None)
+        page.on("console", lambda said: _no_error(said, seen))
         page.on("pageerror", lambda error: seen.faults.append(f"error: {error}"))
         page.on("request", lambda asked: _same_host(asked.url, running.url, seen))
         page.goto(f"{running.url}{address}")
@@ -112,6 +112,11 @@ def open_page(browser: Browser, running: RunningShoal, logged_in: Path, seen: Se
 def page(open_page: OpenPage) -> Page:
     """The first page."""
     return open_page()
+
+
+def _no_error(said: ConsoleMessage, seen: Seen) -> None:
+    if said.type == "error":
+        seen.faults.append(f"console: {said.text} {said.location['url']}")
 
 
 def _same_host(asked: str, own: str, seen: Seen) -> None:

@@ -4,21 +4,20 @@ import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
-import { coarse, useNow } from "@/parts/Time";
+import { coarse, useMinute } from "@/parts/Time";
 import { clock, dayOf, exactMoment } from "@/parts/time";
 import { fires } from "./queries";
 import { marksOf } from "./timeline";
 
 const SHOWN = 6;
-const MINUTE_MS = 60_000;
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
 /** What fires next: on a line for the next hour, and as a list. */
 export function Next() {
   const { t, i18n } = useTranslation("now");
   const found = useQuery(fires(useProject()));
-  // The line moves on by the minute: nothing on it is finer.
-  const now = Math.floor(useNow() / MINUTE_MS) * MINUTE_MS;
+  // Nothing on the line is finer.
+  const now = useMinute();
   return (
     <Panel
       title={t("next")}

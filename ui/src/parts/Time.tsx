@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 import { duration, exactMoment, moment } from "./time";
 
@@ -12,14 +12,16 @@ export function Moment({ at }: { at: string }) {
   );
 }
 
-/** How long ago a moment was. */
+/** How long ago a moment was. It is drawn again when its words change, not each second. */
 export function Ago({ at }: { at: string }) {
   const { t, i18n } = useTranslation("parts");
-  const now = useNow();
-  const seconds = (now - Date.parse(at)) / 1000;
+  const words = useSyncExternalStore(onTick, () => {
+    const seconds = (Date.now() - Date.parse(at)) / 1000;
+    return seconds < 5 ? t("justNow") : t("ago", { time: coarse(seconds) });
+  });
   return (
     <time dateTime={at} title={exactMoment(at, i18n.language)}>
-      {seconds < 5 ? t("justNow") : t("ago", { time: coarse(seconds) })}
+      {words}
     </time>
   );
 }
@@ -40,24 +42,29 @@ export function coarse(seconds: number): string {
 const listeners = new Set<() => void>();
 let ticking: ReturnType<typeof setInterval> | undefined;
 
-/** Now in milliseconds, renewed once a second while the page is shown: one timer for all of them. What shows nothing
- * that passes need not tick. */
+/** Call `tick` once a second while the page is shown: one timer for all. Returns what ends it. */
+function onTick(tick: () => void): () => void {
+  listeners.add(tick);
+  ticking ??= setInterval(() => {
+    if (!document.hidden) for (const each of listeners) each();
+  }, 1000);
+  return () => {
+    listeners.delete(tick);
+    if (listeners.size === 0) {
+      clearInterval(ticking);
+      ticking = undefined;
+    }
+  };
+}
+
+/** Now in milliseconds, renewed once a second while the page is shown. What shows nothing that passes need not tick. */
 export function useNow(isTicking = true): number {
   const [now, setNow] = useState(() => Date.now());
-  useEffect(() => {
-    if (!isTicking) return;
-    const tick = () => setNow(Date.now());
-    listeners.add(tick);
-    ticking ??= setInterval(() => {
-      if (!document.hidden) for (const each of listeners) each();
-    }, 1000);
-    return () => {
-      listeners.delete(tick);
-      if (listeners.size === 0) {
-        clearInterval(ticking);
-        ticking = undefined;
-      }
-    };
-  }, [isTicking]);
+  useEffect(() => (isTicking ? onTick(() => setNow(Date.now())) : undefined), [isTicking]);
   return now;
+}
+
+/** The begin of the present minute, in milliseconds. */
+export function useMinute(): number {
+  return useSyncExternalStore(onTick, () => Math.floor(Date.now() / 60_000) * 60_000);
 }
