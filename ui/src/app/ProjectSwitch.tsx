@@ -33,7 +33,7 @@ export function ProjectSwitch() {
   const shown = (
     <UnstyledButton
       className="project"
-      aria-label={t("project")}
+      aria-label={`${t("project")}: ${project ?? t("allProjects")}`}
       aria-haspopup="listbox"
       data-empty={project === null}
       onClick={() => setIsOpen(true)}

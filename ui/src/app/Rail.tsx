@@ -43,7 +43,7 @@ export function Rail() {
   const isHere = useIsHere();
   return (
     <aside className="rail">
-      <Link to="/" className="brand">
+      <Link to="/" className="brand" aria-label="Shoal">
         <Logo />
         <span>Shoal</span>
       </Link>

@@ -31,7 +31,7 @@ export function TopBar() {
       <ZoneSwitch />
       <Menu>
         <Menu.Target>
-          <UnstyledButton className="pick" aria-label={t("language")}>
+          <UnstyledButton className="pick" aria-label={`${t("language")} ${i18n.language.toUpperCase()}`}>
             <IconWorld size={16} stroke={1.5} aria-hidden />
             <span className="wide">{i18n.language.toUpperCase()}</span>
           </UnstyledButton>
@@ -53,8 +53,9 @@ export function TopBar() {
       </UnstyledButton>
       <Menu>
         <Menu.Target>
-          <UnstyledButton className="avatar" aria-label={t("user", { name: who.data?.name ?? "" })}>
-            {(who.data?.name ?? "?").slice(0, 2).toUpperCase()}
+          <UnstyledButton className="avatar">
+            <span className="unseen">{t("user", { name: who.data?.name ?? "" })}</span>
+            <span aria-hidden>{(who.data?.name ?? "?").slice(0, 2).toUpperCase()}</span>
           </UnstyledButton>
         </Menu.Target>
         <Menu.Dropdown>

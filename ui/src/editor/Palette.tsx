@@ -48,7 +48,7 @@ export function Palette({ findRef, after, onForgetAfter, onAdd }: Props) {
   const group = (word: string, types: TaskType[]) =>
     types.length > 0 && (
       <>
-        <h3>{t(word)}</h3>
+        <h2>{t(word)}</h2>
         <ul>
           {types.map((type) => (
             <Entry key={type.name} type={type} isAt={typed !== "" && ordered[at] === type} onAdd={() => add(type)} />

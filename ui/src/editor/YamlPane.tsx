@@ -72,7 +72,7 @@ export default function YamlPane({ text, isFixed, lines, marks, onText, onLine }
           lintGutter(),
           chosenLines,
           EditorState.readOnly.of(isFixed),
-          EditorView.contentAttributes.of({ "aria-label": label }),
+          EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
           EditorView.updateListener.of((update) => {
             const isTyped = update.transactions.some(
               (each) => each.isUserEvent("input") || each.isUserEvent("delete") || each.isUserEvent("move.line"),

@@ -31,11 +31,11 @@ export function DayCell({ day, today, isChosen, onChoose }: Props) {
       className="day"
       aria-pressed={isChosen}
       aria-current={day.day === today ? "date" : undefined}
-      aria-label={said}
       title={said}
       onClick={onChoose}
     >
-      <span className="day-head">
+      <span className="unseen">{said}</span>
+      <span className="day-head" aria-hidden>
         <span className="day-number">
           {dayInWords(
             day.day,
@@ -45,10 +45,10 @@ export function DayCell({ day, today, isChosen, onChoose }: Props) {
         </span>
         {day.day_h != null && <span className="tag draft">{t("hoursShort", { hours: day.day_h })}</span>}
       </span>
-      <span className="day-said">
+      <span className="day-said" aria-hidden>
         {ended > 0 && (
           <span className="day-ended">
-            <i className="st" data-s={isFailed ? "FAILURE" : styleOf(states[0]?.[0] ?? "")} aria-hidden /> {ended}
+            <i className="st" data-s={isFailed ? "FAILURE" : styleOf(states[0]?.[0] ?? "")} /> {ended}
           </span>
         )}
         {fires > 0 && (

@@ -62,7 +62,7 @@ export function VersionsTab({ head }: { head: Head }) {
                     <th>{t("saved")}</th>
                     <th className="num">{t("tasks")}</th>
                     <th className="num">{t("runsColumn")}</th>
-                    <th className="end-cell" />
+                    <td className="end-cell" />
                   </tr>
                 </thead>
                 <tbody>

@@ -27,10 +27,10 @@ export function Agreement({ story, ms, live }: Props) {
   );
   if (live === undefined)
     return (
-      <dl className="agree">
-        {truth}
+      <div className="agree">
+        <dl>{truth}</dl>
         <div className="say">{t("beliefsNotKept")}</div>
-      </dl>
+      </div>
     );
   const { masters } = live.frame.slots;
   const differing = masters.filter((each) => !each.agrees);
@@ -40,36 +40,38 @@ export function Agreement({ story, ms, live }: Props) {
   const sinceMs = Date.parse(live.frame.now) - now.atMs;
   const first = differing[0];
   return (
-    <dl className="agree">
-      {truth}
-      {shown.map((master) => (
-        <div key={master.epoch} data-off={!master.agrees || undefined}>
-          <dt>{t("believes", { name: master.name })}</dt>
-          <dd>
-            <i className="st" data-s={master.agrees ? "SUCCESS" : "LATE"} aria-hidden />{" "}
-            <b>{beliefWords(master.believes, t("noSlot"), t)}</b>{" "}
-            {!master.agrees && (
-              <span className="mute">{t("forSome", { time: duration(Math.max(0, sinceMs / 1000)) })}</span>
-            )}
-          </dd>
-        </div>
-      ))}
-      {masters.length > shown.length && (
-        <div>
-          <dt>{t("others")}</dt>
-          <dd>
-            <i className="st" data-s="SUCCESS" aria-hidden />{" "}
-            {t("agreeCount", { count: masters.length - shown.length })}
-          </dd>
-        </div>
-      )}
+    <div className="agree">
+      <dl>
+        {truth}
+        {shown.map((master) => (
+          <div key={master.epoch} data-off={!master.agrees || undefined}>
+            <dt>{t("believes", { name: master.name })}</dt>
+            <dd>
+              <i className="st" data-s={master.agrees ? "SUCCESS" : "LATE"} aria-hidden />{" "}
+              <b>{beliefWords(master.believes, t("noSlot"), t)}</b>{" "}
+              {!master.agrees && (
+                <span className="mute">{t("forSome", { time: duration(Math.max(0, sinceMs / 1000)) })}</span>
+              )}
+            </dd>
+          </div>
+        ))}
+        {masters.length > shown.length && (
+          <div>
+            <dt>{t("others")}</dt>
+            <dd>
+              <i className="st" data-s="SUCCESS" aria-hidden />{" "}
+              {t("agreeCount", { count: masters.length - shown.length })}
+            </dd>
+          </div>
+        )}
+      </dl>
       <div className="say">
         {first === undefined
           ? t("allAgree")
           : t("oneDiffers", { name: first.name, belief: beliefWords(first.believes, t("noSlot"), t) })}
         {live.frame.slots.registry_fault && ` ${live.frame.slots.registry_fault}`}
       </div>
-    </dl>
+    </div>
   );
 }
 

@@ -43,14 +43,6 @@ export function Scrubber({ story, shownMs, nowMs, isLive, onShow }: Props) {
     <div
       className="scrub"
       ref={line}
-      role="slider"
-      tabIndex={0}
-      aria-label={t("shownMoment")}
-      aria-valuemin={Math.round(fromMs)}
-      aria-valuemax={Math.round(endMs)}
-      aria-valuenow={Math.round(shownMs)}
-      aria-valuetext={isLive ? t("live") : clockTime(shownMs, i18n.language)}
-      onKeyDown={press}
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId);
         drag(event);
@@ -76,8 +68,16 @@ export function Scrubber({ story, shownMs, nowMs, isLive, onShow }: Props) {
           {word !== null && <span data-at={word}>{shortChangeWords(change, t)}</span>}
         </button>
       ))}
-      <i
+      <div
         className="handle"
+        role="slider"
+        tabIndex={0}
+        aria-label={t("shownMoment")}
+        aria-valuemin={Math.round(fromMs)}
+        aria-valuemax={Math.round(endMs)}
+        aria-valuenow={Math.round(shownMs)}
+        aria-valuetext={isLive ? t("live") : clockTime(shownMs, i18n.language)}
+        onKeyDown={press}
         ref={(handle) => handle?.style.setProperty("--x", `${shareOf(isLive ? nowMs : shownMs) * 100}%`)}
       />
     </div>

@@ -118,7 +118,7 @@ export function Stage({ story, clock, live, isShown, shownMs, onTime, receipt }:
             {perS >= 10 ? Math.round(perS) : perS.toFixed(1)}
             <small> /s</small>
           </dd>
-          <p>{t("oneRowEach")}</p>
+          <dd className="note">{t("oneRowEach")}</dd>
         </dl>
         {rows.map((row) => (
           <MasterCard

@@ -53,7 +53,7 @@ function Grid({ grid }: { grid: Schemas["GridAnswer"] }) {
                 <LastRuns runs={[each]} slowestS={slowest} />
               </th>
             ))}
-            <th className="rest" />
+            <td className="rest" />
           </tr>
         </thead>
         <tbody>

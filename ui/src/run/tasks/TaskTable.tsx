@@ -108,7 +108,9 @@ export function TaskTable({ isTall }: { isTall: boolean }) {
                   <AxisHead axis={axis} />
                 </th>
                 <th className="num">{t("took")}</th>
-                <th aria-label={t("actions")} />
+                <th>
+                  <span className="unseen">{t("actions")}</span>
+                </th>
               </tr>
             </thead>
             <tbody>

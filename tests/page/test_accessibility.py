@@ -1,0 +1,88 @@
+"""Each page by axe: names, roles, labels, contrast, in both themes and on a phone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.page.conftest import OpenPage
+from tests.page.running import RunningShoal
+from tests.test_repository import ROOT
+
+AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+PHONE = {"width": 390, "height": 844}
+WORKFLOWS = """
+name: failing
+schedules: [{cron: "0 0 2 * * ?", state: ONLINE}]
+tasks:
+  - {name: first, type: SHELL, params: {script: "echo one; echo 'error: no such table' >&2; exit 3"}}
+  - {name: second, type: FAKE, after: [first]}
+"""
+# What lies below them can be dragged away.
+ON_CANVAS = [f'button[aria-label="{each}"]' for each in ("Arrange", "Show all", "Add a note")]
+PAGES = [
+    "/",
+    "/workflows",
+    "/workflows/default/failing",
+    "/workflows/default/failing?tab=versions",
+    "/workflows/default/failing?tab=settings",
+    "/relations",
+    "/runs",
+    "/attempts",
+    "/runs/RUN",
+    "/runs/RUN?tab=gantt",
+    "/runs/RUN?tab=grid",
+    "/runs/RUN?tab=logs",
+    "/runs/RUN?tab=events",
+    "/runs/RUN?tab=parameters",
+    "/schedules",
+    "/schedules/backfill",
+    "/queue",
+    "/cluster",
+    *(
+        f"/settings/{each}"
+        for each in ("projects", "data-sources", "environments", "secrets", "users", "tokens", "audit", "about")
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def run(running: RunningShoal, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The id of a run that failed."""
+    file = tmp_path_factory.mktemp("workflows") / "failing.yaml"
+    file.write_text(WORKFLOWS, "utf-8")
+    running.shoal("workflow", "apply", str(file))
+    with pytest.raises(AssertionError):
+        running.shoal("run", "failing", "--wait")
+    return str(running.json("runs", "--workflow", "failing")[0]["id"])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["laptop", "phone"])
+def test_nothing_that_axe_finds(open_page: OpenPage, run: str, scheme: str, size: str) -> None:
+    options = {"viewport": PHONE} if size == "phone" else {}
+    page = open_page(color_scheme=scheme, reduced_motion="reduce", **options)
+    root = page.url.rstrip("/")
+    found = []
+    for address in PAGES:
+        page.goto(f"{root}{address.replace('RUN', run)}")
+        found += [f"{address}: {each}" for each in _violations(page)]
+    assert not found, "\n".join(found)
+
+
+def _violations(page: Page) -> list[str]:
+    page.get_by_role("heading").first.wait_for()
+    expect(page.locator(".skeleton")).to_have_count(0)
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    page.evaluate(AXE.read_text("utf-8"))
+    asked = json.dumps({"runOnly": RULES, "resultTypes": ["violations"]})
+    found = page.evaluate(f"axe.run(document, {asked}).then(result => result.violations)")
+    return [
+        f"{rule['id']} ({rule['impact']}): {node['target']} {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
+        for rule in found
+        for node in rule["nodes"]
+        if not (rule["id"] == "target-size" and node["target"][0] in ON_CANVAS)
+    ]
