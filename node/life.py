@@ -53,6 +53,8 @@ class Life:
         self.undrained = asyncio.Event()
         """The opposite."""
         self.undrained.set()
+        self.drain_id = 0
+        """Of the drain that its beats have read; 0 = none."""
         self.beat_now = asyncio.Event()
         """Set to have the next beat at once."""
         self.has_joined = False
@@ -65,7 +67,7 @@ class Life:
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self._beat_no = 0
         self._unanswered = 0
-        self._shown: tuple[Slot | None, NodeStatus, bool | None] | None = None
+        self._shown: tuple[Slot | None, NodeStatus, int | None] | None = None
         """What those who watch have seen of its beats."""
         # A separate pool for beats: a beat must not queue behind the node's own work, nor wait long for a dead link.
         self._beats = Database(
@@ -144,8 +146,9 @@ class Life:
 
     def _note_drain(self) -> None:
         drain = next((node.drain for node in self.living if node.epoch == self.me.epoch), None)
-        if (drain is not None) == self.drained.is_set():
+        if (drain.id if drain else 0) == self.drain_id:
             return
+        self.drain_id = drain.id if drain else 0
         if drain is None:
             self.drained.clear()
             self.undrained.set()

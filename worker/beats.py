@@ -59,7 +59,7 @@ class Beats:
         self._overload = overload
         self._announced_s = 0.0
         self._deadline_s = 0.0
-        self._announced_drained: bool | None = None
+        self._announced_drained = 0
         self._took_nothing = False
 
     async def join(self) -> None:
@@ -84,11 +84,11 @@ class Beats:
                 raise
             except ShoalError as error:
                 log.warning("beat_failed", error=str(error))
-            is_news |= heartbeat.drained is not self._announced_drained
+            is_news |= heartbeat.drained != self._announced_drained
             if is_news or now_s - self._announced_s >= ANNOUNCE_EVERY_S:
-                self._announced_s, self._announced_drained = now_s, heartbeat.drained
+                self._announced_s, self._announced_drained = now_s, heartbeat.drained or 0
                 await self._registry.update(heartbeat)
-            is_confirmed = not beaten or heartbeat.drained is self._life.drained.is_set()
+            is_confirmed = not beaten or heartbeat.drained == self._life.drain_id
             pause_s = every_s - (boottime_s() - now_s) if is_confirmed else CONFIRM_EVERY_S
             await set_within(self._life.beat_now, max(0.05, pause_s))
 
@@ -120,7 +120,7 @@ class Beats:
             load=round(load_a_core(), 2),
             groups=self._settings.groups,
             silence=self._life.silence,
-            drained=self._life.drained.is_set() and self._writer.begins_nothing,
+            drained=self._life.drain_id if self._writer.begins_nothing else 0,
         )
 
     async def guard(self) -> None:

@@ -42,7 +42,7 @@ _ASK = text("""
 """)
 _END = text("DELETE FROM drain WHERE kind = :kind AND name = :name")
 _ALL = text("""
-    SELECT kind, name,
+    SELECT kind, name, id,
            CASE WHEN isfinite(asked_at) THEN extract(epoch FROM clock_timestamp() - asked_at)::float8 ELSE 0 END,
            asked_by
     FROM drain ORDER BY kind, name

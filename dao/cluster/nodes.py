@@ -45,6 +45,7 @@ class Me:
 class Drain:
     """That a node is to take nothing new: asked for how long ago, and by whom."""
 
+    id: int
     age_s: float
     asked_by: str
 
@@ -81,7 +82,7 @@ class NodeRow:
     @property
     def is_drained(self) -> bool:
         """Whether it is to be drained, and has confirmed that it begins nothing new."""
-        return self.drain is not None and self.heartbeat is not None and bool(self.heartbeat.drained)
+        return self.drain is not None and self.heartbeat is not None and self.heartbeat.drained == self.drain.id
 
     @property
     def slot(self) -> Slot | None:
@@ -135,7 +136,7 @@ _LIVING = f"""
            CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
                AS beat_age_s, coalesce(b.heartbeat, '{{}}') AS heartbeat,
            CASE WHEN isfinite(d.asked_at) THEN extract(epoch FROM clock_timestamp() - d.asked_at)::float8 ELSE 0 END
-               AS drain_age_s, d.asked_by AS drain_asked_by
+               AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
     FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
          LEFT JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
     WHERE n.state IN ('ALIVE', 'LEAVING')          -- index: node_alive
@@ -298,5 +299,7 @@ def _node_row(row: Row[Any]) -> NodeRow:
         values["beat_age_s"],
         heartbeat,
         values["name"],
-        None if values["drain_asked_by"] is None else Drain(values["drain_age_s"], values["drain_asked_by"]),
+        None
+        if values["drain_id"] is None
+        else Drain(values["drain_id"], values["drain_age_s"], values["drain_asked_by"]),
     )

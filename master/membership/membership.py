@@ -104,7 +104,7 @@ class Membership:
             slot_total=self.slot.total if self.slot else None,
             view=self._view.hash,
             silence=self._life.silence,
-            drained=self.is_idle,
+            drained=self._life.drain_id if self.is_idle else 0,
         )
 
     @property
