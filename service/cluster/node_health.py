@@ -94,12 +94,10 @@ def worker_results(
     """Whether there are workers, and some for each group with waiting tasks."""
     none = [] if rows else ["no worker is alive: no task runs but those of the masters"]
     served = Counter(group for row in rows if row.heartbeat and row.drain is None for group in row.heartbeat.groups)
-    drained = Counter(
-        group for row in rows if row.heartbeat and row.drain is not None for group in row.heartbeat.groups
-    )
+    drained = {group for row in rows if row.heartbeat and row.drain is not None for group in row.heartbeat.groups}
     waiting = [
         f"{counted(each.waiting, 'task')} of group {each.worker_group} for up to {duration(each.oldest_s)}"
-        + (f"; its {counted(drained[each.worker_group], 'worker')} drain" if drained[each.worker_group] else "")
+        + ("; its workers are drained" if each.worker_group in drained else "")
         for each in queue
         if each.waiting and not served[each.worker_group] and (each.oldest_s or 0) > QUEUED_S
     ]

@@ -122,8 +122,10 @@ async def _row(client: Client, answer: DrainAnswer) -> NodeAnswer | None:
     """Its latest life, if it lives."""
     from service.cluster.members import list_masters, list_workers
 
-    operation = list_masters if answer.kind is NodeKind.MASTER else list_workers
-    items = (await client.ask(operation)).items
+    if answer.kind is NodeKind.MASTER:
+        items = (await client.ask(list_masters)).items
+    else:
+        items = (await client.ask(list_workers)).items
     return next((row for row in reversed(items) if row.name == answer.name), None)
 
 

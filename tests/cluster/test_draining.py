@@ -243,9 +243,11 @@ async def test_a_row_by_hand_is_read_with_the_next_beat(cluster: Cluster) -> Non
     worker = await cluster.worker(SHOAL_NAME="w1")
     cluster.rows("INSERT INTO drain (kind, name) VALUES ('WORKER', 'w1')")
     heartbeat = "SELECT heartbeat::json->>'drained' FROM node_beat WHERE node_id = %s"
-    await eventually(lambda: cluster.one(heartbeat, worker.epoch) == "true", within_s=10)
+    await eventually(
+        lambda: cluster.one(heartbeat, worker.epoch) == cluster.one("SELECT id::text FROM drain"), within_s=10
+    )
     cluster.rows("DELETE FROM drain")
-    await eventually(lambda: cluster.one(heartbeat, worker.epoch) == "false", within_s=10)
+    await eventually(lambda: cluster.one(heartbeat, worker.epoch) == "0", within_s=10)
 
 
 async def test_a_drain_is_asked_for_and_ended_across_restarts_of_the_database(

@@ -59,9 +59,10 @@ class Invariants:
                 self._broken("I4", f"epoch {tx.epoch} is {node and node.state} and writes {', '.join(rows)}")
         if tx.epoch is not None and self._is_drained(tx.epoch):
             for row, after in tx.writes.items():
-                begins = after is not None and after.state in _BEGINNING if row.table.name == "task_instance" else False
-                before = row.values
-                if row.table.name == "command_history" or (begins and before and before.state is not after.state):
+                handles, before = row.table.name == "command_history", row.values
+                if row.table.name == "task_instance" and before is not None and after is not None:
+                    handles = after.state in _BEGINNING and before.state is not after.state
+                if handles:
                     self._broken("I20", f"epoch {tx.epoch} is drained and writes {row.table.name} {row.id}")
 
     def _is_drained(self, epoch: int) -> bool:
