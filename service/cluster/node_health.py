@@ -68,7 +68,7 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
 def room_result(slots: SlotReport, waiting: Sequence[queue_listings.WithoutRoom]) -> Result:
     """Whether a master has room for what waits. It is no fault if none has: runs end, and free some."""
     condition = "a master has room for what waits"
-    masters = [master_facts(master.row) for master in slots.masters]
+    masters = [master_facts(master.row) for master in slots.masters if master.row.drain is None]
     running, capacity = sum(each.running for each in masters), sum(each.capacity for each in masters)
     detail = f"{running} of {counted(capacity, 'run')}"
     if not waiting or not masters or not all(each.is_full for each in masters):

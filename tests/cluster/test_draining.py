@@ -135,6 +135,7 @@ async def test_a_drained_master_gives_its_slot_and_its_runs_to_others_and_gets_a
 async def test_with_all_masters_drained_commands_wait_and_why_says_so(cluster: Cluster) -> None:
     cluster.define(1, "fake", tasks=[{"name": "a", "type": "FAKE"}])
     await cluster.master(SHOAL_NAME="m1")
+    await cluster.worker()
     drained = await _shoal(cluster, "master", "drain", "m1")
     assert (drained["drain"]["confirmed"], drained["alone"]) == (True, ["masters"])
     cluster.start(1)

@@ -349,4 +349,4 @@ async def test_masters_that_are_all_drained_and_groups_whose_workers_are_take_no
     ]
     worker = node(2, NodeKind.WORKER, drain=Drain(2, 5.0, "anna"))
     found = worker_results([worker], [GroupQueue("default", 4, 60.0, 0)], SILENT)
-    assert shown(found[1]) == ["4 tasks of group default for up to 60 s; its workers are drained"]
+    assert shown(found[1]) == ["4 tasks of group default for up to 1 min 0 s; its workers are drained"]
