@@ -99,7 +99,7 @@ def test_a_worker_is_drained_after_the_page_has_said_what_happens_and_is_undrain
     expect(page.get_by_text("No other worker takes tasks of one of its groups")).to_be_visible()
     page.get_by_role("menuitem", name=re.compile("^Drain ")).click()
     expect(page.get_by_role("cell", name="Draining").first).to_be_visible()
-    expect(page.get_by_text(re.compile("for .* by "))).to_be_visible()
+    expect(page.get_by_text(re.compile("for .* by ")).first).to_be_visible()
     [worker] = running.json("workers")
     assert worker["drain"]["confirmed"] is True
     page.get_by_role("button", name="Undrain").click()
