@@ -14,7 +14,7 @@ from dao.postgres import reserved_descriptors
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData
 from dao.postgres.listen import Listener
-from dao.postgres.notify import COMMAND, DEPENDENCY, EVENT, NODE, SCHEDULE, concerns
+from dao.postgres.notify import COMMAND, DEPENDENCY, DRAIN, EVENT, NODE, SCHEDULE, concerns
 from dao.postgres.readiness import wait_until_ready
 from dao.runs import failover
 from master.claim.command_loop import CommandLoop
@@ -32,6 +32,7 @@ from model.zones import load_zones
 from node.life import Life
 from node.lives import end_all, ending_life, live_until_stopped, new_life
 from node.threads import in_thread
+from node.waiting import either_set
 from registry.clock import boottime_s
 from registry.protocol import Registry
 
@@ -45,6 +46,8 @@ FAILOVER_MAX = 20_000
 
 class Master:
     """One master. `run` returns after a graceful stop.
+
+    To drain it is to end its life as on a stop: the next one is idle from its beginning, until the drain ends.
 
     Args:
         database_url: PostgreSQL with the schema of this program's version.
@@ -147,6 +150,7 @@ class Master:
                 DEPENDENCY: dependents.notified,
                 SCHEDULE: lambda _: schedules.changed(),
                 NODE: lambda _: membership.left.set(),
+                DRAIN: lambda _: life.beat_now.set(),
                 EVENT: lambda payload: driver.wake.set() if concerns(payload, [life.me.epoch]) else None,
             },
         )
@@ -164,9 +168,14 @@ class Master:
                 membership.record(),
             ]
             running = [tasks.create_task(part) for part in parts]
-            claiming = [tasks.create_task(part) for part in (loop.run(), poller.run(), schedules.run())]
-            await self._check_id_step(life.database)
-            await stop.wait()
+            claiming: list[asyncio.Task[None]] = []
+            if membership.is_idle:
+                await either_set(stop, life.undrained)
+            if not stop.is_set():
+                membership.take_part()
+                claiming = [tasks.create_task(part) for part in (loop.run(), poller.run(), schedules.run())]
+                await self._check_id_step(life.database)
+                await either_set(stop, life.drained)
             log.info("leaving", workflow_instances=driver.runs.running)
             await end_all(claiming)
             with suppress(TimeoutError):

@@ -80,6 +80,8 @@ class Heartbeat(BaseModel):
     divided by its cores. `slot` is the master's own view; others compare it with the actual one. `view` is a short hash
     of the members it counted.
     `silence` is how long it may be silent before it counts as dead; None if it does not report one.
+    `drained` is the id of the drain for which it begins nothing any more, 0 = none; None: it cannot be drained, since
+    its version is too old. One that is to be drained has the status BUSY too, which such a version knows.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -98,6 +100,12 @@ class Heartbeat(BaseModel):
     view: str = ""
     groups: tuple[str, ...] = ()
     silence: Silence | None = None
+    drained: int | None = None
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether it is BUSY by its load."""
+        return self.status is NodeStatus.BUSY and (bool(self.because) or self.drained is None)
 
     @property
     def slot(self) -> Slot | None:

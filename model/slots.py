@@ -43,7 +43,7 @@ def slot_view(members: Iterable[Heartbeat], alive: Collection[Epoch] | None = No
             None: not asked.
 
     Of two entries with one name only the higher epoch counts. BUSY masters are left out, so that their share goes to
-    others; if all are BUSY, all are included: somebody must take new commands.
+    others; if all are BUSY, all are included: somebody must take new commands. Drained masters are always left out.
     """
     latest: dict[str, Heartbeat] = {}
     for member in members:
@@ -53,7 +53,7 @@ def slot_view(members: Iterable[Heartbeat], alive: Collection[Epoch] | None = No
         former = latest.get(who)
         if former is None or former.epoch < member.epoch:
             latest[who] = member
-    masters = list(latest.values())
+    masters = [master for master in latest.values() if not master.drained]
     ready = [master for master in masters if master.status is not NodeStatus.BUSY] or masters
     queue = [master.epoch for master in ready]
     heapq.heapify(queue)

@@ -48,6 +48,15 @@ class Life:
         self.living: list[NodeRow] = []
         self.is_leaving = False
         """Whether it is about to leave; set before the row shows it."""
+        self.drained = asyncio.Event()
+        """Set while it is to be drained, as far as its beats have read."""
+        self.undrained = asyncio.Event()
+        """The opposite."""
+        self.undrained.set()
+        self.drain_id = 0
+        """Of the drain that its beats have read; 0 = none."""
+        self.beat_now = asyncio.Event()
+        """Set to have the next beat at once."""
         self.has_joined = False
         """Whether it has begun its work. From then on it waits for a right that is taken away, as for a server."""
         self.newer: newer_schema.Newer | None = None
@@ -58,7 +67,7 @@ class Life:
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self._beat_no = 0
         self._unanswered = 0
-        self._shown: tuple[Slot | None, NodeStatus] | None = None
+        self._shown: tuple[Slot | None, NodeStatus, int | None] | None = None
         """What those who watch have seen of its beats."""
         # A separate pool for beats: a beat must not queue behind the node's own work, nor wait long for a dead link.
         self._beats = Database(
@@ -95,6 +104,11 @@ class Life:
         own = Database(url, application_name=nodes.application_name(kind, me.epoch), announces_together=True)
         return cls(own, me, timing)
 
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether it begins nothing new: it drains, since somebody asked for it or since it is about to leave."""
+        return self.is_leaving or self.drained.is_set()
+
     def writing(self) -> AbstractAsyncContextManager[FencedTransaction]:
         """See `nodes.fenced_transaction`."""
         return nodes.fenced_transaction(self.database, self.me)
@@ -107,7 +121,7 @@ class Life:
                 self._beat_no, self.living, newer = await nodes.beat(
                     connection, self.me, self._beat_no, unanswered=self._unanswered, heartbeat=heartbeat
                 )
-                if self._shown != (shown := (heartbeat.slot, heartbeat.status)):
+                if self._shown != (shown := (heartbeat.slot, heartbeat.status, heartbeat.drained)):
                     await changed(connection, Changes(nodes=True))
                     self._shown = shown
         except Fenced:
@@ -122,12 +136,28 @@ class Life:
         self._unanswered = 0
         self.last_beat_s = sent_s
         self._compare_schema(newer)
+        self._note_drain()
         if not self.is_leaving and any(node.epoch == self.me.epoch and node.is_leaving for node in self.living):
             log.warning(
                 "not_leaving", epoch=self.me.epoch, so="its row said that it is about to leave; the row is corrected"
             )
             async with self._beats.reading() as connection:
                 await nodes.set_alive(connection, self.me)
+
+    def _note_drain(self) -> None:
+        drain = next((node.drain for node in self.living if node.epoch == self.me.epoch), None)
+        if (drain.id if drain else 0) == self.drain_id:
+            return
+        self.drain_id = drain.id if drain else 0
+        if drain is None:
+            self.drained.clear()
+            self.undrained.set()
+            log.info("undrained", so="takes work again")
+        else:
+            self.undrained.clear()
+            self.drained.set()
+            log.info("drained", asked_by=drain.asked_by, so="takes nothing new until it is undrained")
+        self.beat_now.set()  # to confirm it
 
     async def _ask_for_schema(self) -> None:
         """Only the table of versions never changes; a newer schema may have changed all others."""

@@ -1,4 +1,4 @@
-"""Waiting for an event or a time, whichever comes first."""
+"""Waiting for an event or a time, or for one of two events, whichever comes first."""
 
 from __future__ import annotations
 
@@ -19,3 +19,13 @@ async def set_within(event: asyncio.Event, seconds: float) -> bool:
     finally:
         event.clear()
     return True
+
+
+async def either_set(one: asyncio.Event, other: asyncio.Event) -> None:
+    """Wait until one of two events is set; none is cleared."""
+    waits = [asyncio.create_task(event.wait()) for event in (one, other)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waits:
+            each.cancel()

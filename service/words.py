@@ -32,6 +32,7 @@ STATES: dict[str, tuple[str, str]] = {
     "BUSY": ("▲", "yellow"),
     "ALIVE": ("●", "green"),
     "LEAVING": ("◌", "yellow"),
+    "DRAINING": ("◌", "yellow"),
     "FENCED": ("✝", "red"),
     "ONLINE": ("●", "green"),
     "OFFLINE": ("○", "dim"),

@@ -73,6 +73,7 @@ BEGIN
                    'saved_view TO %s', api);
     EXECUTE format('GRANT INSERT ON audit TO %s', api);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON bulk_operation TO %s', api);
+    EXECUTE format('GRANT INSERT, DELETE ON drain TO %s', api);
 
     -- Whoever only starts and halts runs, by plain SQL.
     EXECUTE format('GRANT INSERT (%s) ON command TO %s', asked, submitter);

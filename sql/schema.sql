@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (11, 'schema');
+INSERT INTO schema_version (version, name) VALUES (12, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -220,6 +220,17 @@ CREATE TABLE node_beat (
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 COMMENT ON TABLE node_beat IS 'Beats, apart from `node`: every write transaction locks its node row, and a beat must not wait for it.';
 COMMENT ON COLUMN node_beat.beat_no IS 'Others judge by seeing this number stand still over their own clock, never by comparing times.';
+
+CREATE TABLE drain (
+    kind     text NOT NULL CHECK (kind IN ('MASTER', 'WORKER')),
+    name     text NOT NULL CHECK (name <> ''),
+    asked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    asked_by text NOT NULL DEFAULT CURRENT_USER,
+    id       bigint GENERATED ALWAYS AS IDENTITY,
+    PRIMARY KEY (kind, name)
+);
+COMMENT ON TABLE drain IS 'Which masters and workers are to take nothing new, by name: for each life under that name, until the row is deleted.';
+COMMENT ON COLUMN drain.id IS 'What the node confirms in its heartbeat: the confirmation of a former drain is none of this one.';
 
 CREATE TABLE slot_change (
     number  bigint PRIMARY KEY CHECK (number > 0),

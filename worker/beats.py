@@ -7,11 +7,12 @@ import asyncio
 import structlog
 
 from model.errors import Fenced, ShoalError
-from model.nodes import Heartbeat, NodeKind
+from model.nodes import Heartbeat, NodeKind, NodeStatus
 from model.states import TaskState
 from node.life import Life
 from node.meter import load_a_core
 from node.overload import Overload
+from node.waiting import set_within
 from registry.clock import boottime_s
 from registry.protocol import Registry
 from worker.launcher.client import Launcher
@@ -21,6 +22,8 @@ from worker.writer import Writer
 log = structlog.get_logger()
 
 ANNOUNCE_EVERY_S = 10.0
+CONFIRM_EVERY_S = 0.1
+"""How often it beats while it is to be drained and something that it has claimed has not begun yet."""
 
 
 GUARD_EVERY_S = 0.25
@@ -56,14 +59,15 @@ class Beats:
         self._overload = overload
         self._announced_s = 0.0
         self._deadline_s = 0.0
+        self._announced_drained = 0
+        self._took_nothing = False
 
     async def join(self) -> None:
         """The first beat, and the entry in the registry."""
         await self._overload.measure()
         self._evaluate_load()
-        heartbeat = self._heartbeat()
-        await self._life.beat(heartbeat)
-        await self._registry.register(heartbeat)
+        await self._life.beat(self._heartbeat())
+        await self._registry.register(self._heartbeat())
         self._set_deadline(self._horizon_s() - MARGIN_S)
 
     async def beat(self) -> None:
@@ -71,28 +75,34 @@ class Beats:
         every_s = self._life.silence.beat_s
         while True:
             now_s = boottime_s()
-            is_news = self._evaluate_load()
+            is_news, beaten = self._evaluate_load(), False
             heartbeat = self._heartbeat()
             try:
                 await self._life.beat(heartbeat)
+                beaten = True
             except Fenced:
                 raise
             except ShoalError as error:
                 log.warning("beat_failed", error=str(error))
+            is_news |= heartbeat.drained != self._announced_drained
             if is_news or now_s - self._announced_s >= ANNOUNCE_EVERY_S:
-                self._announced_s = now_s
+                self._announced_s, self._announced_drained = now_s, heartbeat.drained or 0
                 await self._registry.update(heartbeat)
-            await asyncio.sleep(max(0.05, every_s - (boottime_s() - now_s)))
+            is_confirmed = not beaten or heartbeat.drained == self._life.drain_id
+            pause_s = every_s - (boottime_s() - now_s) if is_confirmed else CONFIRM_EVERY_S
+            await set_within(self._life.beat_now, max(0.05, pause_s))
 
     async def measure(self) -> None:
         """Measure the load of the machine forever."""
         await self._overload.run(self._life.silence.beat_s)
 
     def _evaluate_load(self) -> bool:
-        """Update the load; return whether it changed between BUSY and NORMAL."""
-        took_nothing = self._overload.takes_nothing
+        """Update the load; return whether it changed between BUSY and NORMAL. Wakes the writer when it takes tasks
+        again."""
+        took_nothing = self._took_nothing or self._overload.takes_nothing
         is_news = self._overload.evaluate(boottime_s())
-        if took_nothing and not self._overload.takes_nothing:
+        self._took_nothing = self._life.takes_nothing or self._overload.takes_nothing
+        if took_nothing and not self._took_nothing:
             self._writer.queued = True
             self._writer.wake.set()
         return is_news
@@ -103,13 +113,14 @@ class Beats:
             kind=NodeKind.WORKER,
             address=self._life.me.address,
             name=self._life.me.name,
-            status=self._overload.status,
+            status=NodeStatus.BUSY if self._life.drained.is_set() else self._overload.status,
             because=self._overload.because,
             running=self._writer.running,
             capacity=self._settings.capacity,
             load=round(load_a_core(), 2),
             groups=self._settings.groups,
             silence=self._life.silence,
+            drained=self._life.drain_id if self._writer.begins_nothing else 0,
         )
 
     async def guard(self) -> None:

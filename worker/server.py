@@ -11,7 +11,7 @@ import structlog
 from dao.cluster import nodes
 from dao.postgres import reserved_descriptors
 from dao.postgres.listen import Listener
-from dao.postgres.notify import EVENT, KILL, TASK, concerns, notify
+from dao.postgres.notify import DRAIN, EVENT, KILL, TASK, concerns, notify
 from dao.postgres.readiness import wait_until_ready
 from dao.secrets.vault import Vault
 from dao.tasks import task_claims
@@ -178,7 +178,7 @@ class Worker:
         ears = Listener(
             self._database_url,
             nodes.application_name(NodeKind.WORKER, life.me.epoch),
-            {TASK: queued, KILL: kills},
+            {TASK: queued, KILL: kills, DRAIN: lambda _: life.beat_now.set()},
         )
         registry.use(ears)
         async with asyncio.TaskGroup() as tasks:
@@ -221,9 +221,8 @@ class Worker:
 
     async def _drain(self, life: Life, registry: Registry, writer: Writer) -> None:
         """Take nothing new, let tasks run that end in time, give the rest to others."""
-        writer.accepting = False
+        life.is_leaving = True
         try:
-            life.is_leaving = True
             await registry.unregister()
             async with life.database.writing() as connection:
                 await nodes.set_leaving(connection, life.me)

@@ -55,8 +55,6 @@ class Writer:
         """Whether there may be tasks to kill; set it, then `wake`."""
         self.compares = False
         """Whether the owned tasks are to be compared with the rows; set it, then `wake`."""
-        self.accepting = True
-        """Whether new tasks are taken at all; False from the moment when it is to stop."""
         self.trusted = True
         """Whether this worker may assume that it has not been fenced (`worker/beats.py`); otherwise nothing new is
         taken."""
@@ -75,6 +73,8 @@ class Writer:
         self._reload = False
         self._unknown: set[TaskInstanceId] = set()
         self._one_by_one = False
+        self._claims = False
+        self._not_begun: set[TaskInstanceId] = set()
         self._replaced: set[TaskInstanceId] = set()
 
     @property
@@ -86,6 +86,12 @@ class Writer:
     def unreported(self) -> dict[TaskInstanceId, Report]:
         """The ends of attempts that the database does not have yet; at most as many as the capacity."""
         return dict(self._ended)
+
+    @property
+    def begins_nothing(self) -> bool:
+        """Whether nothing begins here any more: it is to take nothing, no claim is under way or of unknown outcome,
+        and all that was claimed has begun."""
+        return self._life.takes_nothing and not (self._claims or self._not_begun)
 
     async def run(self) -> None:
         """Report and claim until cancelled. Raises `Fenced`."""
@@ -117,7 +123,7 @@ class Writer:
     async def _catch_up(self) -> None:
         if self._reload:
             await self._start_unknown()
-            self._reload = False
+            self._reload = self._claims = False
         if self.kills:
             self.kills = False
             await self._kill()
@@ -129,7 +135,9 @@ class Writer:
 
     def _room_for(self, reported: int) -> int:
         """How many tasks to claim once this many ended ones are reported."""
-        if not (self.accepting and self.trusted and self.queued) or self._overload.takes_nothing or self._one_by_one:
+        if self._life.takes_nothing or self._overload.takes_nothing or self._one_by_one:
+            return 0
+        if not (self.trusted and self.queued):
             return 0
         return self._settings.capacity - len(self._claimed) + reported
 
@@ -139,6 +147,7 @@ class Writer:
             ended = ended[:1]
         limit = self._room_for(len(ended))
         if limit > 0:
+            self._claims = True
             self.queued = False  # a notification from here on may mean a task that this claim did not see
         claimed: list[ClaimedTask] = []
         progress = self.progress.take()
@@ -150,9 +159,10 @@ class Writer:
                     await self._report(connection, ended)
                 if limit > 0:
                     claimed = await task_claims.claim(connection, self._settings.groups, limit, self._life.me.epoch)
-        except BaseException:
+        except BaseException as error:
             self.queued = True
             self.progress.put_back(progress)
+            self._claims = isinstance(error, Unknown)
             raise
         for each in ended:
             self._drop(each.id)
@@ -160,6 +170,7 @@ class Writer:
         if claimed and len(claimed) == limit:
             self.queued = True
         self._start(claimed)
+        self._claims = False
 
     async def _record_progress(self, connection: FencedTransaction, progress: dict[TaskInstanceId, Reported]) -> None:
         reported = list(progress.values())
@@ -184,6 +195,7 @@ class Writer:
     def _start(self, claimed: Iterable[ClaimedTask]) -> None:
         for task in claimed:
             self._claimed[task.id] = task
+            self._not_begun.add(task.id)
             running = self._running[task.id] = asyncio.create_task(self._run(task))
             running.add_done_callback(partial(self._if_it_never_began, task))
 
@@ -197,6 +209,7 @@ class Writer:
             if task.state == TaskState.DISPATCH and not await self._may_start(task):
                 end = report(task, TaskState.KILL, "it was stopped before it began")
             else:
+                self._not_begun.discard(task.id)
                 end = await self._executor.run(task)
         except asyncio.CancelledError:
             if task.id not in self._why_cancelled:
@@ -211,6 +224,7 @@ class Writer:
 
     def _has_ended(self, task: ClaimedTask, end: Report) -> None:
         self._running.pop(task.id, None)
+        self._not_begun.discard(task.id)
         self._ended[task.id] = end
         self.wake.set()
 

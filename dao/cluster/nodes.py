@@ -42,6 +42,15 @@ class Me:
 
 
 @dataclass(frozen=True, slots=True)
+class Drain:
+    """That a node is to take nothing new: asked for how long ago, and by whom."""
+
+    id: int
+    age_s: float
+    asked_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodeRow:
     """A living node according to the database, with its beat."""
 
@@ -55,6 +64,7 @@ class NodeRow:
     beat_age_s: float
     heartbeat: Heartbeat | None
     name: str = ""
+    drain: Drain | None = None
 
     def __str__(self) -> str:
         return f"{self.kind.lower()} {self.shown} (epoch {self.epoch})"
@@ -68,6 +78,11 @@ class NodeRow:
     def is_leaving(self) -> bool:
         """Whether its row has the state LEAVING."""
         return self.state is NodeState.LEAVING
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether it is to be drained, and has confirmed that it begins nothing new."""
+        return self.drain is not None and self.heartbeat is not None and self.heartbeat.drained == self.drain.id
 
     @property
     def slot(self) -> Slot | None:
@@ -111,17 +126,22 @@ _BARRIER = text("""
     SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind FOR UPDATE
 """)
 
+SHOWN = "coalesce(nullif(n.name, ''), n.address)"
+"""What a row of `node n` is called: see `NodeRow.shown`."""
 # A node whose beat row was deleted counts as stopped at 0 and is treated like any other. An infinite time cannot be
 # subtracted, and an error here would silence all nodes.
-_LIVING = """
+_LIVING = f"""
     SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
            coalesce(b.beat_no, 0) AS beat_no,
            CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
-               AS beat_age_s, coalesce(b.heartbeat, '{}') AS heartbeat
+               AS beat_age_s, coalesce(b.heartbeat, '{{}}') AS heartbeat,
+           CASE WHEN isfinite(d.asked_at) THEN extract(epoch FROM clock_timestamp() - d.asked_at)::float8 ELSE 0 END
+               AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
     FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
+         LEFT JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
     WHERE n.state IN ('ALIVE', 'LEAVING')          -- index: node_alive
     ORDER BY n.id
-"""
+"""  # noqa: S608 - the part is a constant
 _READ_LIVING = text(_LIVING)
 
 # A compare-and-set: no row means that we were fenced, or that the database's history changed (a restored backup, a
@@ -279,4 +299,7 @@ def _node_row(row: Row[Any]) -> NodeRow:
         values["beat_age_s"],
         heartbeat,
         values["name"],
+        None
+        if values["drain_id"] is None
+        else Drain(values["drain_id"], values["drain_age_s"], values["drain_asked_by"]),
     )

@@ -28,6 +28,8 @@ SCHEDULE = "shoal_schedule"
 """Schedules were made or changed."""
 NODE = "shoal_node"
 """The life of a node ended: masters do the failover of its work."""
+DRAIN = "shoal_drain"
+"""A master or worker is to be drained, or not any more: all nodes beat, and read it."""
 DEPENDENCY = "shoal_dependency"
 """A task or run ended, and DEPENDENT tasks wait."""
 

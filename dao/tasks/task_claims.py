@@ -12,6 +12,7 @@ from datetime import datetime
 
 from sqlalchemy import text
 
+from dao.cluster.nodes import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
@@ -83,6 +84,8 @@ _CLAIM = text(f"""
             LIMIT :limit
             FOR UPDATE SKIP LOCKED
         ) AS best
+        WHERE NOT EXISTS (SELECT FROM node n JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
+                          WHERE n.id = :worker)
         ORDER BY best.workflow_priority, best.workflow_instance_id, best.task_priority, best.id
         LIMIT :limit
     )
@@ -146,7 +149,7 @@ _WORK_WAITS = text("""
 
 
 async def claim(connection: FencedTransaction, groups: Sequence[str], limit: int, worker: Epoch) -> list[ClaimedTask]:
-    """Take up to `limit` queued tasks of these worker groups, most urgent first."""
+    """Take up to `limit` queued tasks of these worker groups, most urgent first; none for a worker that is drained."""
     rows = (await connection.execute(_CLAIM, {"groups": list(groups), "limit": limit, "worker": worker})).all()
     claimed = [ClaimedTask(*row) for row in rows]
     await changed(connection, Changes(tasks={task.workflow_instance_id for task in claimed}))

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import structlog
 
-from dao.cluster import fencing, gone_nodes, slot_changes
+from dao.cluster import drains, fencing, gone_nodes, slot_changes
 from dao.cluster.nodes import NodeRow
 from dao.postgres.errors import BadData, LockTaken
 from dao.runs import serial_line
@@ -79,6 +79,8 @@ class Membership:
         self._poll = poll
         self._detector = FailureDetector(life.me.epoch, life.timing)
         self._leftovers = Leftovers(life)
+        self.is_idle = False
+        """Whether this master is drained: it has no slot, and takes no commands and fires no schedules."""
         self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
         self._statuses: dict[Epoch, NodeStatus] = {}
         self._view = SlotView(())
@@ -93,7 +95,7 @@ class Membership:
             kind=NodeKind.MASTER,
             address=self._life.me.address,
             name=self._life.me.name,
-            status=self._overload.status,
+            status=NodeStatus.BUSY if self.is_idle else self._overload.status,
             because=self._overload.because,
             running=self._active(),
             capacity=self._settings.max_running_workflows,
@@ -102,6 +104,7 @@ class Membership:
             slot_total=self.slot.total if self.slot else None,
             view=self._view.hash,
             silence=self._life.silence,
+            drained=self._life.drain_id if self.is_idle else 0,
         )
 
     @property
@@ -127,19 +130,26 @@ class Membership:
         return self._overload.of_machine
 
     async def join(self) -> None:
-        """Register, and take the first slot."""
+        """Register, and take the first slot, unless it is to be drained."""
         await self._overload.measure()
         self._evaluate_load()
-        heartbeat = self.heartbeat()
-        await self._life.beat(heartbeat)
+        await self._life.beat(self.heartbeat())
+        self.is_idle = self._life.drained.is_set()
         self._doubtful = {
             node.epoch: node.beat_no
             for node in self._life.living
             if node.kind is NodeKind.MASTER and (self._seems_gone(node) or is_gone(node.process))
         }
         self._resolve_doubts()
-        await self._registry.register(heartbeat)
+        await self._registry.register(self.heartbeat())
         await self._count_slots()
+
+    def take_part(self) -> None:
+        """Take a slot, if it was drained until now."""
+        if self.is_idle:
+            self.is_idle = False
+            self._life.beat_now.set()
+            self._registry.changed.set()
 
     async def beat(self) -> None:
         """Beat forever; each beat reads who is alive. Raises `Fenced`."""
@@ -157,7 +167,7 @@ class Membership:
                 self._resolve_doubts()
             except (Unavailable, Unknown, BadData) as error:
                 log.warning("beat_failed", error=str(error))
-            await asyncio.sleep(max(0.05, every_s - (boottime_s() - now_s)))
+            await set_within(self._life.beat_now, max(0.05, every_s - (boottime_s() - now_s)))
 
     async def measure(self) -> None:
         """Measure the load of the machine forever."""
@@ -224,7 +234,7 @@ class Membership:
 
     async def _announce(self, heartbeat: Heartbeat, now_s: float) -> None:
         """Write to the registry at once what others act upon, and the rest periodically."""
-        acted_on = {"status", "slot_current", "slot_total"}
+        acted_on = {"status", "drained", "slot_current", "slot_total"}
         former = self._announced
         same = former is not None and former.model_dump(include=acted_on) == heartbeat.model_dump(include=acted_on)
         if not same or now_s - self._announced_s >= ANNOUNCE_EVERY_S:
@@ -268,7 +278,9 @@ class Membership:
         self._registry.changed.set()
 
     async def _delete_expired(self) -> None:
-        """Delete the rows of nodes that ended long ago and old changes of slots, in batches."""
+        """Delete the rows of nodes that ended long ago, drains of such, and old changes of slots, in batches."""
+        async with self._life.writing() as connection:
+            await drains.delete_unused(connection, NODES_KEPT)
         for delete, kept in ((gone_nodes.delete_ended, NODES_KEPT), (slot_changes.delete_old, SLOT_CHANGES_KEPT)):
             deleted = DELETE_BATCH
             while deleted == DELETE_BATCH:

@@ -11,6 +11,7 @@ from dao.views import node_listings, queue_listings
 from model.nodes import NodeKind, NodeState, NodeStatus
 from model.rights import Right
 from service.call import Call
+from service.cluster.drains import DrainState
 from service.cluster.slot_report import MasterSlot, SlotReport, read_slots
 from service.fields import Answer, Id, Moment
 from service.operation import operation
@@ -25,7 +26,8 @@ class NodeAnswer(Answer):
     """A living master or worker, and what it says of itself.
 
     `running` counts the runs of a master, the tasks of a worker; `capacity` is the most of them. `because` is why it is
-    BUSY. `load` is the machine's load of one minute for each core.
+    BUSY. `load` is the machine's load of one minute for each core. `drain`: it is to take nothing new; its `status` is
+    that of its load all the same.
     """
 
     epoch: Id
@@ -40,11 +42,21 @@ class NodeAnswer(Answer):
     load: float | None = None
     because: str | None = None
     groups: Sequence[str] | None = None
+    drain: DrainState | None = None
 
     @classmethod
     def of(cls, row: NodeRow) -> NodeAnswer:
         """The answer for a node."""
         return cls(**_fields_of(row))
+
+    @property
+    def condition(self) -> str:
+        """LEAVING, DRAINING, BUSY or ALIVE, for people."""
+        if self.state is not NodeState.ALIVE:
+            return self.state
+        if self.drain is not None:
+            return "DRAINING"
+        return NodeStatus.BUSY if self.busy_because else self.state
 
     @property
     def busy_because(self) -> str:
@@ -122,7 +134,8 @@ class WorkersAnswer(Answer):
 class WorkerGroupAnswer(Answer):
     """A worker group: its waiting and running tasks, and the places of its living workers.
 
-    `free_places` are those of the workers that are not BUSY; a worker with several groups offers its places to each.
+    `free_places` are those of the workers that are neither BUSY nor drained; a worker with several groups offers its
+    places to each.
     """
 
     worker_group: str
@@ -131,6 +144,7 @@ class WorkerGroupAnswer(Answer):
     running: int = 0
     workers: int = 0
     busy_workers: int = 0
+    drained_workers: int = 0
     places: int = 0
     free_places: int = 0
 
@@ -193,7 +207,8 @@ def _group(name: str, work: GroupQueue | None, workers: Sequence[NodeRow]) -> Wo
     taking = [
         row.heartbeat
         for row in workers
-        if row.heartbeat is not None and row.state is NodeState.ALIVE and row.heartbeat.status is NodeStatus.NORMAL
+        if row.heartbeat is not None
+        and (row.state, row.heartbeat.status, row.drain) == (NodeState.ALIVE, NodeStatus.NORMAL, None)
     ]
     return WorkerGroupAnswer(
         worker_group=name,
@@ -201,7 +216,8 @@ def _group(name: str, work: GroupQueue | None, workers: Sequence[NodeRow]) -> Wo
         oldest_s=work.oldest_s if work else None,
         running=work.running if work else 0,
         workers=len(beats),
-        busy_workers=sum(beat.status is NodeStatus.BUSY for beat in beats),
+        busy_workers=sum(beat.is_overloaded for beat in beats),
+        drained_workers=sum(row.drain is not None for row in workers),
         places=sum(beat.capacity for beat in beats),
         free_places=sum(max(0, beat.capacity - beat.running) for beat in taking),
     )
@@ -215,8 +231,10 @@ def _fields_of(row: NodeRow) -> dict[str, object]:
         "state": row.state,
         "beat_age_s": row.beat_age_s,
         "log_url": row.log_url,
+        "drain": None if row.drain is None else DrainState.of(row.drain, row),
     }
     if (beat := row.heartbeat) is not None:
-        fields |= {"status": beat.status, "running": beat.running, "capacity": beat.capacity, "load": beat.load}
+        status = NodeStatus.BUSY if beat.is_overloaded else NodeStatus.NORMAL
+        fields |= {"status": status, "running": beat.running, "capacity": beat.capacity, "load": beat.load}
         fields |= {"because": beat.because or None, "groups": beat.groups or None}
     return fields

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from dao.checks.table_checks import SHOWN_MAX
+from dao.cluster import drains
+from dao.cluster.drains import NamedDrain
 from dao.cluster.nodes import NodeRow
 from dao.commands import commands
 from dao.postgres.engine import AsyncConnection
@@ -23,6 +25,8 @@ from service.settings import ServiceSettings
 from service.words import counted, duration
 
 QUEUED_S = 30.0
+DRAINED_S = 3600.0
+"""A drain that lasts longer may have been left behind by somebody."""
 REGISTRY_CONDITION = "the registry answers, and is the cluster's"
 TIMING_CONDITION = "all nodes live by the cluster's times"
 
@@ -31,6 +35,8 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
     """Whether there are masters, and whether they agree on their slots."""
     rows = [master.row for master in slots.masters]
     none = [] if rows else ["no master is alive: no command is taken, no run goes on"]
+    if rows and all(row.drain is not None for row in rows):
+        none = [f"all masters are drained: no command is taken, no run goes on; shoal master undrain {rows[0].shown}"]
     said = f"{slots.registry_fault}" if slots.registry_fault else ""
     faults = []
     for master in slots.masters:
@@ -62,7 +68,7 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
 def room_result(slots: SlotReport, waiting: Sequence[queue_listings.WithoutRoom]) -> Result:
     """Whether a master has room for what waits. It is no fault if none has: runs end, and free some."""
     condition = "a master has room for what waits"
-    masters = [master_facts(master.row) for master in slots.masters]
+    masters = [master_facts(master.row) for master in slots.masters if master.row.drain is None]
     running, capacity = sum(each.running for each in masters), sum(each.capacity for each in masters)
     detail = f"{running} of {counted(capacity, 'run')}"
     if not waiting or not masters or not all(each.is_full for each in masters):
@@ -87,9 +93,11 @@ def worker_results(
 ) -> list[Result]:
     """Whether there are workers, and some for each group with waiting tasks."""
     none = [] if rows else ["no worker is alive: no task runs but those of the masters"]
-    served = Counter(group for row in rows if row.heartbeat for group in row.heartbeat.groups)
+    served = Counter(group for row in rows if row.heartbeat and row.drain is None for group in row.heartbeat.groups)
+    drained = {group for row in rows if row.heartbeat and row.drain is not None for group in row.heartbeat.groups}
     waiting = [
         f"{counted(each.waiting, 'task')} of group {each.worker_group} for up to {duration(each.oldest_s)}"
+        + ("; its workers are drained" if each.worker_group in drained else "")
         for each in queue
         if each.waiting and not served[each.worker_group] and (each.oldest_s or 0) > QUEUED_S
     ]
@@ -101,9 +109,31 @@ def worker_results(
         ),
         result_of(
             "groups", "each group that tasks wait for has a worker", waiting,
-            "Start a worker of that group, shoal worker --group NAME, or stop the run and fix its worker_group.",
+            "Start a worker of that group, shoal worker --group NAME, or undrain one; or stop the run and fix its "
+            "worker_group.",
         ),
     ]  # fmt: skip
+
+
+def drains_result(found: Sequence[NamedDrain], rows: Sequence[NodeRow]) -> Result:
+    """Whether a master or worker has been drained for so long that somebody may have left it behind."""
+    living = {(row.kind, row.shown): row for row in rows}
+    long = []
+    for each in found:
+        if each.drain.age_s < DRAINED_S:
+            continue
+        row = living.get((each.kind, each.name))
+        running = row.heartbeat.running if row is not None and row.heartbeat is not None else 0
+        now = "does not run" if row is None else f"has {counted(running, 'task')} left" if running else "is empty"
+        long.append(
+            f"{each.kind.lower()} {each.name} has been drained for {duration(each.drain.age_s)}, "
+            f"by {each.drain.asked_by}; it {now}"
+        )
+    return result_of(
+        "drains", "no node has been drained for long", long,
+        "End it when the node is to take work again: shoal worker undrain NAME, or shoal master undrain NAME.",
+        counted(len(found), "node") + " drained", bad=Verdict.NOTE,
+    )  # fmt: skip
 
 
 def timing_result(rows: Sequence[NodeRow], timing: Timing) -> Result:
@@ -143,7 +173,8 @@ async def of_the_nodes(
             f"Set master.id_step to {increment}, for all masters.", f"step {increment}",
         ),
         *worker_results(workers, queue, silent_after),
-        timing_result([*(master.row for master in slots.masters), *workers], timing),
+        timing_result(rows := [*(master.row for master in slots.masters), *workers], timing),
+        drains_result(await drains.every(connection), rows),
     ]  # fmt: skip
 
 

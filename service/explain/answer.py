@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 from model.states import WorkflowState
 from service.words import counted, duration
@@ -53,7 +53,14 @@ def dates_waiting(count: int) -> str:
 
 def task_named(run: int, task: str) -> str:
     """A task of a run as an argument of a command."""
-    return shlex.quote(f"{run}/{task}")
+    return quote(f"{run}/{task}")
+
+
+def drained_only(nodes: Sequence[str], kind: str, of: str = "") -> tuple[str, str]:
+    """What keeps work waiting if all that could take it are drained, as a clause and the next step."""
+    only = f"the only {kind}{of} is" if len(nodes) == 1 else f"the only {kind}s{of} are"
+    undrain = f"shoal {kind} undrain {quote(nodes[0])}"
+    return f"{only} draining: {names_of(nodes)}", f"Let it take work again: {undrain}; or start another: shoal {kind}"
 
 
 def names_of(names: Sequence[str], between: str = ", ") -> str:

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 from shlex import quote
 
 from model.states import NotBegun, TaskState, WaitReason, WorkflowState
-from service.explain.answer import MOVES_WITHIN_S, NAMES_MAX, Why, going_on, names_of, next_step, task_named
+from service.explain.answer import (
+    MOVES_WITHIN_S,
+    NAMES_MAX,
+    Why,
+    drained_only,
+    going_on,
+    names_of,
+    next_step,
+    task_named,
+)
 from service.explain.subjects import CommandFacts, MasterFacts, TaskFacts
 from service.words import counted, duration, said_progress
 
@@ -29,6 +38,9 @@ def why_command(command: CommandFacts) -> Why:
         return Why(f"{name} does not wait any more: {became}.", ask)
     waited = f"has waited for {duration(command.age_s)}" if command.age_s is not None else "waits"
     owner, slot = command.owner, command.slot
+    if command.draining and (owner is None or slot is None):
+        only, do = drained_only(command.draining, "master")
+        return Why(f"{name} {waited}, because {only}.", do)
     if owner is None or slot is None:
         return Why(f"{name} {waited} because no master is alive.", "Start one: shoal master")
     holds = f"it belongs to slot {slot.current} of {slot.total}, and {owner.address}, which holds it,"
@@ -179,16 +191,22 @@ def _queued(task: TaskFacts) -> Why:
         return Why(
             f"{task.name} waits for a worker in group {group.name}: none is alive; {waiting}.", f"Start one: {start}"
         )
+    if len(group.draining) >= group.workers:
+        only, do = drained_only(group.draining, "worker", f" of group {group.name}")
+        return Why(f"{task.name} waits, because {only}.", f"{do} --group {quote(group.name)}")
     if group.takes_nothing:
+        drained = f"; drained: {names_of(group.draining)}" if group.draining else ""
         return Why(
-            f"{task.name} waits, because all workers of group {group.name} are busy: {group.reasons}.",
+            f"{task.name} waits, because all workers of group {group.name} are busy: {group.reasons}{drained}.",
             f"They take tasks again when that has passed; or start another elsewhere: {start}",
         )
     if group.running >= group.places:
         at = f", and it is number {task.place} in the queue" if task.place else ""
-        ready, busy = group.workers - group.busy, ""
+        ready, busy = group.workers - group.busy - len(group.draining), ""
+        if group.draining:
+            busy = f" ({len(group.draining)} more drained: {names_of(group.draining)})"
         if group.busy:
-            busy = f" ({group.busy} more take{'s' * (group.busy == 1)} nothing: {group.reasons})"
+            busy += f" ({group.busy} more take{'s' * (group.busy == 1)} nothing: {group.reasons})"
         return Why(
             f"{task.name} waits for a free place in group {group.name}: its {counted(ready, 'worker')}{busy} "
             f"{'has' if ready == 1 else 'have'} all {group.places} places taken{at}.",

@@ -41,6 +41,14 @@ class Masters:
         slots = report([node for node in living if node.kind is NodeKind.MASTER], members, (), None)
         return cls(slots.masters, slots.total, settings)
 
+    @property
+    def draining(self) -> list[str]:
+        """The names of those that are drained."""
+        return [each.row.shown for each in self.living if each.row.drain is not None]
+
+    def _taking(self) -> list[MasterFacts]:
+        return [master_facts(each.row) for each in self.living if each.row.drain is None]
+
     def command(self, waiting: OpenCommand | CommandFate) -> CommandFacts:
         """A command that waits for one of them."""
         slot = Slot.of(waiting.id, self.settings.id_step, self.total) if self.total else None
@@ -52,7 +60,8 @@ class Masters:
             slot=slot,
             owner=master_facts(owner) if owner else None,
             steal_after_s=self.settings.steal_after.total_seconds(),
-            masters=[master_facts(each.row) for each in self.living] if waiting.type not in URGENT else (),
+            masters=self._taking() if waiting.type not in URGENT else (),
+            draining=self.draining,
         )
 
 
@@ -92,6 +101,7 @@ class Family:
         resuming = [each for each in asked if each not in failing_over]
         is_driven = run.state.is_driven or run.state is WorkflowState.FAILOVER
         beats = {each.row.epoch: each.row.beat_age_s for each in self.masters.living}
+        taking = [each.row for each in self.masters.living if each.row.drain is None]
         return RunFacts(
             run.id,
             run.workflow or f"code {run.workflow_code}",
@@ -101,7 +111,8 @@ class Family:
             run.reason,
             run.owner,
             owner_gone=is_driven and self._is_gone(run.master),
-            masters=sum(age_s <= SILENT_AFTER_S for age_s in beats.values()),
+            masters=sum(row.beat_age_s <= SILENT_AFTER_S for row in taking),
+            draining=self.masters.draining,
             failing_over=self.masters.command(failing_over[0]) if failing_over and not run.state.is_final else None,
             before=reading.before.get(id_, ()),
             requested=None if run.state.is_final else run.requested_state,
@@ -207,17 +218,18 @@ def _depends_on(plan: Plan | None, attempt: TaskRun) -> list[str]:
 
 def _groups(living: Sequence[NodeRow], queue: Sequence[GroupQueue]) -> dict[str, GroupFacts]:
     waiting = {each.worker_group: each.waiting for each in queue}
-    serving: dict[str, list[Heartbeat]] = {name: [] for name in waiting}
+    serving: dict[str, list[NodeRow]] = {name: [] for name in waiting}
     for node in living:
         if node.kind is NodeKind.WORKER and node.state is NodeState.ALIVE and node.heartbeat is not None:
             for name in node.heartbeat.groups:
-                serving.setdefault(name, []).append(node.heartbeat)
-    return {name: _group(name, beats, waiting.get(name, 0)) for name, beats in serving.items()}
+                serving.setdefault(name, []).append(node)
+    return {name: _group(name, nodes, waiting.get(name, 0)) for name, nodes in serving.items()}
 
 
-def _group(name: str, workers: Sequence[Heartbeat], waiting: int) -> GroupFacts:
-    busy = [worker for worker in workers if worker.status is NodeStatus.BUSY]
-    ready = [worker for worker in workers if worker.status is not NodeStatus.BUSY]
+def _group(name: str, workers: Sequence[NodeRow], waiting: int) -> GroupFacts:
+    taking = [worker.heartbeat for worker in workers if worker.drain is None and worker.heartbeat is not None]
+    busy = [worker for worker in taking if worker.status is NodeStatus.BUSY]
+    ready = [worker for worker in taking if worker.status is not NodeStatus.BUSY]
     return GroupFacts(
         name,
         len(workers),
@@ -226,6 +238,7 @@ def _group(name: str, workers: Sequence[Heartbeat], waiting: int) -> GroupFacts:
         waiting,
         len(busy),
         [worker.because for worker in busy],
+        [worker.shown for worker in workers if worker.drain is not None],
     )
 
 

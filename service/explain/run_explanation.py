@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.states import NotBegun, TaskState, WorkflowState
-from service.explain.answer import Why, dates_waiting, going_on, names_of, next_step
+from service.explain.answer import Why, dates_waiting, drained_only, going_on, names_of, next_step
 from service.explain.explanation import (
     SILENT_AFTER_S,
     why_command,
@@ -26,9 +26,10 @@ class RunFacts:
 
     `before` are the runs of its workflow that must end before this one, if it waits for its turn; `requested` is a
     pause or stop that its owner has not handled yet. `silent_s` is the age of its owner's last beat, `masters` the
-    number of living masters that are not silent, `idle_s` the time since anything of the run changed. `dates_left`
-    dates of its backfill wait for it; `resuming` is the open command by which it is to go on. `above` are the run above
-    it and its state: the topmost that has ended, by which it goes on, else the one that goes on without it.
+    number of living masters that are neither silent nor drained, `draining` the names of the drained ones, `idle_s` the
+    time since anything of the run changed. `dates_left` dates of its backfill wait for it; `resuming` is the open
+    command by which it is to go on. `above` are the run above it and its state: the topmost that has ended, by which it
+    goes on, else the one that goes on without it.
     """
 
     id: int
@@ -40,6 +41,7 @@ class RunFacts:
     owner: str | None = None
     owner_gone: bool = False
     masters: int = 1
+    draining: Sequence[str] = ()
     failing_over: CommandFacts | None = None
     before: Sequence[tuple[int, WorkflowState]] = ()
     requested: WorkflowState | None = None
@@ -140,6 +142,9 @@ def _is_open(task: TaskFacts) -> bool:
 
 
 def _in_line(run: RunFacts, name: str) -> Why:
+    if not run.masters and run.draining:
+        only, do = drained_only(run.draining, "master")
+        return Why(f"{name} waits for its turn, and {only}.", do)
     if not run.masters:
         return Why(f"{name} waits for its turn, and no master is alive to begin it.", "Start one: shoal master")
     if not run.before:

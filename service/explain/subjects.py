@@ -32,7 +32,8 @@ class MasterFacts:
 class CommandFacts:
     """A command. `slot` and `owner` are its present ones, None without a living master; `run` is the one it started.
 
-    `masters` are all living ones, if it needs room on one of them.
+    `masters` are all living ones that are not drained, if it needs room on one of them; `draining` are the names of
+    those that are.
     """
 
     id: int
@@ -44,13 +45,15 @@ class CommandFacts:
     refused: str | None = None
     steal_after_s: float = 5.0
     masters: Sequence[MasterFacts] = ()
+    draining: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class GroupFacts:
     """A worker group: its living workers, their running tasks and capacity, and how many tasks wait.
 
-    `busy` of the workers take nothing new, for the reasons in `because`; `running` and `places` are the others'.
+    `busy` of the workers take nothing new, for the reasons in `because`, and neither do those with the names in
+    `draining`; `running` and `places` are the others'.
     """
 
     name: str
@@ -60,11 +63,12 @@ class GroupFacts:
     waiting: int
     busy: int = 0
     because: Sequence[str] = ()
+    draining: Sequence[str] = ()
 
     @property
     def takes_nothing(self) -> bool:
         """Whether no worker takes a task, now or when a running one has ended."""
-        return self.busy >= self.workers
+        return self.busy + len(self.draining) >= self.workers
 
     @property
     def reasons(self) -> str:

@@ -12,7 +12,7 @@ from shoal.cli.verbs import verb
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from service.cluster.members import MasterAnswer, SlotsAnswer
+    from service.cluster.members import MasterAnswer, NodeAnswer, SlotsAnswer
 
 
 def add_to(app: typer.Typer) -> None:
@@ -83,7 +83,8 @@ async def workers(call: Invocation) -> None:
         output.print_result(call, fields, "No worker is alive.", "Start one: shoal worker")
         return
     because = [worker.busy_because for worker in found]
-    states = ["BUSY" if why else worker.state for worker, why in zip(found, because, strict=True)]
+    states = [worker.condition for worker in found]
+    drains = [drain_note(worker) for worker in found]
     load = ["-" if worker.load is None else f"{worker.load:.2f}" for worker in found]
     output.table(
         Column("WORKER", [worker.name for worker in found]),
@@ -95,6 +96,7 @@ async def workers(call: Invocation) -> None:
         Column("LOAD", load, keep=0, right=True),
         Column("BEAT", [ago(worker.beat_age_s) for worker in found], keep=2, right=True),
         *([Column("BUSY BECAUSE", because, sentence=True)] if any(because) else []),
+        *([Column("DRAINED", drains, keep=1, sentence=True)] if any(drains) else []),
     )
     output.hint("What waits for them: shoal queue")
 
@@ -103,7 +105,8 @@ def _master_row(master: MasterAnswer) -> tuple[object, ...]:
     from service.words import ago
     from shoal.cli import output
 
-    notes = [master.because] if master.because else []
+    notes = [drain_note(master)] if master.drain else []
+    notes += [master.because] if master.because else []
     if not master.agrees:
         notes.append(f"still believes {master.believes or 'to have none'}; safe: the claim transaction decides")
     if not master.in_registry:
@@ -112,13 +115,28 @@ def _master_row(master: MasterAnswer) -> tuple[object, ...]:
         _said(master.slot),
         master.name,
         master.epoch,
-        output.state(master.status if master.status and master.state == "ALIVE" else master.state),
+        output.state(master_state(master)),
         _said(master.running),
         "-" if master.load is None else f"{master.load:.2f}",
         master.believes or "-",
         ago(master.beat_age_s),
         "; ".join(notes),
     )
+
+
+def master_state(master: MasterAnswer) -> str:
+    """LEAVING, DRAINING, BUSY or NORMAL; ALIVE before its first beat."""
+    return master.status if master.status and master.condition in ("ALIVE", "BUSY") else master.condition
+
+
+def drain_note(node: NodeAnswer) -> str:
+    """Since when a node is drained, and by whom; empty if it is not."""
+    from service.words import ago, plain
+
+    drain = node.drain
+    if drain is None:
+        return ""
+    return f"drained {ago(drain.age_s)} by {plain(drain.asked_by)}{'' if drain.confirmed else ', not confirmed yet'}"
 
 
 def _said(number: int | None) -> str:

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from model.nodes import NodeKind
+from shoal.cli import draining
 from shoal.cli.invocation import Invocation, system_user
 from shoal.cli.verbs import verb
 
@@ -30,14 +32,21 @@ def add_to(app: typer.Typer) -> None:
         example = f"shoal {name} --masters 2 --workers 1"
         verb(app, f"shoal {name}", example, name=name, hidden=name != "up", local=True)(up)
     verb(app, "shoal demo", local=True)(demo)
-    verb(app, "shoal master", "shoal master --name m1", local=True)(master)
+    masters = typer.Typer(help="Run one master, or drain one.")
+    verb(masters, "shoal master", "shoal master --name m1", default=True, local=True)(master)
+    draining.add_to(masters, NodeKind.MASTER)
+    app.add_typer(masters, name="master")
+    workers = typer.Typer(help="Run one worker, or drain one.")
     verb(
-        app,
+        workers,
         "shoal worker",
         "shoal worker --group gpu --group default --capacity 4",
         "shoal worker --name w2",
+        default=True,
         local=True,
     )(worker)
+    draining.add_to(workers, NodeKind.WORKER)
+    app.add_typer(workers, name="worker")
     verb(app, "shoal api", "shoal api --port 8080", local=True)(api)
 
 

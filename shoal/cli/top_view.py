@@ -15,6 +15,7 @@ from service.cluster.command_queue import QueueAnswer
 from service.cluster.members import NodeAnswer, SlotsAnswer
 from service.runs.answers import RunAnswer
 from service.words import ago, counted, duration, exact, plain
+from shoal.cli.cluster import master_state
 from shoal.cli.output import Column, answer_fields, laid_out, state
 
 WORKERS_SHOWN = 10
@@ -89,7 +90,7 @@ def _masters(frame: Frame) -> list[Column]:
     per_s = {each.epoch: each.per_s for each in frame.claims}
     waiting = {each.slot: each for each in frame.queue.slots}
     slots = [waiting.get(each.slot) if each.slot is not None else None for each in masters]
-    states = [each.status if each.status and each.state == "ALIVE" else each.state for each in masters]
+    states = [master_state(each) for each in masters]
     return [
         Column("SLOT", [_number(each.slot) for each in masters], right=True),
         Column("MASTER", [each.name for each in masters]),
@@ -109,7 +110,7 @@ def _workers(frame: Frame) -> list[Column]:
     names = [each.name for each in workers]
     if left := len(frame.workers) - len(workers):
         names[-1] += f" (and {left} more)"
-    states = ["BUSY" if each.busy_because else each.state for each in workers]
+    states = [each.condition for each in workers]
     return [
         Column("WORKER", names),
         Column("EPOCH", [each.epoch for each in workers], keep=1, right=True),

@@ -19,6 +19,7 @@ import psutil
 
 from tests.chaos import below
 from tests.chaos.disk import FREE_MIN
+from tests.chaos.draining import drain, undrain_all
 from tests.chaos.proxy import Way
 from tests.chaos.site import SESSION_S, WORKER_FENCE_S, Member, Role, Site
 from tests.chaos.strangers import LOCKS, Lock, add_schedule, edit, set_read_only
@@ -129,6 +130,18 @@ def _rolling_restart(chance: random.Random, site: Site, _outage_s: float) -> Fau
         pass
 
     return Fault(ROLLING, "process", "SIGTERM and start each in turn", 0.0, restart, nothing)
+
+
+def _drained(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    count, seed = chance.randint(1, len(site.members)), str(chance.random())
+
+    async def begin() -> Epochs:
+        drain(site, count, seed)
+        return set()
+
+    lasts_s = chance.uniform(0.2, 6)
+    what = f"up to {count} nodes are drained, {lasts_s:.1f} s"
+    return Fault("drain", "drain", what, lasts_s, begin, partial(undrain_all, site))
 
 
 def _leader_killed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
@@ -373,6 +386,7 @@ FACTORIES: dict[Factory, int] = {
     partial(_paused, "api"): 1,
     _all_masters_killed: 1,
     _rolling_restart: 1,
+    _drained: 3,
     _leader_killed: 3,
     _ensemble_stopped: 1,
     _postgres_down: 3,

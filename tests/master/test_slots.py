@@ -137,3 +137,12 @@ def test_masters_of_two_machines_with_one_address_both_have_a_slot() -> None:
         for epoch in (1, 2)
     ]
     assert slot_view(both).masters == (1, 2)
+
+
+@given(clusters(min_size=1), st.sets(st.integers(0, 11)))
+def test_a_drained_master_has_no_slot_even_if_all_others_are_busy(live: list[Heartbeat], which: set[int]) -> None:
+    some = [each.model_copy(update={"drained": int(n in which), "status": BUSY}) for n, each in enumerate(live)]
+    view = slot_view(some)
+    assert all(view.slot_of(each.epoch) is None for each in some if each.drained)
+    latest = {each.address: each for each in sorted(some, key=lambda each: each.epoch)}
+    assert len(view.masters) == sum(not each.drained for each in latest.values())

@@ -87,3 +87,22 @@ def test_without_movement_the_picture_is_still_and_the_table_says_the_same(open_
     expect(page.get_by_role("table", name="Slots at work")).to_be_visible()
     expect(page.locator("canvas")).to_have_count(0)
     expect(page.get_by_role("row").filter(has_text="m1").first).to_contain_text("works")
+
+
+def test_a_worker_is_drained_after_the_page_has_said_what_happens_and_is_undrained(
+    open_page: OpenPage, running: RunningShoal
+) -> None:
+    page = open_page("/cluster?tab=workers")
+    row = page.get_by_role("row").filter(has=page.get_by_role("button", name="Drain", exact=True))
+    row.get_by_role("button", name="Drain", exact=True).click()
+    expect(page.get_by_text("begins no tasks until it is undrained")).to_be_visible()
+    expect(page.get_by_text("No other worker takes tasks of one of its groups")).to_be_visible()
+    page.get_by_role("menuitem", name=re.compile("^Drain ")).click()
+    expect(page.get_by_role("cell", name="Draining").first).to_be_visible()
+    expect(page.get_by_text(re.compile("for .* by ")).first).to_be_visible()
+    [worker] = running.json("workers")
+    assert worker["drain"]["confirmed"] is True
+    page.get_by_role("button", name="Undrain").click()
+    expect(page.get_by_role("button", name="Drain", exact=True)).to_be_visible()
+    [worker] = running.json("workers")
+    assert "drain" not in worker

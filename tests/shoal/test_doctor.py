@@ -17,7 +17,8 @@ from sqlalchemy import make_url
 
 from dao.checks import server_checks, table_checks
 from dao.checks.server_checks import Server
-from dao.cluster.nodes import NodeRow
+from dao.cluster.drains import NamedDrain
+from dao.cluster.nodes import Drain, NodeRow
 from dao.views.queue_listings import GroupQueue
 from model.errors import Denied, Unavailable
 from model.ids import Epoch
@@ -27,7 +28,7 @@ from model.timing import Timing
 from registry.process import this_process
 from service.cluster.check_result import Result, Verdict, result_of, unknown
 from service.cluster.log_service_health import Answer, ask, log_service_results
-from service.cluster.node_health import master_results, timing_result, worker_results
+from service.cluster.node_health import drains_result, master_results, timing_result, worker_results
 from service.cluster.server_health import clock_result, database_result, room_for_nodes_result
 from service.cluster.slot_report import MasterSlot, SlotReport
 from shoal.cluster.machine_health import disk_result, process_faults, process_result
@@ -324,3 +325,28 @@ async def test_no_sentence_of_the_doctor_ends_twice() -> None:
     assert [text for text in said if re.search(r"[.;:,?!]\s*[.;:,?!]", text)] == []
     assert [each.fix for each in every if each.fix and not each.fix.endswith((".", "?"))] == []
     assert [text for each in every for text in each.shown if text.endswith((".", ";", ","))] == []
+
+
+async def test_drains_that_last_are_told_with_who_asked_and_what_is_left_there() -> None:
+    def drained(name: str, age_s: float) -> NamedDrain:
+        return NamedDrain(NodeKind.WORKER, name, Drain(1, age_s, "anna"))
+
+    rows = [node(1, NodeKind.WORKER)]
+    fresh = drains_result([drained("n1:1", 60)], rows)
+    assert (fresh.verdict, fresh.detail) == (Verdict.PASSED, "1 node drained")
+    found = drains_result([drained("n1:1", 7200), drained("w9", 7200)], rows)
+    assert found.verdict is Verdict.NOTE
+    assert shown(found) == [
+        "worker n1:1 has been drained for 2 h 0 min, by anna; it has 3 tasks left",
+        "worker w9 has been drained for 2 h 0 min, by anna; it does not run",
+    ]
+
+
+async def test_masters_that_are_all_drained_and_groups_whose_workers_are_take_nothing() -> None:
+    idle = node(1, drain=Drain(1, 5.0, "anna"))
+    assert shown(masters(MasterSlot(idle, None, None, in_registry=True))["masters"]) == [
+        "all masters are drained: no command is taken, no run goes on; shoal master undrain n1:1"
+    ]
+    worker = node(2, NodeKind.WORKER, drain=Drain(2, 5.0, "anna"))
+    found = worker_results([worker], [GroupQueue("default", 4, 60.0, 0)], SILENT)
+    assert shown(found[1]) == ["4 tasks of group default for up to 1 min 0 s; its workers are drained"]

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from dao.cluster import fencing, nodes
+from dao.postgres.notify import DRAIN
 from model.command_moves import CommandType
 from model.errors import ShoalError
 from model.nodes import NodeKind, NodeState
@@ -86,6 +87,29 @@ def stops(world: World, random: Random) -> None:
             world.stops[process.name].set()
 
     _each(world, random, 2, "stop", lambda own: _strike(world, own, stop))
+
+
+def drains(world: World, random: Random) -> None:
+    """Nodes are drained, more than one at once at times, and undrained some seconds later; a few at once again."""
+    numbers = iter(range(1, 1000))
+
+    def undrain(key: tuple[NodeKind, str]) -> None:
+        world.trace.add("somebody", f"undrains {key[1]}")
+        world.server.drains.pop(key, None)
+
+    def drain(own: Random) -> None:
+        name, for_s = own.choice(world.names), own.uniform(0.2, 6.0)
+        key = (NodeKind.MASTER if name.startswith("master") else NodeKind.WORKER, name)
+        world.trace.add("somebody", f"drains {name} for {for_s:.1f} s")
+        world.server.drains[key] = next(numbers)
+        if name in world.living:
+            world.disturb(world.living[name], for_s + 3.0)
+        world.server.note(DRAIN)
+        world.loop.in_world(for_s, undrain, key)
+        if own.random() < 0.3:
+            world.loop.in_world(for_s + 0.01, _unless_healed, world, partial(drain, own))
+
+    _each(world, random, 3, "drain", drain)
 
 
 def database_restarts(world: World, random: Random) -> None:
@@ -353,6 +377,7 @@ KINDS: tuple[Callable[[World, Random], None], ...] = (
     lost_notes,
     deaf_watches,
     stops,
+    drains,
     database_restarts,
     database_freezes,
     terminations,

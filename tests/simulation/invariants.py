@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tests.simulation.task_runs import TaskRun
 
 T, W = TaskState, WorkflowState
+_BEGINNING = (T.DISPATCH, T.RUNNING_EXECUTION)
 _LIVING = (NodeState.ALIVE, NodeState.LEAVING)
 _QUEUED = (T.QUEUED, T.DELAY_EXECUTION)
 _LIVE = (W.RUNNING_EXECUTION, W.READY_PAUSE, W.READY_STOP, W.FAILOVER)
@@ -49,12 +50,27 @@ class Invariants:
     # ------------------------------------------------------------------------------------------- each commit
 
     def before_commit(self, tx: Transaction) -> None:
-        """I4: nothing is written under the licence of an epoch that has ended."""
+        """I4: nothing is written under the licence of an epoch that has ended. I20: one that is drained, and has
+        confirmed it, begins nothing."""
         if tx.epoch is not None and any(row.table.name in _MASTERS_OWN for row in tx.writes):
             node = self.server.nodes.rows[tx.epoch].values
             if node is None or node.state not in _LIVING:
                 rows = sorted({f"{row.table.name} {row.id}" for row in tx.writes})
                 self._broken("I4", f"epoch {tx.epoch} is {node and node.state} and writes {', '.join(rows)}")
+        if tx.epoch is not None and self._is_drained(tx.epoch):
+            for row, after in tx.writes.items():
+                handles, before = row.table.name == "command_history", row.values
+                if row.table.name == "task_instance" and before is not None and after is not None:
+                    handles = after.state in _BEGINNING and before.state is not after.state
+                if handles:
+                    self._broken("I20", f"epoch {tx.epoch} is drained and writes {row.table.name} {row.id}")
+
+    def _is_drained(self, epoch: int) -> bool:
+        node, beat = self.server.nodes.rows[epoch].values, self.server.beats.rows[epoch].values
+        if node is None or beat is None or beat.heartbeat is None:
+            return False
+        drain = self.server.drains.get((node.kind, node.name or node.address))
+        return drain is not None and beat.heartbeat.drained == drain
 
     def after_commit(self, changes: Sequence[Change]) -> None:
         recorded = {row.id for row, _, after in changes if row.table.name == "command_history" and after is not None}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dao.postgres.errors import BadData, LockTaken
 from model.errors import ShoalError, Unavailable, Unknown
+from model.nodes import NodeKind
 from tests.simulation.loop import Process, VirtualLoop
 from tests.simulation.protections import Protections
 from tests.simulation.tables import Blocked, Row, Table, Transaction
@@ -104,6 +105,8 @@ class Server:
         self.events = Table("task_event")
         self.schedules = Table("schedule")
         self.definitions = Table("workflow_definition")
+        self.drains: dict[tuple[NodeKind, str], int] = {}
+        """Who is drained, by kind and name -> the id of the drain. No transaction changes it: people do, at once."""
         self.schemas = Table("schema_version")
         """Those that are newer than this program."""
 
@@ -142,9 +145,13 @@ class Server:
         if changes:
             self.invariants.after_commit(changes)
         for channel, payload in notes:
-            for listener in self.listeners:
-                if channel in listener.channels and self.random.random() >= self.faults.note_lost:
-                    self.loop.in_world(self.latency_s(), listener.hear, channel, payload)
+            self.note(channel, payload)
+
+    def note(self, channel: str, payload: str = "") -> None:
+        """Wake the listeners, but for those whose notification is lost."""
+        for listener in self.listeners:
+            if channel in listener.channels and self.random.random() >= self.faults.note_lost:
+                self.loop.in_world(self.latency_s(), listener.hear, channel, payload)
 
     def end_sessions(self, matching: Callable[[Session], bool]) -> None:
         for session in list(self.sessions):

@@ -333,6 +333,7 @@ class World:
         server.freeze(False)
         server.cut_off.clear()
         server.swallowing.clear()
+        server.drains.clear()
         self.short.clear()
         ensemble.deaf = 0.0
         if self.loop.now >= self.heals_registry_s:

@@ -2,6 +2,7 @@ import { useTranslation } from "react-i18next";
 import { Mark } from "@/parts/State";
 import { duration } from "@/parts/time";
 import { Bar } from "./Bar";
+import { stateOf } from "./Drain";
 import type { Group, Node } from "./queries";
 
 /** The worker groups: who serves them, how full they are, what waits for them. */
@@ -36,7 +37,7 @@ export function GroupsTable({ groups, workers }: { groups: Group[]; workers: Nod
                     <span className="nodes">
                       {own.slice(0, 6).map((each) => (
                         <span key={each.epoch}>
-                          <Mark state={each.status ?? each.state} /> {each.name}
+                          <Mark state={stateOf(each)} /> {each.name}
                         </span>
                       ))}
                       {own.length > 6 && <span className="mute">+{own.length - 6}</span>}

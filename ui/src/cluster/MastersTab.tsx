@@ -1,12 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { useTopics } from "@/live/browser";
+import { me } from "@/login/session";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { State } from "@/parts/State";
 import { Moment } from "@/parts/Time";
 import { count, duration } from "@/parts/time";
 import { Bar } from "./Bar";
+import { Drain, DrainedBy, isLastOf, stateOf } from "./Drain";
 import { claims, slots } from "./queries";
 
 const EVERY_MS = 3_000;
@@ -16,6 +18,7 @@ export function MastersTab() {
   const { t } = useTranslation("cluster");
   useTopics("cluster");
   const found = useQuery({ ...slots, refetchInterval: EVERY_MS });
+  const isAdmin = useQuery(me).data?.is_admin ?? false;
   const taken = useQuery({ ...claims, refetchInterval: EVERY_MS });
   return (
     <>
@@ -46,6 +49,7 @@ export function MastersTab() {
                     <th>{t("believesHead")}</th>
                     <th className="num">{t("lastBeatHead")}</th>
                     <th>{t("log")}</th>
+                    <th>{t("drainHead")}</th>
                   </tr>
                 </thead>
                 <tbody>
@@ -56,7 +60,7 @@ export function MastersTab() {
                         <b>{each.name}</b> <span className="mute">{t("epoch", { epoch: each.epoch })}</span>
                       </td>
                       <td title={each.because ?? undefined}>
-                        <State state={each.state === "ALIVE" ? (each.status ?? each.state) : each.state} />{" "}
+                        <State state={stateOf(each)} /> <DrainedBy node={each} />{" "}
                         {each.because && <span className="mute">{each.because}</span>}
                         {!each.in_registry && <span className="tag draft">{t("notRegistered")}</span>}
                       </td>
@@ -80,6 +84,9 @@ export function MastersTab() {
                         ) : (
                           <span className="mute">{t("ownLog")}</span>
                         )}
+                      </td>
+                      <td>
+                        <Drain node={each} kind="master" isAdmin={isAdmin} isLast={isLastOf(each, data.masters)} />
                       </td>
                     </tr>
                   ))}

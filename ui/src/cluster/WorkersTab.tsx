@@ -1,11 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { useTopics } from "@/live/browser";
+import { me } from "@/login/session";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { State } from "@/parts/State";
 import { duration } from "@/parts/time";
 import { Bar } from "./Bar";
+import { Drain, DrainedBy, isLastOf, stateOf } from "./Drain";
 import { GroupsTable } from "./GroupsTable";
 import { workerGroups, workers } from "./queries";
 
@@ -15,6 +17,7 @@ const EVERY_MS = 3_000;
 export function WorkersTab() {
   const { t } = useTranslation("cluster");
   useTopics("cluster");
+  const isAdmin = useQuery(me).data?.is_admin ?? false;
   const groups = useQuery({ ...workerGroups, refetchInterval: EVERY_MS });
   const nodes = useQuery({ ...workers, refetchInterval: EVERY_MS });
   const none = (
@@ -45,6 +48,7 @@ export function WorkersTab() {
                     <th className="num">{t("load")}</th>
                     <th>{t("address")}</th>
                     <th className="num">{t("lastBeatHead")}</th>
+                    <th>{t("drainHead")}</th>
                   </tr>
                 </thead>
                 <tbody>
@@ -54,7 +58,7 @@ export function WorkersTab() {
                         <b>{each.name}</b> <span className="mute">{t("epoch", { epoch: each.epoch })}</span>
                       </td>
                       <td>
-                        <State state={each.state === "ALIVE" ? (each.status ?? each.state) : each.state} />{" "}
+                        <State state={stateOf(each)} /> <DrainedBy node={each} />{" "}
                         {each.because && <span className="mute">{each.because}</span>}
                       </td>
                       <td>{each.groups?.join(", ")}</td>
@@ -64,6 +68,9 @@ export function WorkersTab() {
                       <td className="num">{each.load?.toFixed(2) ?? "–"}</td>
                       <td className="mono">{each.address}</td>
                       <td className="num">{duration(each.beat_age_s)}</td>
+                      <td>
+                        <Drain node={each} kind="worker" isAdmin={isAdmin} isLast={isLastOf(each, data.items)} />
+                      </td>
                     </tr>
                   ))}
                 </tbody>

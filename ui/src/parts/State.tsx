@@ -20,6 +20,7 @@ export function Mark({ state }: { state: string }) {
 const ALIKE: Record<string, string> = {
   ALIVE: "NORMAL",
   LEAVING: "READY_STOP",
+  DRAINING: "READY_PAUSE",
   LEFT: "STOP",
   FENCED: "DEAD",
   LOST: "DEAD",

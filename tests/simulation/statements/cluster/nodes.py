@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dao.cluster.nodes import Beaten, Me, NodeRow
+from dao.cluster.nodes import Beaten, Drain, Me, NodeRow
 from dao.postgres import newer_schema
 from dao.postgres.notify import NODE
 from model.errors import Fenced
@@ -84,10 +84,15 @@ def living(tx: Transaction) -> list[NodeRow]:
             found.append(
                 NodeRow(
                     *(row.id, node.kind, node.address, node.state, node.process, None, seen.beat_no, age_s),
-                    *(seen.heartbeat, node.name),
+                    *(seen.heartbeat, node.name, _drain(tx, node)),
                 )
             )
     return found
+
+
+def _drain(tx: Transaction, node: Values) -> Drain | None:
+    id_ = tx.server.drains.get((node.kind, node.name or node.address))
+    return None if id_ is None else Drain(id_, 0.0, "somebody")
 
 
 def set_alive(tx: Transaction, me: Me) -> None:

@@ -16,6 +16,9 @@ _ORDER = ("HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST")
 
 def claim(tx: Transaction, groups: Sequence[str], limit: int, worker: Epoch) -> list[ClaimedTask]:
     """QUEUED of these groups in their order, FOR UPDATE SKIP LOCKED."""
+    node = tx.get(tx.server.nodes, worker)
+    if node is not None and (node.kind, node.name or node.address) in tx.server.drains:
+        return []
     queued = [
         (_ORDER.index(task.workflow_priority), task.workflow_instance_id, _ORDER.index(task.task_priority), row.id, row)
         for row, task in tx.scan(tx.server.tasks.unfinished)

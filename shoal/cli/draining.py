@@ -1,0 +1,158 @@
+"""The verbs `drain` and `undrain` of `shoal master` and `shoal worker`."""
+
+from __future__ import annotations
+
+import time
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from model.errors import Refused
+from model.nodes import NodeKind
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.cluster.drains import DrainAnswer
+    from service.cluster.members import NodeAnswer
+    from shoal.clients.client import Client
+
+CONFIRM_WITHIN_S = 10.0
+"""Longer than a master takes to give its runs to others and to begin its next life."""
+ABSENT_S = 3.0
+"""A master that is drained is absent for a moment between two of its lives."""
+EXIT_NOT_CONFIRMED = 1
+
+NodeName = Annotated[str, typer.Argument(metavar="NAME", help="Its name or address.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until nothing runs there any more.")]
+
+
+def add_to(group: typer.Typer, kind: NodeKind) -> None:
+    """Add both verbs for nodes of this kind."""
+    what = f"shoal {kind.lower()}"
+    drain, undrain = (drain_master, undrain_master) if kind is NodeKind.MASTER else (drain_worker, undrain_worker)
+    verb(group, f"{what} drain NAME", f"{what} drain NAME --wait", name="drain")(drain)
+    verb(group, f"{what} undrain NAME", name="undrain")(undrain)
+
+
+async def drain_master(call: Invocation, name: NodeName, wait: Wait = False) -> None:
+    """Give the slot and the runs of a master to others; it takes nothing until it is undrained, whoever restarts it."""
+    await _drain(call, NodeKind.MASTER, name, wait=wait)
+
+
+async def undrain_master(call: Invocation, name: NodeName) -> None:
+    """Let a drained master take a slot and commands again."""
+    await _undrain(call, NodeKind.MASTER, name)
+
+
+async def drain_worker(call: Invocation, name: NodeName, wait: Wait = False) -> None:
+    """Let the tasks of a worker end; it begins no others until it is undrained, whoever restarts it."""
+    await _drain(call, NodeKind.WORKER, name, wait=wait)
+
+
+async def undrain_worker(call: Invocation, name: NodeName) -> None:
+    """Let a drained worker take tasks again."""
+    await _undrain(call, NodeKind.WORKER, name)
+
+
+async def _drain(call: Invocation, kind: NodeKind, name: str, *, wait: bool) -> None:
+    from service.cluster import drains
+    from shoal.cli import output
+
+    operation = drains.drain_master if kind is NodeKind.MASTER else drains.drain_worker
+    async with call.client() as client:
+        answer = await client.ask(operation, name, drains.WaitForDrain(wait=CONFIRM_WITHIN_S))
+        if wait and not call.as_json:
+            output.say(_sentence(answer))
+        if wait and answer.is_alive:
+            answer = await _until_empty(client, answer)
+    if call.as_json:
+        output.print_json(output.answer_fields(answer))
+    elif wait:
+        output.say(f"{answer.name} is empty.")
+    else:
+        output.say(_sentence(answer))
+        who = f"shoal {kind.lower()}"
+        again = f"Take work again: {who} undrain {quote(answer.name)}"
+        output.hint(f"Wait until it is empty: {who} drain {quote(answer.name)} --wait   {again}")
+    if not wait and not answer.is_done:
+        raise typer.Exit(EXIT_NOT_CONFIRMED)
+
+
+async def _undrain(call: Invocation, kind: NodeKind, name: str) -> None:
+    from service.cluster import drains
+    from shoal.cli import output
+
+    operation = drains.undrain_master if kind is NodeKind.MASTER else drains.undrain_worker
+    async with call.client() as client:
+        answer = await client.ask(operation, name)
+    if not answer.is_new:
+        sentence = f"{answer.name} was not drained."
+    elif answer.is_alive:
+        sentence = f"{answer.name} takes work again."
+    else:
+        sentence = f"{answer.name} is not drained any more. It does not run; it takes work when it is started."
+    output.print_result(call, output.answer_fields(answer), sentence)
+
+
+async def _until_empty(client: Client, answer: DrainAnswer) -> DrainAnswer:
+    """The answer once nothing runs there: it has confirmed that it begins nothing and has nothing, or is gone."""
+    from shoal.cli import output
+    from shoal.clients.waiting import poll
+
+    seen_s = time.monotonic()
+
+    async def read() -> DrainAnswer | None:
+        nonlocal seen_s
+        row = await _row(client, answer)
+        if row is None:
+            is_gone = time.monotonic() - seen_s > ABSENT_S
+            return answer.model_copy(update={"is_alive": False, "running": None}) if is_gone else None
+        seen_s = time.monotonic()
+        if row.drain is None:
+            raise Refused(f"{answer.name} was undrained meanwhile, and takes work again")
+        is_empty = row.drain.confirmed and row.running == 0
+        return answer.model_copy(update={"running": 0, "drain": row.drain}) if is_empty else None
+
+    return await poll(read, lambda error: output.say(f"waiting for the server: {error}", style="dim"))
+
+
+async def _row(client: Client, answer: DrainAnswer) -> NodeAnswer | None:
+    """Its latest life, if it lives."""
+    from service.cluster.members import list_masters, list_workers
+
+    if answer.kind is NodeKind.MASTER:
+        items = (await client.ask(list_masters)).items
+    else:
+        items = (await client.ask(list_workers)).items
+    return next((row for row in reversed(items) if row.name == answer.name), None)
+
+
+def _sentence(answer: DrainAnswer) -> str:
+    from service.words import ago, counted, plain
+
+    assert answer.drain is not None
+    name, is_master = plain(answer.name), answer.kind is NodeKind.MASTER
+    already = "" if answer.is_new else f" already, {ago(answer.drain.age_s)} by {plain(answer.drain.asked_by)}"
+    if not answer.is_alive:
+        return (
+            f"{name} is drained{already}. It does not run; when it is started it takes nothing until it is undrained."
+        )
+    if not answer.drain.confirmed:
+        return (
+            f"{name} is asked to drain{already}, and has not confirmed it yet: it may still begin what it claimed "
+            f"before. Is it asleep, or cut off from the database? When it wakes, it takes nothing new."
+        )
+    if is_master:
+        said = (
+            f"{name} is drained{already}: it has no slot and takes no commands, and other masters go on with its runs."
+        )
+        alone = " No other master takes commands, so these wait, and no run goes on." if answer.alone else ""
+    else:
+        running = answer.running or 0
+        left = f"{counted(running, 'task')} still run{'s' * (running == 1)} there" if running else "nothing runs there"
+        said = f"{name} is drained{already}: it begins no task any more, and {left}."
+        groups = ", ".join(map(plain, answer.alone))
+        alone = f" No other worker of {groups} takes tasks, so what is queued there waits." if groups else ""
+    return said + alone
