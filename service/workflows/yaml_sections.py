@@ -29,10 +29,10 @@ class Section:
 
 def document_at(text: str, line: int) -> str:
     """The document of a file whose content begins in this line (from 1), without those before and after it."""
-    starts = [0, *(found.start() for found in _MARK.finditer(text) if found[0] == "---"), len(text)]
+    marks = list(_MARK.finditer(text))
     place = len("".join(text.splitlines(keepends=True)[: line - 1]))
-    start = max(each for each in starts if each <= place)
-    end = min(each for each in starts if each > place)
+    start = max([0, *(mark.start() for mark in marks if mark.start() <= place and mark[0] == "---")])
+    end = min([len(text), *(mark.start() for mark in marks if mark.start() > place)])
     return re.sub(r"\A---[ \t\r]*\n", "", text[start:end])
 
 

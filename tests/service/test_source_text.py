@@ -125,6 +125,8 @@ def test_each_workflow_of_a_file_has_its_own_text() -> None:
     )
     found = parse_workflows(f"{first}---\n# only this\n---\n{script}".encode(), "f.yaml", None)
     assert [each.source for each in found] == [first, script]
+    ended = parse_workflows(f"{first}...\n%YAML 1.2\n---\n{script}".encode(), "f.yaml", None)
+    assert [each.source for each in ended] == [first, script]
     alone = "# alone\n---\nname: one\ntasks: [{name: a, type: FAKE}]\n"
     assert read(alone).source == alone
 
