@@ -126,9 +126,9 @@ def test_comments_survive_publishing_and_problems_are_fixed_by_a_press(open_page
 def test_all_of_it_works_by_keyboard(open_page: OpenPage) -> None:
     page = open_page("/workflows")
     begin(page, "by_keys")
+    expect(page.get_by_role("button", name="FAKE", exact=True)).to_be_visible()
     page.get_by_label("Find a type").focus()
     page.keyboard.type("fak")
-    expect(page.get_by_role("button", name="FAKE", exact=True)).to_be_visible()
     page.keyboard.press("Enter")
     task(page, "fake").focus()
     page.keyboard.press("a")
